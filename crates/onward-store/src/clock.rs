@@ -1,0 +1,125 @@
+//! The only place that reads the time.
+//!
+//! Two clocks are needed. **Wall time** says when a person wants something (`run_at`, retention); it may jump. **Steady time**
+//! measures how long a lease has held; it never jumps and counts while the machine sleeps. A store takes both from one
+//! [`Clock`], so that a test can move them by hand.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::timestamp::Timestamp;
+
+/// A source of wall time and steady time.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// Wall time. It may jump when somebody sets the clock.
+    fn now(&self) -> Timestamp;
+
+    /// Time since some fixed moment, in a form that every process on this machine shares and that no clock change moves.
+    fn steady(&self) -> Duration;
+
+    /// Completes when `duration` of this clock's time has passed, or at any moment earlier (a caller looks again).
+    ///
+    /// The default answers `None`: the clock is the machine's, and an ordinary timer serves. A manual clock answers a
+    /// receiver that is told of each move.
+    fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        None
+    }
+}
+
+/// The machine's clocks.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one reader of wall time")]
+    fn now(&self) -> Timestamp {
+        Timestamp::from_microseconds(jiff::Timestamp::now().as_microsecond())
+    }
+
+    fn steady(&self) -> Duration {
+        let time = rustix::time::clock_gettime(STEADY);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+}
+
+/// On Linux the boot-time clock, which counts while the machine sleeps and which all processes share.
+#[cfg(target_os = "linux")]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+/// A clock that stands still until told to move: for tests.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward_store::{Clock, ManualClock};
+///
+/// let clock = ManualClock::default();
+/// let before = clock.now();
+/// clock.advance(Duration::from_secs(30 * 24 * 3600));
+/// assert_eq!(clock.now() - before, Duration::from_secs(30 * 24 * 3600));
+/// ```
+#[derive(Debug)]
+pub struct ManualClock {
+    time: Mutex<ManualTime>,
+    moved: tokio::sync::watch::Sender<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ManualTime {
+    wall: Timestamp,
+    steady: Duration,
+}
+
+impl Default for ManualClock {
+    /// Starts at 2024-01-01T00:00:00Z.
+    fn default() -> Self {
+        Self::starting_at(Timestamp::from_microseconds(1_704_067_200_000_000))
+    }
+}
+
+impl ManualClock {
+    /// A clock whose wall time is `wall` and whose steady time is one hour.
+    #[must_use]
+    pub fn starting_at(wall: Timestamp) -> Self {
+        let time = ManualTime { wall, steady: Duration::from_secs(3600) };
+        Self { time: Mutex::new(time), moved: tokio::sync::watch::Sender::new(0) }
+    }
+
+    /// Moves wall and steady time forward together.
+    pub fn advance(&self, by: Duration) {
+        self.change(|time| {
+            time.wall = time.wall.plus(by);
+            time.steady = time.steady.saturating_add(by);
+        });
+    }
+
+    /// Sets wall time alone, forwards or backwards, as a person or a time service does.
+    pub fn set_wall(&self, wall: Timestamp) {
+        self.change(|time| time.wall = wall);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ManualTime)) {
+        change(&mut self.lock());
+        self.moved.send_modify(|moves| *moves += 1);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ManualTime> {
+        self.time.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.lock().wall
+    }
+
+    fn steady(&self) -> Duration {
+        self.lock().steady
+    }
+
+    fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        Some(self.moved.subscribe())
+    }
+}

@@ -1,0 +1,144 @@
+//! What happened, as a stream that nobody can miss.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::name::Name;
+use crate::task::TaskId;
+use crate::timestamp::Timestamp;
+
+/// One transition of one task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    /// Reading after this cursor continues behind this event.
+    pub cursor: EventCursor,
+    /// When it happened, by the store's clock.
+    pub at: Timestamp,
+    /// The task.
+    pub task: TaskId,
+    /// The task's kind.
+    pub kind: Name,
+    /// The task's queue.
+    pub queue: Name,
+    /// What happened to it.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// What can happen to a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case", tag = "change")]
+pub enum Change {
+    /// The store accepted it.
+    Submitted,
+    /// A session claimed it.
+    Started {
+        /// Which attempt, counted from 1.
+        attempt: u32,
+    },
+    /// It ended well.
+    Completed,
+    /// An attempt failed and another follows.
+    Retrying {
+        /// The attempt that failed.
+        attempt: u32,
+        /// How long until the next is due.
+        #[serde(with = "seconds")]
+        after: Duration,
+    },
+    /// It failed for good.
+    Failed,
+    /// It went to the dead letters.
+    Dead,
+    /// Its worker was asked to stop.
+    CancelRequested,
+    /// It ended because somebody asked for it.
+    Cancelled,
+    /// It ended because it had not started in time.
+    Expired,
+    /// It was given back unstarted.
+    Released,
+    /// Its worker lapsed; it waits again.
+    LeaseLost,
+    /// Somebody made it wait again after it had ended.
+    Retried,
+    /// A duplicate raised its priority.
+    PriorityRaised,
+    /// It was removed by a purge.
+    Purged,
+}
+
+mod seconds {
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+}
+
+/// A place in the stream of events, to be kept and used later, also after a restart. Its text form is opaque.
+///
+/// The stream is ordered as the store made the changes durable. Submissions are not logged one by one: they are told from the
+/// tasks themselves, so a submission whose task has been pruned or purged is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct EventCursor {
+    /// The log entry last read from.
+    pub(crate) entry: i64,
+    /// How many changes of that entry were read.
+    pub(crate) offset: u32,
+    /// Submissions of tasks below this number were read.
+    pub(crate) submitted: i64,
+}
+
+impl EventCursor {
+    /// Before the first event there is.
+    pub const START: Self = Self { entry: 0, offset: 0, submitted: 0 };
+}
+
+impl fmt::Display for EventCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.entry, self.offset, self.submitted)
+    }
+}
+
+impl FromStr for EventCursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::invalid(format!("`{text}` is not an event cursor; use one that an event carried"));
+        let mut parts = text.splitn(3, '.');
+        let mut next = || parts.next().ok_or_else(wrong);
+        let (entry, offset, submitted) = (next()?, next()?, next()?);
+        Ok(Self {
+            entry: entry.parse().map_err(|_| wrong())?,
+            offset: offset.parse().map_err(|_| wrong())?,
+            submitted: submitted.parse().map_err(|_| wrong())?,
+        })
+    }
+}
+
+impl Serialize for EventCursor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventCursor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// Where to go on; equal to the cursor given if there was nothing.
+    pub next: EventCursor,
+}

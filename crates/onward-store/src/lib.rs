@@ -1,0 +1,65 @@
+//! Where [Onward](https://docs.rs/onward) keeps its work.
+//!
+//! Everything that changes state is a value, a [`Write`], and there is one way to apply it: [`Store::apply`]. Each write is
+//! atomic in itself and gets its own [`Outcome`]; the writes of one call become durable together.
+//!
+//! ```
+//! use onward_store::{Claim, MemoryStore, NewTask, OpenSession, Outcome, Store, Write};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemoryStore::new();
+//! let open = OpenSession { name: "worker-1".into(), lease: Duration::from_secs(10) };
+//! let outcomes = store.apply(vec![
+//!     Write::Submit(Box::new(NewTask::new("greet")?)),
+//!     Write::OpenSession(open),
+//! ]).await?;
+//! let Outcome::SessionOpened(session) = outcomes[1] else { panic!("a session was asked for") };
+//!
+//! let claim = Claim { session, queues: Default::default(), kinds: Default::default(), limit: 10 };
+//! let outcomes = store.apply(vec![Write::Claim(claim)]).await?;
+//! let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("a claim was asked for") };
+//! let done = Write::Complete { lease: claimed.tasks[0].lease, result: Some("hello".into()) };
+//! assert_eq!(store.apply(vec![done]).await?, [Outcome::Done]);
+//! # Ok(()) }
+//! ```
+//!
+//! In reading order: [`NewTask`] and the states of a task; [`Write`] and [`Outcome`]; [`Store`]; the [`rules`], which every
+//! store obeys; [`MemoryStore`], which is their specification; and [`SqliteStore`].
+//!
+//! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
+
+mod clock;
+mod error;
+mod event;
+pub mod limits;
+mod memory;
+mod name;
+mod outcome;
+pub mod rules;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+mod task;
+mod timestamp;
+mod write;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use error::{Error, Result};
+pub use event::{Change, Event, EventCursor, EventPage};
+pub use memory::MemoryStore;
+pub use name::Name;
+pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteOptions, SqliteStore};
+pub use store::{
+    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store,
+    StoreInfo, TaskFilter, TaskPage,
+};
+pub use task::{
+    AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState,
+    Ttl, TtlFrom, UniqueKey, When,
+};
+pub use timestamp::Timestamp;
+pub use write::{AfterFailure, Claim, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

@@ -1,0 +1,117 @@
+//! Names of kinds and queues.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// The name of a kind or a queue: 1 to 128 bytes without control characters, and without white space at either end.
+///
+/// Cheap to clone; a store hands out the same name many times.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Checks and takes a name.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if `text` is empty, too long, has control characters or white space at its ends.
+    pub fn new(text: impl AsRef<str>) -> Result<Self> {
+        let text = text.as_ref();
+        check(text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// The queue that a task is in unless it names another: `default`.
+    #[must_use]
+    pub fn default_queue() -> Self {
+        static DEFAULT: std::sync::LazyLock<Name> = std::sync::LazyLock::new(|| Name("default".into()));
+        DEFAULT.clone()
+    }
+
+    /// The text of the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid("a kind or queue needs a name; the one given is empty"));
+    }
+    if text.len() > limits::NAME_BYTES {
+        let shown: String = text.chars().take(32).collect();
+        return Err(Error::invalid(format!(
+            "the name `{shown}…` has {} bytes; a kind or queue name may have at most {}",
+            text.len(),
+            limits::NAME_BYTES
+        )));
+    }
+    if text.chars().any(char::is_control) || text.trim() != text {
+        return Err(Error::invalid(format!(
+            "the name {text:?} has control characters or outer white space; a kind or queue name may have neither"
+        )));
+    }
+    Ok(())
+}
+
+impl Deref for Name {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl FromStr for Name {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::new(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::new(text).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,220 @@
+//! What writes answer.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::name::Name;
+use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
+
+/// What became of one [`Write`](crate::Write).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It was done, and there is no more to say.
+    Done,
+    /// It was not done and left no trace.
+    Refused(Refusal),
+    /// A session is open under this number.
+    SessionOpened(SessionId),
+    /// The session's lease was extended.
+    Renewed {
+        /// Its running tasks that somebody wants stopped.
+        cancel: Vec<TaskId>,
+    },
+    /// What became of a submitted task.
+    Submitted(Submitted),
+    /// What a claim handed out.
+    Claimed(Claimed),
+    /// Where a task stands after a failed attempt.
+    Failed(Failed),
+    /// A task that had not started has ended.
+    Cancelled,
+    /// The worker of a running task will be told.
+    CancelRequested,
+    /// Tasks were removed.
+    Removed {
+        /// How many.
+        tasks: u64,
+        /// Whether the limit left some that would have been removed too.
+        more: bool,
+    },
+    /// What time had brought.
+    Swept(Swept),
+    /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them is a refusal.
+    All(Vec<Outcome>),
+}
+
+/// What became of a submitted task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum Submitted {
+    /// It is a task of its own.
+    Inserted {
+        /// Its number.
+        id: TaskId,
+    },
+    /// A task with its key exists, or ended so recently that the key is still kept; nothing was changed.
+    Duplicate {
+        /// The existing task.
+        id: TaskId,
+    },
+    /// A task with its key waits, and is now as urgent as the new one.
+    PriorityRaised {
+        /// The existing task.
+        id: TaskId,
+    },
+    /// A task with its key is running; the new one is taken when that ends.
+    Requeued {
+        /// The running task.
+        id: TaskId,
+    },
+    /// It took the place of the task that had its key.
+    Superseded {
+        /// Its number.
+        id: TaskId,
+        /// The task that was cancelled, or asked to stop.
+        old: TaskId,
+    },
+    /// A task with its key exists, and the submitter asked for a rejection.
+    Rejected {
+        /// The existing task.
+        id: TaskId,
+    },
+}
+
+impl Submitted {
+    /// The task that now stands for what was submitted: the new one, or the one that has its key.
+    #[must_use]
+    pub fn id(self) -> TaskId {
+        match self {
+            Self::Inserted { id }
+            | Self::Duplicate { id }
+            | Self::PriorityRaised { id }
+            | Self::Requeued { id }
+            | Self::Superseded { id, .. }
+            | Self::Rejected { id } => id,
+        }
+    }
+
+    /// Whether a new task was made.
+    #[must_use]
+    pub fn is_new(self) -> bool {
+        matches!(self, Self::Inserted { .. } | Self::Superseded { .. })
+    }
+}
+
+/// What a claim handed out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Claimed {
+    /// The tasks, most urgent first, then oldest first.
+    pub tasks: Vec<ClaimedTask>,
+    /// Tasks this session runs that somebody wants stopped.
+    pub cancel: Vec<TaskId>,
+    /// How long until time alone changes something (a task becomes due or expires, a lease lapses, a pause ends); `None` if
+    /// nothing is pending.
+    pub next_due: Option<Duration>,
+}
+
+/// Where a task stands after a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed {
+    /// Its state now.
+    pub state: TaskState,
+    /// The lease of the next attempt, where the session kept the task.
+    pub lease: Option<Lease>,
+}
+
+/// What time had brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Tasks that became due.
+    pub due: u64,
+    /// Tasks that expired.
+    pub expired: u64,
+    /// Leases taken back from sessions that lapsed.
+    pub lost: u64,
+    /// As in [`Claimed::next_due`].
+    pub next_due: Option<Duration>,
+}
+
+/// Why a write was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Input that no store accepts. The text names the thing and the remedy.
+    Invalid(String),
+    /// There is no such task.
+    TaskNotFound(TaskId),
+    /// There is no such queue.
+    QueueNotFound(Name),
+    /// The session has lapsed, was closed, or never was.
+    SessionLost(SessionId),
+    /// The lease no longer holds: the task was taken back, ended, or claimed again.
+    LeaseLost(Lease),
+    /// The task has ended already.
+    AlreadyEnded {
+        /// The task.
+        task: TaskId,
+        /// How it ended.
+        state: TaskState,
+    },
+    /// The task has not ended.
+    NotEnded {
+        /// The task.
+        task: TaskId,
+        /// Where it stands.
+        state: TaskState,
+    },
+    /// Another active task has the key by now.
+    KeyTaken {
+        /// The task that could not be retried.
+        task: TaskId,
+        /// The one that has its key.
+        by: TaskId,
+    },
+    /// There are live tasks in the queue.
+    QueueInUse {
+        /// The queue.
+        queue: Name,
+        /// How many.
+        live: u64,
+    },
+    /// A member of a [`Write::All`](crate::Write::All) was refused, and so none was done.
+    Member {
+        /// Which one, counted from 0.
+        index: usize,
+        /// Why.
+        refusal: Box<Refusal>,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(message) => f.write_str(message),
+            Self::TaskNotFound(task) => write!(f, "there is no task {task}; it may have been pruned from history"),
+            Self::QueueNotFound(queue) => write!(f, "there is no queue `{queue}`; a queue is made by the first submit to it"),
+            Self::SessionLost(session) => {
+                write!(f, "session {session} has lapsed or was closed; open a new one and claim again")
+            }
+            Self::LeaseLost(lease) => write!(
+                f,
+                "the lease of session {} on task {} no longer holds; the task was taken back or has ended",
+                lease.session, lease.task
+            ),
+            Self::AlreadyEnded { task, state } => write!(f, "task {task} has ended already: {state}"),
+            Self::NotEnded { task, state } => {
+                write!(f, "task {task} is {state}; only a task that has ended can be tried again")
+            }
+            Self::KeyTaken { task, by } => {
+                write!(f, "task {task} cannot be tried again while task {by} has its key; wait for that one or cancel it")
+            }
+            Self::QueueInUse { queue, live } => {
+                write!(f, "the queue `{queue}` has {live} live tasks; purge it and let running ones end first")
+            }
+            Self::Member { index, refusal } => write!(f, "none of the writes was done: number {index} was refused: {refusal}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,135 @@
+//! How an attempt's end changes its task.
+
+use std::time::Duration;
+
+use crate::limits;
+use crate::task::{TaskState, Ttl, TtlFrom};
+use crate::timestamp::Timestamp;
+use crate::write::AfterFailure;
+
+/// Where a task goes when an attempt has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterAttempt {
+    /// It ends in this state.
+    End(TaskState),
+    /// It waits, or is scheduled, to run again at this moment.
+    Again {
+        /// When.
+        at: Timestamp,
+        /// How many attempts it has used up now.
+        attempts: u32,
+    },
+    /// Its session goes on with it at once.
+    Hold {
+        /// How many attempts it has used up now, the one that begins not included.
+        attempts: u32,
+    },
+}
+
+/// What [`failed`] needs to know of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedAttempt {
+    /// Whether somebody asked it to stop.
+    pub cancel_requested: bool,
+    /// How many attempts it had used up before this one.
+    pub attempts: u32,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Decides where a task goes after a failed attempt. A session may not hold on to a task that has expired meanwhile.
+#[must_use]
+pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterAttempt {
+    match next {
+        AfterFailure::Dead => AfterAttempt::End(TaskState::Dead),
+        AfterFailure::Fail => AfterAttempt::End(TaskState::Failed),
+        AfterFailure::Retry { .. } if task.cancel_requested => AfterAttempt::End(TaskState::Cancelled),
+        AfterFailure::Retry { after, uses_attempt, hold } => {
+            let attempts = task.attempts.saturating_add(u32::from(uses_attempt));
+            let expired = task.expires_at.is_some_and(|at| at <= now);
+            if hold && after.is_zero() && !expired {
+                AfterAttempt::Hold { attempts }
+            } else {
+                AfterAttempt::Again { at: now.plus(after), attempts }
+            }
+        }
+    }
+}
+
+/// Decides where a task goes when its session has lapsed. `lost` are the leases it had lost in a row before this one.
+#[must_use]
+pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timestamp) -> AfterAttempt {
+    if cancel_requested {
+        AfterAttempt::End(TaskState::Cancelled)
+    } else if lost.saturating_add(1) >= limits::LOST_LEASES {
+        AfterAttempt::End(TaskState::Dead)
+    } else {
+        AfterAttempt::Again { at: now, attempts: attempts.saturating_add(1) }
+    }
+}
+
+/// When a task expires that is submitted now.
+#[must_use]
+pub fn expiry_at_submission(ttl: Option<Ttl>, now: Timestamp) -> Option<Timestamp> {
+    ttl.filter(|ttl| ttl.from == TtlFrom::Submission).map(|ttl| now.plus(ttl.duration))
+}
+
+/// When a task expires whose attempt starts now and whose expiry was `expires_at`.
+///
+/// A time to live from submission is over with the first start. One from the first attempt begins with it and then stays.
+#[must_use]
+pub fn expiry_at_start(ttl: Option<Ttl>, expires_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    match ttl {
+        Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at.or(Some(now.plus(duration))),
+        Some(Ttl { from: TtlFrom::Submission, .. }) | None => None,
+    }
+}
+
+/// A text of at most `bytes` bytes: `text` itself, or its beginning and a mark that it was cut.
+#[must_use]
+pub fn cut(mut text: String, bytes: usize) -> String {
+    const MARK: &str = " … (cut)";
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes.saturating_sub(MARK.len())));
+        text.push_str(MARK);
+    }
+    text
+}
+
+/// How long until `at`; zero if it has passed.
+#[must_use]
+pub fn until(at: Timestamp, now: Timestamp) -> Duration {
+    at - now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::MIN;
+
+    #[test]
+    fn a_third_lost_lease_in_a_row_is_the_end() {
+        assert_eq!(lease_lost(false, 2, 2, NOW), AfterAttempt::End(TaskState::Dead));
+    }
+
+    #[test]
+    fn a_cancelled_task_is_not_tried_again() {
+        let retry = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
+        let task = FailedAttempt { cancel_requested: true, attempts: 0, expires_at: None };
+        assert_eq!(failed(task, retry, NOW), AfterAttempt::End(TaskState::Cancelled));
+    }
+
+    #[test]
+    fn a_time_to_live_under_a_second_is_kept_exactly() {
+        let ttl = Ttl { duration: Duration::from_millis(250), from: TtlFrom::Submission };
+        let now = Timestamp::from_microseconds(1_000_000);
+        assert_eq!(expiry_at_submission(Some(ttl), now), Some(Timestamp::from_microseconds(1_250_000)));
+    }
+
+    #[test]
+    fn a_long_error_is_cut_at_a_character() {
+        let text = cut("é".repeat(50), 41);
+        assert!(text.len() <= 41 && text.ends_with("(cut)"), "{text}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What becomes of a submit whose key is taken.
+
+use crate::task::{OnDuplicate, Priority, TaskId};
+
+/// The task that has the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyHolder {
+    /// Its number.
+    pub id: TaskId,
+    /// Its priority.
+    pub priority: Priority,
+    /// Whether a session holds it.
+    pub running: bool,
+    /// Whether it has ended and only its key is still kept.
+    pub ended: bool,
+}
+
+/// What to do with the new task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Take it.
+    Insert,
+    /// Leave everything as it is.
+    Keep(TaskId),
+    /// Raise the priority of the existing one.
+    Raise(TaskId),
+    /// Take it when the existing one ends; it replaces one that was to follow already.
+    Follow(TaskId),
+    /// Cancel the existing one and take the new one.
+    Supersede(TaskId),
+    /// Say no.
+    Reject(TaskId),
+}
+
+/// Decides what becomes of a submit with a key.
+#[must_use]
+pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Priority) -> Decision {
+    let Some(holder) = holder else { return Decision::Insert };
+    match on_duplicate {
+        OnDuplicate::Reject => Decision::Reject(holder.id),
+        _ if holder.ended => Decision::Keep(holder.id),
+        OnDuplicate::Supersede => Decision::Supersede(holder.id),
+        OnDuplicate::Requeue if holder.running => Decision::Follow(holder.id),
+        OnDuplicate::Skip if !holder.running && priority > holder.priority => Decision::Raise(holder.id),
+        OnDuplicate::Skip | OnDuplicate::Requeue => Decision::Keep(holder.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAITING: KeyHolder = KeyHolder { id: TaskId(7), priority: Priority::NORMAL, running: false, ended: false };
+
+    #[test]
+    fn a_free_key_inserts() {
+        assert_eq!(decide(None, OnDuplicate::Reject, Priority::NORMAL), Decision::Insert);
+    }
+
+    #[test]
+    fn a_more_urgent_duplicate_raises_what_waits() {
+        assert_eq!(decide(Some(WAITING), OnDuplicate::Skip, Priority::HIGH), Decision::Raise(TaskId(7)));
+    }
+
+    #[test]
+    fn a_less_urgent_duplicate_changes_nothing() {
+        assert_eq!(decide(Some(WAITING), OnDuplicate::Skip, Priority::LOW), Decision::Keep(TaskId(7)));
+    }
+
+    #[test]
+    fn requeue_follows_a_running_task() {
+        let running = KeyHolder { running: true, ..WAITING };
+        assert_eq!(decide(Some(running), OnDuplicate::Requeue, Priority::NORMAL), Decision::Follow(TaskId(7)));
+    }
+
+    #[test]
+    fn a_key_kept_after_the_end_supersedes_nothing() {
+        let ended = KeyHolder { ended: true, ..WAITING };
+        assert_eq!(decide(Some(ended), OnDuplicate::Supersede, Priority::NORMAL), Decision::Keep(TaskId(7)));
+    }
+}

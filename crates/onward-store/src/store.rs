@@ -1,0 +1,314 @@
+//! The seam: what an engine asks of whatever keeps its work.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::event::{EventCursor, EventPage};
+use crate::name::Name;
+use crate::outcome::Outcome;
+use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::{Claim, Scope, Write};
+
+/// A boxed future, so that a store can be a trait object.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// Where work is kept: one verb of change, a few reads, and hints.
+///
+/// * **[`apply`](Self::apply)** takes writes, which act in list order; each gets its own outcome, and all are durable, in the
+///   class with which the store was opened, when the future completes. Dropping the future does not take the writes back:
+///   they happen, or not, as if the answer had been lost.
+/// * **Reads** see every write acknowledged before they began.
+/// * **[`changes`](Self::changes)** hints that a look may be worth while. A hint is never the truth; a missed one costs
+///   time, never work.
+///
+/// No transaction, SQL or driver type crosses this seam. A [`MemoryStore`](crate::MemoryStore) is its specification.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Applies writes; the outcomes are in the order of the writes.
+    ///
+    /// # Errors
+    /// If the store could not make the writes durable; then none of them happened.
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>>;
+
+    /// Hints of change, by this process or another one.
+    fn changes(&self) -> Changes;
+
+    /// The store's clock.
+    fn clock(&self) -> Arc<dyn Clock>;
+
+    /// One task with all that is known of it, whether it is live or ended. Cost does not depend on how many there are.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
+
+    /// A page of tasks, newest (highest number) first.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage>;
+
+    /// The task that a claim would hand out first, without claiming it; `claim.session` and `claim.limit` are ignored.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
+
+    /// Every queue with its sizes, by name.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>>;
+
+    /// What ended tasks were like, by kind.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>>;
+
+    /// The sessions that are open, oldest first.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>>;
+
+    /// The pauses in force, in the order of their scopes.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
+
+    /// Events behind a cursor, oldest first, at most `limit` (and at most 1000).
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage>;
+
+    /// What this store is and promises.
+    fn info(&self) -> StoreInfo;
+}
+
+/// Which tasks a listing shows. Every condition that is given must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskFilter {
+    /// Of this kind.
+    pub kind: Option<Name>,
+    /// In this queue.
+    pub queue: Option<Name>,
+    /// With this key.
+    pub key: Option<String>,
+    /// In one of these states; empty means any.
+    pub states: Vec<TaskState>,
+    /// Submitted at or after.
+    pub submitted_from: Option<Timestamp>,
+    /// Submitted before.
+    pub submitted_before: Option<Timestamp>,
+    /// Ended at or after; leaves out live tasks.
+    pub finished_from: Option<Timestamp>,
+    /// Ended before; leaves out live tasks.
+    pub finished_before: Option<Timestamp>,
+    /// Whether payloads and results are read too.
+    pub with_payload: bool,
+}
+
+/// Which part of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Only tasks with a lower number: [`TaskPage::next`] of the page before.
+    pub before: Option<TaskId>,
+    /// At most so many, up to 1000.
+    pub limit: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { before: None, limit: 50 }
+    }
+}
+
+/// A page of tasks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct TaskPage {
+    /// The tasks, newest first.
+    pub tasks: Vec<TaskRecord>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<TaskId>,
+}
+
+/// A queue and its sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueRecord {
+    /// Its name.
+    pub name: Name,
+    /// Tasks not due yet.
+    pub scheduled: u64,
+    /// Tasks due and waiting.
+    pub waiting: u64,
+    /// Tasks running.
+    pub running: u64,
+    /// Ended tasks still in history, by state: completed, failed, dead, cancelled, expired.
+    pub ended: EndedCounts,
+    /// When the oldest waiting task was due: how far behind the queue is.
+    pub oldest_waiting: Option<Timestamp>,
+    /// Whether the queue itself is paused.
+    pub paused: bool,
+}
+
+/// Ended tasks by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EndedCounts {
+    /// Ended well.
+    pub completed: u64,
+    /// Failed for good.
+    pub failed: u64,
+    /// In the dead letters.
+    pub dead: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+    /// Expired.
+    pub expired: u64,
+}
+
+impl EndedCounts {
+    /// The count of one ended state; `None` for a live one.
+    pub fn of(&mut self, state: TaskState) -> Option<&mut u64> {
+        match state {
+            TaskState::Completed => Some(&mut self.completed),
+            TaskState::Failed => Some(&mut self.failed),
+            TaskState::Dead => Some(&mut self.dead),
+            TaskState::Cancelled => Some(&mut self.cancelled),
+            TaskState::Expired => Some(&mut self.expired),
+            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.completed + self.failed + self.dead + self.cancelled + self.expired
+    }
+}
+
+/// What ended tasks of one kind were like, since the store was made; pruning does not change it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindStatistics {
+    /// The kind.
+    pub kind: Name,
+    /// How they ended.
+    pub ended: EndedCounts,
+    /// Attempts that completed tasks used in all.
+    pub attempts: u64,
+    /// Time that completed tasks waited, from due to their last claim, in all.
+    pub wait: Duration,
+    /// Time that the last attempts of completed tasks took, in all.
+    pub run: Duration,
+    /// The longest of them.
+    pub run_maximum: Duration,
+}
+
+/// An open session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// Its number.
+    pub id: SessionId,
+    /// Its name for people.
+    pub name: String,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// The length of its lease.
+    pub lease: Duration,
+    /// How many tasks it holds.
+    pub running: u64,
+}
+
+/// A pause in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseRecord {
+    /// What is paused.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
+}
+
+/// What an acknowledgement means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// It survives power loss.
+    #[default]
+    Full,
+    /// It survives a killed process, not power loss.
+    Normal,
+    /// It survives nothing: for tests.
+    Memory,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+            Self::Memory => "memory",
+        })
+    }
+}
+
+/// What a store is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreInfo {
+    /// `memory` or `sqlite`.
+    pub backend: &'static str,
+    /// Where it is, for people.
+    pub location: String,
+    /// What an acknowledgement means.
+    pub durability: Durability,
+    /// The number of its schema.
+    pub schema: u32,
+    /// The largest payload it takes, in bytes.
+    pub payload_limit: usize,
+}
+
+/// Hints of change. Cheap to clone; each clone remembers what it has seen.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    receiver: watch::Receiver<Hint>,
+}
+
+/// What has changed since the store was opened, as counts that only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hint {
+    /// There may be something new to claim.
+    pub work: u64,
+    /// Tasks may have ended, or have been asked to stop, by another process's doing or this one's.
+    pub transitions: u64,
+}
+
+impl Changes {
+    /// Hints from a sender.
+    #[must_use]
+    pub fn new(sender: &watch::Sender<Hint>) -> Self {
+        Self { receiver: sender.subscribe() }
+    }
+
+    /// The counts now; marks them as seen.
+    pub fn hint(&mut self) -> Hint {
+        *self.receiver.borrow_and_update()
+    }
+
+    /// Waits until something changed that was not seen yet, and answers the counts; `None` if the store is gone.
+    /// Cancel-safe: a dropped wait misses nothing.
+    pub async fn changed(&mut self) -> Option<Hint> {
+        self.receiver.changed().await.ok()?;
+        Some(self.hint())
+    }
+}

@@ -1,0 +1,440 @@
+//! What a task is: what its submitter says of it, and what a store knows of it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::name::Name;
+use crate::rules::retry::RetryPolicy;
+use crate::timestamp::Timestamp;
+
+/// The number of a task. Numbers grow in the order in which a store accepted the tasks and are never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub i64);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.parse() {
+            Ok(id) if id > 0 => Ok(Self(id)),
+            _ => Err(Error::invalid(format!("`{text}` is not a task id; task ids are whole numbers from 1 up"))),
+        }
+    }
+}
+
+/// The number of a session: one worker process's registration with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(pub i64);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The right to work on a task, given by a claim: who holds it, and which claim of this task it was.
+///
+/// A write that ends or extends an attempt carries its lease. If the session has lapsed, or the task has been claimed again
+/// since, the lease no longer fits and the write is refused: that is the fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Lease {
+    /// The task.
+    pub task: TaskId,
+    /// The session that claimed it.
+    pub session: SessionId,
+    /// Which claim of this task it is, counted from 1 over the task's whole life.
+    pub claim: u32,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Not due yet: delayed by its submitter, or between two attempts.
+    Scheduled,
+    /// Due, and waiting for a worker.
+    Waiting,
+    /// Claimed by a session.
+    Running,
+    /// Ended well.
+    Completed,
+    /// Ended by an error that no further attempt would mend.
+    Failed,
+    /// Gave up after its last attempt (or after three lost leases); somebody should look at it.
+    Dead,
+    /// Ended because somebody asked for it.
+    Cancelled,
+    /// Ended because it had not started in its time to live.
+    Expired,
+}
+
+impl TaskState {
+    /// Every state, in the order of a task's life.
+    pub const ALL: [Self; 8] = [
+        Self::Scheduled,
+        Self::Waiting,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Dead,
+        Self::Cancelled,
+        Self::Expired,
+    ];
+
+    /// Whether a task in this state has ended and is kept only as history.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        !matches!(self, Self::Scheduled | Self::Waiting | Self::Running)
+    }
+
+    /// The state's name as users write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// The number under which a store keeps this state. Never changed, never used again for another.
+    #[must_use]
+    pub fn code(self) -> i64 {
+        match self {
+            Self::Scheduled => 1,
+            Self::Waiting => 2,
+            Self::Running => 3,
+            Self::Completed => 4,
+            Self::Failed => 5,
+            Self::Dead => 6,
+            Self::Cancelled => 7,
+            Self::Expired => 8,
+        }
+    }
+
+    /// The state that a store keeps under `code`.
+    #[must_use]
+    pub fn from_code(code: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.code() == code)
+    }
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for TaskState {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::invalid(format!("`{text}` is not a task state; the states are {known}"))
+        })
+    }
+}
+
+/// How urgent a task is: 0 to 255, higher first. Within one level, first in, first out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub u8);
+
+impl Priority {
+    /// 32: when nothing else waits.
+    pub const LOW: Self = Self(32);
+    /// 128: the default.
+    pub const NORMAL: Self = Self(128);
+    /// 192: before ordinary work.
+    pub const HIGH: Self = Self(192);
+    /// 255: before everything.
+    pub const URGENT: Self = Self(255);
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::NORMAL
+    }
+}
+
+/// When a task becomes due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// At once.
+    #[default]
+    Now,
+    /// This long after the store accepts it, by the store's clock.
+    After(Duration),
+    /// At a moment the user chose. A moment in the past means at once.
+    At(Timestamp),
+}
+
+/// What to do with a submit whose key an active task of the same kind already has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDuplicate {
+    /// Keep the existing task. If the new one is more urgent and the existing one has not started, raise its priority.
+    #[default]
+    Skip,
+    /// Cancel the existing task and take the new one in its place.
+    Supersede,
+    /// Keep the existing task and say so as a rejection.
+    Reject,
+    /// If the existing task is running, take the new one when that ends; if it has not started, keep it.
+    Requeue,
+}
+
+/// A key that makes a task unique among the active tasks of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct UniqueKey {
+    /// The key: 1 to 512 bytes.
+    pub key: String,
+    /// What to do when the key is taken.
+    #[serde(default)]
+    pub on_duplicate: OnDuplicate,
+    /// How long the key stays taken after the task has ended. Zero (the default): it is free at once.
+    #[serde(default)]
+    pub keep_for: Duration,
+}
+
+/// From when a time to live counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TtlFrom {
+    /// From the moment the store accepted the task; over once its first attempt has started.
+    #[default]
+    Submission,
+    /// From the start of its first attempt: no further attempt starts after it.
+    FirstAttempt,
+}
+
+/// How long a task may wait before it expires instead of starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ttl {
+    /// The time to live, to the microsecond.
+    pub duration: Duration,
+    /// From when it counts.
+    #[serde(default)]
+    pub from: TtlFrom,
+}
+
+/// A task as its submitter describes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward_store::{NewTask, Priority, When};
+///
+/// let mut task = NewTask::new("send-mail")?;
+/// task.payload = br#"{"to":"ada@example.org"}"#.as_slice().into();
+/// task.priority = Priority::HIGH;
+/// task.when = When::After(Duration::from_secs(60));
+/// # Ok::<(), onward_store::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewTask {
+    /// The name that selects a handler.
+    pub kind: Name,
+    /// The queue it waits in. Default: `default`.
+    pub queue: Name,
+    /// What the handler gets: bytes, at most 1 MiB unless the store was opened with another limit.
+    pub payload: Bytes,
+    /// Default: 128.
+    pub priority: Priority,
+    /// When it becomes due. Default: at once.
+    pub when: When,
+    /// A key that makes it unique. Default: none.
+    pub unique: Option<UniqueKey>,
+    /// How long it may wait before it expires. Default: for ever.
+    pub ttl: Option<Ttl>,
+    /// How long one attempt may take from the moment its handler starts. Default: as the engine says.
+    pub timeout: Option<Duration>,
+    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. Default: none.
+    pub deadline: Option<Timestamp>,
+    /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
+    pub retry: Option<RetryPolicy>,
+}
+
+impl NewTask {
+    /// A task of a kind with an empty payload and the default of everything else.
+    ///
+    /// # Errors
+    /// If `kind` is not a valid [`Name`].
+    pub fn new(kind: impl AsRef<str>) -> Result<Self> {
+        Ok(Self::of(Name::new(kind)?))
+    }
+
+    /// A task of a kind whose name has been checked already.
+    #[must_use]
+    pub fn of(kind: Name) -> Self {
+        Self {
+            kind,
+            queue: Name::default_queue(),
+            payload: Bytes::new(),
+            priority: Priority::NORMAL,
+            when: When::Now,
+            unique: None,
+            ttl: None,
+            timeout: None,
+            deadline: None,
+            retry: None,
+        }
+    }
+
+    /// Checks what a store would refuse, so that a caller can know before it submits.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key is empty or too long, or a
+    /// duration is zero where that makes no sense.
+    pub fn check(&self, payload_limit: usize) -> Result<()> {
+        check_payload("payload", self.payload.len(), payload_limit, &self.kind)?;
+        if let Some(unique) = &self.unique {
+            check_key(&unique.key, &self.kind)?;
+        }
+        if self.ttl.is_some_and(|ttl| ttl.duration.is_zero()) {
+            return Err(self.wrong("a time to live of zero", "leave it out, or give it at least a microsecond"));
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(self.wrong("a timeout of zero", "leave it out, or give it at least a microsecond"));
+        }
+        self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
+    }
+
+    #[cold]
+    fn wrong(&self, what: &str, remedy: &str) -> Error {
+        Error::invalid(format!("a task of kind `{}` has {what}; {remedy}", self.kind))
+    }
+}
+
+/// Checks the size of a payload or a result.
+pub(crate) fn check_payload(what: &str, bytes: usize, limit: usize, kind: &str) -> Result<()> {
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the {what} of a task of kind `{kind}` has {bytes} bytes and the limit of this store is {limit}; \
+         keep the data elsewhere and pass a reference, or open the store with a larger limit"
+    )))
+}
+
+fn check_key(key: &str, kind: &str) -> Result<()> {
+    if key.is_empty() {
+        return Err(Error::invalid(format!("a task of kind `{kind}` has an empty key; leave the key out instead")));
+    }
+    if key.len() > limits::KEY_BYTES {
+        return Err(Error::invalid(format!(
+            "the key of a task of kind `{kind}` has {} bytes and the limit is {}; use a digest of it as the key",
+            key.len(),
+            limits::KEY_BYTES
+        )));
+    }
+    Ok(())
+}
+
+/// What a claim hands to a worker: all it needs to run one attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedTask {
+    /// The right to work on it.
+    pub lease: Lease,
+    /// The name that selects a handler.
+    pub kind: Name,
+    /// The queue it was in.
+    pub queue: Name,
+    /// What the handler gets.
+    pub payload: Bytes,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which attempt this is, counted from 1. Claims that were given back unstarted are not counted.
+    pub attempt: u32,
+    /// When the store accepted it.
+    pub submitted_at: Timestamp,
+    /// How long this attempt may take once its handler has started.
+    pub timeout: Option<Duration>,
+    /// When this attempt must be over.
+    pub deadline: Option<Timestamp>,
+    /// The task's own retry policy.
+    pub retry: Option<RetryPolicy>,
+}
+
+/// One attempt that did not end well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptError {
+    /// Which attempt, counted from 1.
+    pub attempt: u32,
+    /// When it ended.
+    pub at: Timestamp,
+    /// What the handler, or the store, said.
+    pub message: String,
+}
+
+/// How far a running task says it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// From 0.0 to 1.0, if the handler knows.
+    pub fraction: Option<f32>,
+    /// What it is doing, at most 1024 bytes.
+    pub message: Option<String>,
+    /// When it said so.
+    pub at: Timestamp,
+}
+
+/// Everything a store knows of one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// Its number.
+    pub id: TaskId,
+    /// The name that selects its handler.
+    pub kind: Name,
+    /// The queue it is or was in.
+    pub queue: Name,
+    /// Where it stands.
+    pub state: TaskState,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// What its handler gets; `None` where a listing was asked to leave payloads out.
+    pub payload: Option<Bytes>,
+    /// Its key, if it has one.
+    pub key: Option<String>,
+    /// When the store accepted it.
+    pub submitted_at: Timestamp,
+    /// When it is or was due.
+    pub run_at: Timestamp,
+    /// When it expires if it has not started.
+    pub expires_at: Option<Timestamp>,
+    /// How many attempts it has used up, a running one included.
+    pub attempts: u32,
+    /// When its latest attempt was claimed.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// The session that runs it.
+    pub session: Option<SessionId>,
+    /// Whether somebody has asked a running task to stop.
+    pub cancel_requested: bool,
+    /// What its handler answered; `None` where there is none, or where a listing was asked to leave payloads out.
+    pub result: Option<Bytes>,
+    /// Attempts that did not end well, oldest first.
+    pub errors: Vec<AttemptError>,
+    /// How far it last said it was.
+    pub progress: Option<Progress>,
+}

@@ -1,0 +1,241 @@
+//! The verbs of change.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::name::Name;
+use crate::task::{Lease, NewTask, SessionId, TaskId, TaskState};
+use crate::timestamp::Timestamp;
+
+/// One change of state, as a value.
+///
+/// Each write is atomic in itself and gets its own [`Outcome`](crate::Outcome); the writes of one
+/// [`apply`](crate::Store::apply) act in list order and become durable together. A write that cannot be done answers
+/// [`Outcome::Refused`](crate::Outcome::Refused), leaves no trace and disturbs no neighbour. Every write sees the effects of
+/// those before it, and a concurrent caller's write acts wholly before or wholly after it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Write {
+    /// Registers a worker. Requires a lease from 100 ms to 24 h. Answers
+    /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before.
+    OpenSession(OpenSession),
+
+    /// Extends the session's lease to its full length from now. Requires a session that has not lapsed or been closed
+    /// (else [`SessionLost`](crate::Refusal::SessionLost)). Answers [`Renewed`](crate::Outcome::Renewed) with the session's
+    /// tasks that somebody wants cancelled.
+    RenewSession {
+        /// The session.
+        session: SessionId,
+    },
+
+    /// Ends a session: what it still holds goes back to waiting as [`Release`](Self::Release) would do. Answers
+    /// [`Done`](crate::Outcome::Done); closing a session that is gone is `Done` too.
+    CloseSession {
+        /// The session.
+        session: SessionId,
+    },
+
+    /// Accepts a task. Requires valid input ([`NewTask::check`]). Answers [`Submitted`](crate::Outcome::Submitted), which says
+    /// whether the task was inserted or what became of it under its key. Once durable, a concurrent claim may take it.
+    Submit(Box<NewTask>),
+
+    /// Hands due tasks to a session, the most urgent first, then the oldest; first does what [`Sweep`](Self::Sweep) does, and
+    /// renews the session. Requires a live session. Answers [`Claimed`](crate::Outcome::Claimed). Two claims never hand out
+    /// the same task.
+    Claim(Claim),
+
+    /// Ends an attempt well and the task with it. Requires a lease that holds (else
+    /// [`LeaseLost`](crate::Refusal::LeaseLost)) and a result within the payload limit. Answers [`Done`](crate::Outcome::Done).
+    /// A task whose cancellation was requested but that completed all the same is completed.
+    Complete {
+        /// The right to do it.
+        lease: Lease,
+        /// What the handler answers, at most as large as a payload may be.
+        result: Option<Bytes>,
+    },
+
+    /// Ends an attempt with an error. Requires a lease that holds. Answers [`Failed`](crate::Outcome::Failed), which says where
+    /// the task stands now. A task whose cancellation was requested is cancelled instead of being tried again.
+    Fail {
+        /// The right to do it.
+        lease: Lease,
+        /// What went wrong; cut at 8 KiB.
+        error: String,
+        /// What becomes of the task.
+        next: AfterFailure,
+    },
+
+    /// Gives a claimed task back as if it had not been claimed: no attempt is used up. Requires a lease that holds. Answers
+    /// [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
+    Release {
+        /// The right to do it.
+        lease: Lease,
+        /// How long it waits before it is due again; zero for at once.
+        after: Duration,
+    },
+
+    /// Ends an attempt, and the task with it, as cancelled: the worker's answer to a request. Requires a lease that holds.
+    /// Answers [`Done`](crate::Outcome::Done).
+    ConfirmCancel {
+        /// The right to do it.
+        lease: Lease,
+        /// What the task says of why, as its last error.
+        reason: String,
+    },
+
+    /// Keeps how far a running task is, to be seen from outside. Requires a lease that holds. Answers
+    /// [`Done`](crate::Outcome::Done). A later report replaces an earlier one; the last one stays with the ended task.
+    Report {
+        /// The right to do it.
+        lease: Lease,
+        /// From 0.0 to 1.0 (clamped), if known.
+        fraction: Option<f32>,
+        /// What it is doing; cut at 1024 bytes.
+        message: Option<String>,
+    },
+
+    /// Ends a task that has not started, or asks the worker of a running one to stop. Answers
+    /// [`Cancelled`](crate::Outcome::Cancelled) or [`CancelRequested`](crate::Outcome::CancelRequested); refuses an unknown task
+    /// and one that has ended.
+    Cancel {
+        /// The task.
+        task: TaskId,
+    },
+
+    /// Makes an ended task wait again under its old number with its attempts counted from zero; its errors are kept. Requires
+    /// a task that has ended and whose key, if it has one, is free. Answers [`Done`](crate::Outcome::Done).
+    Retry {
+        /// The task.
+        task: TaskId,
+    },
+
+    /// Stops claims of what `scope` names until it is resumed, or until a moment. What runs goes on. Answers
+    /// [`Done`](crate::Outcome::Done). Pausing again replaces the moment. Pauses of different scopes combine.
+    Pause {
+        /// What is paused.
+        scope: Scope,
+        /// When the pause ends by itself.
+        until: Option<Timestamp>,
+    },
+
+    /// Ends a pause. Answers [`Done`](crate::Outcome::Done), also where there was none.
+    Resume {
+        /// What was paused.
+        scope: Scope,
+    },
+
+    /// Removes tasks of a queue without a trace, oldest first: never running ones. Answers
+    /// [`Removed`](crate::Outcome::Removed), which says whether there are more.
+    Purge {
+        /// The queue.
+        queue: Name,
+        /// Which of its tasks; [`TaskState::Running`] is refused.
+        states: Vec<TaskState>,
+        /// At most this many.
+        limit: usize,
+    },
+
+    /// Forgets a queue and its pause. Requires that no live task is in it (else [`QueueInUse`](crate::Refusal::QueueInUse)).
+    /// Its ended tasks stay. A later submit makes it again. Answers [`Done`](crate::Outcome::Done).
+    DeleteQueue {
+        /// The queue.
+        queue: Name,
+    },
+
+    /// Removes ended tasks from history: those that ended longer ago than `older_than`, and the oldest beyond `keep`. Oldest end
+    /// first. Answers [`Removed`](crate::Outcome::Removed).
+    Prune(Prune),
+
+    /// Does what time has brought: makes due tasks wait, expires those past their time to live, takes back what lapsed
+    /// sessions held, ends pauses. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
+    Sweep,
+
+    /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is
+    /// [`Refusal::Member`](crate::Refusal::Member). Members may not be `All` themselves. At most 100 000. Answers
+    /// [`All`](crate::Outcome::All).
+    All(Vec<Write>),
+}
+
+/// How a worker registers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenSession {
+    /// A name for people, such as host and process id; cut at 128 bytes.
+    pub name: String,
+    /// How long its claims hold without a sign of life.
+    pub lease: Duration,
+}
+
+/// What a worker asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Who asks.
+    pub session: SessionId,
+    /// From which queues.
+    pub queues: QueueSelection,
+    /// Of which kinds.
+    pub kinds: KindSelection,
+    /// How many tasks in all, at most 4096.
+    pub limit: usize,
+}
+
+/// From which queues a claim takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum QueueSelection {
+    /// From every queue there is.
+    #[default]
+    All,
+    /// From these, at most so many from each.
+    Only(Vec<(Name, usize)>),
+}
+
+/// Of which kinds a claim takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum KindSelection {
+    /// Every kind.
+    #[default]
+    All,
+    /// These kinds.
+    Only(Vec<Name>),
+}
+
+/// What becomes of a task after a failed attempt. The caller decides; [`rules::retry`](crate::rules::retry) has the rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// It is tried again.
+    Retry {
+        /// After this long; zero for at once.
+        after: Duration,
+        /// Whether this attempt counts.
+        uses_attempt: bool,
+        /// Whether the session keeps the task and starts the next attempt itself. Needs `after` to be zero; the outcome has
+        /// the new lease.
+        hold: bool,
+    },
+    /// It goes to the dead letters.
+    Dead,
+    /// It has failed for good.
+    Fail,
+}
+
+/// What a pause names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case", tag = "scope", content = "name")]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// One queue.
+    Queue(Name),
+    /// One kind.
+    Kind(Name),
+}
+
+/// Which ended tasks to forget.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prune {
+    /// Those that ended longer ago than this.
+    pub older_than: Option<Duration>,
+    /// The oldest, so that this many remain.
+    pub keep: Option<u64>,
+    /// At most this many in this write.
+    pub limit: usize,
+}

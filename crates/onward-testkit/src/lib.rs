@@ -1,0 +1,1 @@
+//! For those who write a store.

@@ -1,0 +1,1 @@
+//! Runs work that must not get lost.
