@@ -1,0 +1,3 @@
+//! Every store, under one suite of cases and against one another.
+
+mod memory;
