@@ -1,3 +1,4 @@
 //! Every store, under one suite of cases and against one another.
 
+mod agreement;
 mod memory;
