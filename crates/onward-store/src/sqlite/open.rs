@@ -24,9 +24,8 @@ use crate::store::{Durability, Hint, StoreInfo};
 const BUSY: Duration = Duration::from_secs(30);
 
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
-const CONNECT: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
-    .union(OpenFlags::SQLITE_OPEN_CREATE)
-    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+const CONNECT: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// How many prepared statements a connection keeps; there are fewer than this.
 const STATEMENTS: usize = 192;

@@ -201,7 +201,6 @@ impl Transaction<'_> {
             self.statistics = statistics;
             self.hint = hint;
             // The log row that carries the next number is not written yet, so the number must not be read from the file.
-            let next_task = next_task.max(self.cache.next_task);
             *self.cache = Cache::load(self.connection)?;
             self.cache.next_task = next_task;
         }

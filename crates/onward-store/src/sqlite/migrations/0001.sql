@@ -66,6 +66,7 @@ CREATE TABLE active_key (
 CREATE TABLE kept_key (
     kind INTEGER NOT NULL, key TEXT NOT NULL, task INTEGER NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_key_task ON kept_key (task);
 CREATE INDEX kept_key_until ON kept_key (until);
 
 -- Who works on what. `claim` counts the claims of the task; with the session it is the fence.

@@ -259,13 +259,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops what was kept of a key that another task takes.
-    pub(in crate::sqlite) fn forget_kept_key(&mut self, lane: i64, task: &LiveTask) -> Result<()> {
-        let Some(key) = &task.key else { return Ok(()) };
-        let kind = self.kind_of(lane);
-        self.connection
-            .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
-            .execute(params![kind, key])?;
+    /// Drops what was kept of a task's key, for another task takes it.
+    pub(in crate::sqlite) fn forget_kept_key(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM kept_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 

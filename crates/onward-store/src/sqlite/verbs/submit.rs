@@ -132,6 +132,7 @@ impl Transaction<'_> {
                 .caused_by(error)
         })?;
         follower.payload = payload.into();
+        self.forget_kept_key(task)?;
         self.insert(&follower).map(|_| ())
     }
 
@@ -139,9 +140,10 @@ impl Transaction<'_> {
         if let Some(live) = self.live(old)? {
             if live.held.is_some() {
                 self.request_cancel(&live, 2)?;
+                self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
             } else {
                 self.end_unheld(&live, TaskState::Cancelled)?;
-                self.forget_kept_key(live.lane, &live)?;
+                self.forget_kept_key(old)?;
             }
         }
         let id = self.insert(task)?;
