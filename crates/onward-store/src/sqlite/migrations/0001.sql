@@ -30,6 +30,7 @@ CREATE TABLE history (
     run_at INTEGER NOT NULL,
     claims INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
+    cancel_requested INTEGER NOT NULL,
     submitted_at INTEGER NOT NULL,
     started_at INTEGER,
     finished_at INTEGER NOT NULL,
