@@ -5,7 +5,7 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use onward_store::{Clock, ManualClock, MemoryStore, Store};
+use onward_store::{Clock, ManualClock, MemoryStore, Store, Write};
 
 use crate::faulty::FaultyStore;
 
@@ -34,7 +34,8 @@ pub trait Fixture {
 /// Where one store lives. What it needs (a directory, a server) is gone when it is dropped.
 pub trait Place: fmt::Debug + Send + Sync {
     /// Opens the store that lives here: an empty one the first time, and what the last one left from then on. The last one has
-    /// been dropped. A store that does not survive being closed answers the same store again.
+    /// been dropped. A store that does not survive being closed answers the same store again, with its
+    /// [sessions closed](close_sessions).
     fn open(&mut self, conditions: &Conditions) -> Opening<'_>;
 }
 
@@ -58,12 +59,28 @@ struct MemoryPlace {
 
 impl Place for MemoryPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
-        let store = self.store.get_or_insert_with(|| {
-            let clock: Arc<dyn Clock> = conditions.clock.clone();
-            Arc::new(MemoryStore::with_clock(clock).with_payload_limit(conditions.payload_limit))
-        });
-        Box::pin(ready(Arc::clone(store) as Arc<dyn Store>))
+        if let Some(store) = &self.store {
+            let store = Arc::clone(store);
+            return Box::pin(async {
+                close_sessions(&*store).await;
+                store as Arc<dyn Store>
+            });
+        }
+        let clock: Arc<dyn Clock> = conditions.clock.clone();
+        let store = Arc::new(MemoryStore::with_clock(clock).with_payload_limit(conditions.payload_limit));
+        self.store = Some(Arc::clone(&store));
+        Box::pin(ready(store as Arc<dyn Store>))
     }
+}
+
+/// Closes every open session, as a persistent store does when it is dropped.
+///
+/// # Panics
+/// If the store cannot be read or written.
+pub async fn close_sessions(store: &dyn Store) {
+    let sessions = store.sessions().await.expect("the sessions can be read");
+    let closes = sessions.into_iter().map(|session| Write::CloseSession { session: session.id }).collect();
+    store.apply(closes).await.expect("sessions can be closed");
 }
 
 /// Another fixture's stores behind a [`FaultyStore`] without faults: shows that the decorator changes nothing.

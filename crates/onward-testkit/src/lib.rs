@@ -26,4 +26,4 @@ mod fixture;
 
 pub use bench::{Bench, after, keyed, task};
 pub use faulty::{Fault, FaultyStore};
-pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place};
+pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place, close_sessions};

@@ -174,6 +174,13 @@ pub async fn an_unknown_session_claims_nothing(bench: Bench) {
     assert_eq!(bench.state(id).await, TaskState::Waiting);
 }
 
+pub async fn a_refused_claim_sweeps_nothing(bench: Bench) {
+    let id = bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
+    bench.advance(Duration::from_secs(1));
+    bench.refused(Write::Claim(all_of(SessionId(77), 1))).await;
+    assert_eq!(bench.state(id).await, TaskState::Scheduled);
+}
+
 pub async fn a_claim_renews_its_session(bench: Bench) {
     let lease = bench.running(task("k")).await;
     for _ in 0..3 {

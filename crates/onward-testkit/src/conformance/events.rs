@@ -144,15 +144,45 @@ pub async fn a_cursor_survives_its_text_form(bench: Bench) {
     assert_eq!(page(&bench, cursor, 1000).await, all[5..]);
 }
 
-pub async fn cursors_grow(bench: Bench) {
-    lead_some_lives(&bench).await;
-    assert!(bench.events().await.is_sorted_by(|one, other| one.cursor < other.cursor));
+fn prune(keep: u64, limit: usize) -> Write {
+    Write::Prune(Prune { keep: Some(keep), older_than: None, limit })
 }
 
 pub async fn a_pruned_tasks_submission_is_left_out(bench: Bench) {
     bench.completed(task("k")).await;
-    bench.write(Write::Prune(Prune { keep: Some(0), older_than: None, limit: 9 })).await;
-    assert_eq!(bench.changes().await, [(FIRST, Change::Started { attempt: 1 }), (FIRST, Change::Completed)]);
+    bench.removed(prune(0, 9)).await;
+    assert!(bench.changes().await.iter().all(|(_, change)| *change != Change::Submitted));
+}
+
+pub async fn a_prune_forgets_the_events_up_to_the_last_end_it_forgets(bench: Bench) {
+    bench.completed(task("k")).await;
+    bench.completed(task("k")).await;
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    assert_eq!(bench.changes().await, [(kept, Change::Submitted), (kept, Change::Cancelled)]);
+}
+
+pub async fn a_calls_events_stay_while_a_task_that_ended_in_it_is_kept(bench: Bench) {
+    for _ in 0..3 {
+        bench.submit("k").await;
+    }
+    let cancel = |id| Write::Cancel { task: TaskId(id) };
+    bench.apply(vec![cancel(1), cancel(2)]).await;
+    bench.cancel(TaskId(3)).await;
+    assert_eq!(bench.removed(prune(0, 1)).await, (1, true));
+    let cancelled = bench.changes().await.into_iter().filter(|(_, change)| *change == Change::Cancelled);
+    assert_eq!(cancelled.map(|(id, _)| id.0).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+pub async fn a_cursor_into_forgotten_events_goes_on_with_the_oldest_there_are(bench: Bench) {
+    bench.completed(task("k")).await;
+    let cursor = bench.events().await[1].cursor;
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    let told: Vec<_> = page(&bench, cursor, 9).await.into_iter().map(|event| (event.task, event.change)).collect();
+    assert_eq!(told, [(kept, Change::Submitted), (kept, Change::Cancelled)]);
 }
 
 pub async fn a_report_and_a_refusal_are_no_events(bench: Bench) {

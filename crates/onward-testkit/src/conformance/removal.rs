@@ -144,6 +144,24 @@ pub async fn the_oldest_end_is_pruned_first(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, [first.task]);
 }
 
+pub async fn pruning_stops_at_the_first_end_that_it_keeps(bench: Bench) {
+    let ids = complete_some(&bench, 1).await;
+    bench.clock().set_wall(bench.now().minus(SECOND * 60));
+    let behind = bench.completed(task("k")).await;
+    bench.clock().set_wall(bench.now().plus(SECOND * 60));
+    let prune = |age| Write::Prune(Prune { older_than: Some(age), keep: None, limit: 10 });
+    assert_eq!(bench.removed(prune(SECOND * 2)).await, (0, false));
+    assert_eq!(bench.list(Default::default()).await, [behind, ids[0]]);
+}
+
+pub async fn a_task_that_ended_in_the_same_call_can_be_pruned(bench: Bench) {
+    let task = bench.submit("k").await;
+    let prune = Write::Prune(Prune { keep: Some(0), older_than: None, limit: 10 });
+    let outcomes = bench.apply(vec![Write::Cancel { task }, prune]).await;
+    assert_eq!(outcomes[1], onward_store::Outcome::Removed { tasks: 1, more: false });
+    assert_eq!(bench.list(Default::default()).await, []);
+}
+
 pub async fn pruning_without_a_condition_forgets_nothing(bench: Bench) {
     complete_some(&bench, 2).await;
     let prune = Prune { keep: None, older_than: None, limit: 10 };

@@ -1,21 +1,49 @@
-//! What a store is after it was closed and opened again: what it was before.
+//! What a store is after it was closed and opened again: what it was before, but that closing it closed its sessions.
 
 use std::time::Duration;
 
-use onward_store::{EventCursor, NewTask, OnDuplicate, Scope, Submitted, TaskId, TaskState, When, Write};
+use onward_store::{EventCursor, NewTask, OnDuplicate, Refusal, Scope, Submitted, TaskId, TaskState, When, Write};
 
-use crate::bench::{Bench, after, all_of, keyed, name, task};
+use crate::bench::{Bench, after, keyed, name, task};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 pub async fn tasks_are_as_they_were(mut bench: Bench) {
-    let running = bench.running(task("k")).await;
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(SECOND)).await;
     let ended = bench.completed(task("k")).await;
     let scheduled = bench.submit_new(NewTask { when: When::After(SECOND), ..keyed("a", OnDuplicate::Skip) }).await;
-    let before = [bench.record(running.task).await, bench.record(ended).await, bench.record(scheduled).await];
+    let before = [bench.record(lease.task).await, bench.record(ended).await, bench.record(scheduled).await];
     bench.reopen().await;
-    let after = [bench.record(running.task).await, bench.record(ended).await, bench.record(scheduled).await];
+    let after = [bench.record(lease.task).await, bench.record(ended).await, bench.record(scheduled).await];
     assert_eq!(after, before);
+}
+
+pub async fn what_was_running_waits_again(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.reopen().await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts, record.session), (TaskState::Waiting, 0, None));
+}
+
+pub async fn no_session_is_left(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.reopen().await;
+    assert_eq!(bench.store().sessions().await.ok(), Some(vec![]));
+    assert_eq!(bench.refused(Write::Complete { lease, result: None }).await, Refusal::SessionLost(lease.session));
+}
+
+pub async fn what_was_to_be_cancelled_is_cancelled(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.reopen().await;
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+}
+
+pub async fn claims_stay_counted(mut bench: Bench) {
+    bench.running(task("k")).await;
+    bench.reopen().await;
+    assert_eq!(bench.start_one().await.claim, 2);
 }
 
 pub async fn queues_statistics_and_pauses_are_as_they_were(mut bench: Bench) {
@@ -58,27 +86,6 @@ pub async fn numbers_go_on(mut bench: Bench) {
     assert!(bench.submit("k").await > last && bench.session().await > session);
 }
 
-pub async fn a_lease_holds_on(mut bench: Bench) {
-    let lease = bench.running(task("k")).await;
-    bench.reopen().await;
-    bench.complete(lease).await;
-}
-
-pub async fn a_lease_lapses_on(mut bench: Bench) {
-    let lease = bench.running(task("k")).await;
-    bench.reopen().await;
-    assert_eq!(bench.lapse().await.lost, 1);
-    assert_eq!(bench.state(lease.task).await, TaskState::Waiting);
-}
-
-pub async fn an_outdated_lease_stays_outdated(mut bench: Bench) {
-    let lease = bench.running(task("k")).await;
-    bench.release(lease, Duration::ZERO).await;
-    bench.claim_one(lease.session).await;
-    bench.reopen().await;
-    bench.refused(Write::Complete { lease, result: None }).await;
-}
-
 pub async fn keys_stay_taken(mut bench: Bench) {
     let id = bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
     bench.reopen().await;
@@ -96,18 +103,11 @@ pub async fn kept_keys_stay_kept(mut bench: Bench) {
 }
 
 pub async fn a_follower_is_not_forgotten(mut bench: Bench) {
-    let lease = bench.running(keyed("a", OnDuplicate::Requeue)).await;
+    bench.running(keyed("a", OnDuplicate::Requeue)).await;
     bench.submitted(keyed("a", OnDuplicate::Requeue)).await;
     bench.reopen().await;
-    bench.complete(lease).await;
+    bench.complete_next().await;
     assert_eq!(bench.state(TaskId(2)).await, TaskState::Waiting);
-}
-
-pub async fn a_request_to_stop_is_not_forgotten(mut bench: Bench) {
-    let lease = bench.running(task("k")).await;
-    bench.cancel(lease.task).await;
-    bench.reopen().await;
-    assert_eq!(bench.claimed(all_of(lease.session, 0)).await.cancel, [lease.task]);
 }
 
 pub async fn lost_leases_stay_counted(mut bench: Bench) {
