@@ -7,6 +7,7 @@ use crate::event::Change;
 use crate::limits;
 use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
+use crate::rules;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{TaskId, TaskState};
@@ -47,11 +48,7 @@ impl Pruning {
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Verb<Outcome> {
-        if states.is_empty() || states.contains(&TaskState::Running) {
-            let text =
-                "a purge names the states of the tasks it removes, and running tasks cannot be removed; cancel them";
-            return Err(Refusal::Invalid(text.into()).into());
-        }
+        rules::purge::check(queue, states)?;
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let wanted = limit.saturating_add(1);
         let mut tasks = self.live_of_queue(number, states, wanted)?;
