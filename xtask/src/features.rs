@@ -49,6 +49,8 @@ struct Feature {
     text: String,
     /// Absent: planned. False: under way. True: done, and so a test must name it.
     claimed: Option<bool>,
+    /// What of it is planned still.
+    later: Option<String>,
 }
 
 /// A test that names a feature.
@@ -158,7 +160,8 @@ fn row(feature: &Feature, tests: Option<&BTreeSet<Shown>>) -> String {
     };
     let link = |shown: &Shown| format!("[`{}`](../{})", shown.test, shown.path);
     let tests: Vec<String> = tests.into_iter().flatten().map(link).collect();
-    format!("| {} | {} | {state} | {} |\n", feature.id, feature.text, tests.join("<br>"))
+    let later = feature.later.as_ref().map(|later| format!("; *planned:* {later}")).unwrap_or_default();
+    format!("| {} | {}{later} | {state} | {} |\n", feature.id, feature.text, tests.join("<br>"))
 }
 
 #[cfg(test)]
@@ -205,6 +208,12 @@ mod tests {
     #[test]
     fn an_unknown_id_is_found() {
         assert_eq!(problems(&catalogue(""), &evidence(&TEST.replace("T8", "T99")), false).len(), 1);
+    }
+
+    #[test]
+    fn the_document_says_what_is_left_for_later() {
+        let text = document(&catalogue("claimed = true\nlater = \"purge\""), &Evidence::new());
+        assert!(text.contains("| Dead letters; *planned:* purge | done |"), "{text}");
     }
 
     #[test]
