@@ -111,7 +111,7 @@ fn clippy(project: &Project) -> Result<Verdict> {
 }
 
 fn docs(project: &Project) -> Result<Verdict> {
-    let mut doc = cargo(project, &["doc", "--workspace", "--no-deps"]);
+    let mut doc = cargo(project, &["doc", "--workspace", "--no-deps", "--lib"]);
     passed(command::run(doc.env("RUSTDOCFLAGS", "-D warnings")))
 }
 

@@ -15,8 +15,9 @@ pub(crate) struct Project {
 impl Project {
     /// Finds the project and lists its files.
     pub(crate) fn open() -> Result<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let root = manifest.parent().context("xtask has no parent directory")?.to_path_buf();
+        // Set by cargo when it runs us, and right also when the checkout has moved since we were built.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&manifest).parent().context("xtask has no parent directory")?.to_path_buf();
         let files = list(&root)?;
         Ok(Self { root, files })
     }
