@@ -1,13 +1,15 @@
 //! The long forms of the reliability tests.
 //!
-//! Each is a test of some crate whose length is set by variables; it prints what it did as a line
-//! `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. That line is shown again as the last one here, and
-//! the command succeeds only if it is there and nothing was lost or doubled.
+//! Each is a test of some crate whose length and seed are set by variables; it prints what it did as a line
+//! `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. The sum of these lines is the last line here, and
+//! the command succeeds only if every run passed, printed its line, and nothing was lost or doubled.
 
+use std::fmt;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::command;
 use crate::project::Project;
@@ -17,13 +19,13 @@ use crate::project::Project;
 pub(crate) struct Options {
     /// Which one; `list` says what each does.
     name: String,
-    /// How many rounds (kills, points, operations, sequences). Default: as the table of `list` says.
+    /// How many rounds (kills, points, operations, sequences) one run has. Default: as `list` says.
     #[arg(long)]
     rounds: Option<u64>,
-    /// Go on for so long, whatever the rounds.
+    /// Run again and again until so many minutes have passed.
     #[arg(long)]
     minutes: Option<u64>,
-    /// Start from this seed, to see a failure again.
+    /// Start from this seed, to see a failure again; further runs count up from it. Default: another one each time.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -33,12 +35,21 @@ struct Soak {
     name: &'static str,
     what: &'static str,
     package: &'static str,
-    /// The part of the test binary `it` that is run.
+    /// Which tests of the package's test program `it` are run.
     filter: &'static str,
     rounds: u64,
+    /// The variable that says how many rounds.
+    variable: &'static str,
 }
 
-const SOAKS: &[Soak] = &[];
+const SOAKS: &[Soak] = &[Soak {
+    name: "stores-agree",
+    what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
+    package: "onward-store",
+    filter: "agreement::",
+    rounds: 500_000,
+    variable: "ONWARD_SEQUENCES",
+}];
 
 /// Runs one, or lists them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
@@ -49,66 +60,125 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let soak = SOAKS.iter().find(|soak| soak.name == options.name);
     let soak =
         soak.with_context(|| format!("there is no soak `{}`; `cargo xtask soak list` names them", options.name))?;
-    let summary = execute(project, soak, options)?;
-    println!("{summary}");
-    judge(&summary)
+    let limit = Duration::from_secs(options.minutes.unwrap_or(0).saturating_mul(60));
+    let started = command::now();
+    let mut total = Summary::default();
+    for run in 0u64.. {
+        total.add(&execute(project, soak, options, run)?);
+        if total.is_bad() || started.elapsed() >= limit {
+            break;
+        }
+    }
+    println!("{total}");
+    ensure!(!total.is_bad(), "something was lost or doubled");
+    Ok(())
 }
 
-/// Runs the test, showing its output, and answers its last summary line.
-fn execute(project: &Project, soak: &Soak, options: &Options) -> Result<String> {
-    let mut test = test(project, soak, options);
-    let mut child = test.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
-    let mut summary = None;
+/// Runs the test once, showing its output, and adds up the lines in which its parts say what they did.
+fn execute(project: &Project, soak: &Soak, options: &Options, run: u64) -> Result<Summary> {
+    let mut child = test(project, soak, options, run).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let mut found = false;
+    let mut summary = Summary::default();
     for line in BufReader::new(child.stdout.take().context("cargo has no output")?).lines() {
         let line = line?;
         println!("{line}");
-        if let Some(start) = line.find("attempted=") {
-            summary = Some(line[start..].to_owned());
+        if let Some(part) = Summary::parse(&line) {
+            summary.add(&part);
+            found = true;
         }
     }
     ensure!(child.wait()?.success(), "`{}` failed", soak.name);
-    summary.with_context(|| format!("`{}` printed no summary; did its test run?", soak.name))
+    ensure!(found, "`{}` did not say what it did; did its test run?", soak.name);
+    Ok(summary)
 }
 
-fn test(project: &Project, soak: &Soak, options: &Options) -> Command {
-    let rounds = options.rounds.unwrap_or(if options.minutes.is_some() { u64::MAX } else { soak.rounds });
+fn test(project: &Project, soak: &Soak, options: &Options, run: u64) -> Command {
+    let rounds = options.rounds.unwrap_or(soak.rounds);
     let mut test = command::cargo();
     test.args(["test", "--release", "-p", soak.package, "--test", "it", soak.filter, "--", "--nocapture"]);
-    test.current_dir(project.root()).env("ONWARD_ROUNDS", rounds.to_string());
-    for (name, value) in [("ONWARD_MINUTES", options.minutes), ("ONWARD_SEED", options.seed)] {
-        if let Some(value) = value {
-            test.env(name, value.to_string());
-        }
+    test.current_dir(project.root()).env(soak.variable, rounds.to_string());
+    if let Some(seed) = options.seed {
+        test.env("ONWARD_SEED", seed.wrapping_add(run).to_string());
     }
     test
 }
 
-/// An error if something was lost or doubled, or if the line does not say.
-fn judge(summary: &str) -> Result<()> {
-    for field in ["lost", "duplicated"] {
-        let count = summary.split_whitespace().find_map(|part| part.strip_prefix(field)?.strip_prefix('='));
-        match count.map(str::parse::<u64>) {
-            Some(Ok(0)) => {}
-            Some(Ok(count)) => bail!("{field}: {count}"),
-            _ => bail!("the summary does not say `{field}=…`"),
-        }
+/// What a run did.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Summary {
+    attempted: u64,
+    acknowledged: u64,
+    lost: u64,
+    duplicated: u64,
+    recovered: u64,
+    /// Of the latest run.
+    seed: u64,
+}
+
+impl Summary {
+    /// The summary in a line of output, if it has one; all its fields must be there.
+    fn parse(line: &str) -> Option<Self> {
+        let line = &line[line.find("attempted=")?..];
+        let field = |name: &str| {
+            let mut parts = line.split_whitespace();
+            parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('='))?.parse().ok()
+        };
+        Some(Self {
+            attempted: field("attempted")?,
+            acknowledged: field("acknowledged")?,
+            lost: field("lost")?,
+            duplicated: field("duplicated")?,
+            recovered: field("recovered")?,
+            seed: field("seed")?,
+        })
     }
-    Ok(())
+
+    fn add(&mut self, other: &Self) {
+        self.attempted += other.attempted;
+        self.acknowledged += other.acknowledged;
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+        self.recovered += other.recovered;
+        self.seed = other.seed;
+    }
+
+    fn is_bad(&self) -> bool {
+        self.lost > 0 || self.duplicated > 0
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempted, acknowledged, lost, duplicated, recovered, seed } = self;
+        write!(
+            f,
+            "attempted={attempted} acknowledged={acknowledged} lost={lost} duplicated={duplicated} recovered={recovered} seed={seed}"
+        )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LINE: &str = "attempted=9 acknowledged=8 lost=0 duplicated=0 recovered=1 seed=7";
+
     #[test]
-    fn nothing_lost_and_nothing_doubled_is_a_success() {
-        assert!(judge("attempted=9 acknowledged=8 lost=0 duplicated=0 recovered=1 seed=7").is_ok());
+    fn a_summary_is_read_from_a_line_that_the_test_harness_began() {
+        let summary = Summary::parse(&format!("test kills::at_random ... {LINE}")).unwrap();
+        assert_eq!(summary.to_string(), LINE);
     }
 
     #[test]
-    fn a_loss_a_double_and_a_line_that_does_not_say_are_failures() {
-        assert!(judge("attempted=9 lost=1 duplicated=0").is_err());
-        assert!(judge("attempted=9 lost=0 duplicated=2").is_err());
-        assert!(judge("attempted=9 lost=0").is_err());
+    fn a_line_that_leaves_something_out_is_none() {
+        assert_eq!(Summary::parse("attempted=9 acknowledged=8 lost=0"), None);
+    }
+
+    #[test]
+    fn runs_add_up_and_one_loss_is_enough() {
+        let mut total = Summary::parse(LINE).unwrap();
+        total.add(&Summary { lost: 1, seed: 8, ..total });
+        assert_eq!((total.attempted, total.lost, total.seed), (18, 1, 8));
+        assert!(total.is_bad());
     }
 }
