@@ -1,7 +1,7 @@
 //! Developer commands: everything that CI does, and what writes the generated documentation.
 //!
 //! `cargo xtask ci` is the whole of CI, step by step; each step is also a command of its own.
-#![expect(clippy::print_stdout, reason = "a developer command speaks to the person who typed it")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer command speaks to the person who typed it")]
 
 mod artifacts;
 mod backends;
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("error: {error:#}");
+            eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
