@@ -32,7 +32,8 @@ impl SourceFile {
 
     /// Whether the whole file is test code.
     pub(crate) fn is_test(&self) -> bool {
-        self.path.split('/').any(|part| part == "tests") || self.path.starts_with("crates/onward-testkit/")
+        self.path.split('/').any(|part| matches!(part, "tests" | "tests.rs"))
+            || self.path.starts_with("crates/onward-testkit/")
     }
 
     /// For each line, whether it belongs to a `#[cfg(test)]` module.
