@@ -27,13 +27,13 @@ pub(crate) struct Artifact {
 /// Builds all that `cargo test --workspace` builds, with the same features, and names the programs and examples in it.
 pub(crate) fn build(project: &Project) -> Result<Vec<Artifact>> {
     let output = command::cargo()
-        .args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"])
+        .args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json"])
         .current_dir(project.root())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot start cargo")?;
     if !output.status.success() {
-        bail!("the workspace does not build");
+        bail!("the workspace does not build; `cargo test --workspace --no-run` says why");
     }
     let messages = String::from_utf8(output.stdout).context("cargo did not write UTF-8")?;
     Ok(messages.lines().filter_map(artifact).collect())

@@ -24,7 +24,7 @@ pub(crate) fn run(project: &Project) -> Result<Verdict> {
     let store = project.scratch("readme")?.join("onward.db");
     for _ in 0..2 {
         let mut shell = Command::new("sh");
-        shell.args(["-eu", "-c", &script]).current_dir(project.root()).stdin(Stdio::null());
+        shell.args(["-eu", "-c", &script]).current_dir(project.root()).stdin(Stdio::null()).stdout(Stdio::null());
         command::run_within(shell.env("ONWARD_PROGRAM", &program).env("ONWARD_STORE", &store), LIMIT)?;
     }
     ensure!(store.is_file(), "the command ran but left no store at {}", store.display());
