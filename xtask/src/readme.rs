@@ -10,7 +10,7 @@ use crate::project::Project;
 use crate::{artifacts, command};
 
 /// What the README types to run the program; the smoke test puts the program that is built already in its place.
-const RUN: &str = "cargo run --release --bin onward --";
+pub(crate) const RUN: &str = "cargo run --release --bin onward --";
 
 /// How long the command may take.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
-use super::{Finding, architecture, changelog, dependencies, lengths, links, modules, root, sleeps, words};
+use super::{Finding, architecture, changelog, commands, dependencies, lengths, links, modules, root, sleeps, words};
 use crate::project::Project;
 use crate::source::SourceFile;
 use crate::{command, features, reference};
@@ -48,6 +48,9 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
+    }),
+    ("commands", "what documents tell people to type exists", |inputs| {
+        Ok(commands::check(&inputs.documents, &inputs.project.read("docs/reference/cli.md")?))
     }),
     ("changelog", "CHANGELOG.md keeps its shape", |inputs| Ok(changelog::check(&inputs.project.read("CHANGELOG.md")?))),
     ("root", "the root directory stays small", |inputs| Ok(root::check(inputs.project.files()))),

@@ -50,7 +50,7 @@ fn resolve(document: &str, target: &str) -> String {
 }
 
 /// The lines of a document outside code blocks.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");

@@ -3,6 +3,7 @@
 mod architecture;
 mod changelog;
 mod checks;
+mod commands;
 mod dependencies;
 mod exceptions;
 mod finding;
