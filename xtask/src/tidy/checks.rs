@@ -3,7 +3,9 @@
 use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
-use super::{Finding, architecture, changelog, commands, dependencies, lengths, links, modules, root, sleeps, words};
+use super::{
+    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sleeps, words,
+};
 use crate::project::Project;
 use crate::source::SourceFile;
 use crate::{command, features, reference};
@@ -38,6 +40,9 @@ type Check = fn(&Inputs<'_>) -> Result<Vec<Finding>>;
 const CHECKS: &[(&str, &str, Check)] = &[
     ("architecture", "crates depend on each other as ARCHITECTURE.md says, and it names every crate", |inputs| {
         architecture::check(&inputs.project.read("ARCHITECTURE.md")?, &inputs.metadata)
+    }),
+    ("map", "the files that ARCHITECTURE.md names exist", |inputs| {
+        Ok(map::check(&inputs.project.read("ARCHITECTURE.md")?, inputs.project.files()))
     }),
     ("dependencies", "docs/dependencies.md says why each direct dependency is there", |inputs| {
         dependencies::check(&inputs.project.read("docs/dependencies.md")?, &inputs.metadata)

@@ -9,6 +9,7 @@ mod exceptions;
 mod finding;
 mod lengths;
 mod links;
+mod map;
 mod modules;
 mod root;
 mod sleeps;

@@ -6,7 +6,6 @@ use crate::source::{SourceFile, identifiers};
 /// Names that could stand for anything, and what to do instead.
 const NAMES: &[(&str, &str)] = &[
     ("common", "name it after what it holds"),
-    ("helper", "name it after what it does"),
     ("helpers", "name the module after what they do, or put each beside its one caller"),
     ("misc", "give each thing a place of its own"),
     ("util", "name it after what it does"),
