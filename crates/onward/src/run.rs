@@ -1,0 +1,14 @@
+//! What all slots of one run share.
+
+use std::sync::Arc;
+
+use crate::engine::Inner;
+use crate::handler::HandlerTable;
+use crate::state::StateMap;
+
+/// One run of an engine: its handlers and state as they were when it began.
+pub(crate) struct Run {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) state: StateMap,
+}
