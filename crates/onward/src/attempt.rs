@@ -1,8 +1,8 @@
 //! One attempt at a task, from its claim to its end.
 
 use std::cmp::Reverse;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use onward_store::{ClaimedTask, Priority, TaskId};
@@ -39,7 +39,9 @@ pub(crate) enum Interruption {
 
 impl Interruption {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown].into_iter().find(|it| *it as u8 == code)
+        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown]
+            .into_iter()
+            .find(|it| *it as u8 == code)
     }
 }
 
@@ -82,12 +84,13 @@ impl Attempt {
     /// Notes when the handler started, in steady time.
     pub(crate) fn mark_started(&self, steady: Duration) {
         let microseconds = u64::try_from(steady.as_micros()).unwrap_or(u64::MAX);
-        self.started.store(microseconds, Ordering::Relaxed);
+        self.started.store(microseconds.max(1), Ordering::Relaxed);
     }
 
-    /// When the handler started, in steady time.
-    pub(crate) fn started(&self) -> Duration {
-        Duration::from_micros(self.started.load(Ordering::Relaxed))
+    /// When the handler started, in steady time; `None` before.
+    pub(crate) fn started(&self) -> Option<Duration> {
+        let microseconds = self.started.load(Ordering::Relaxed);
+        (microseconds > 0).then(|| Duration::from_micros(microseconds))
     }
 }
 

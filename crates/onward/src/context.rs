@@ -75,7 +75,9 @@ impl Context {
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
         self.run.state.get().ok_or_else(|| {
             let name = std::any::type_name::<T>();
-            Failure::permanent(format!("the engine has no state of type `{name}`; give it one with `engine.state(…)` before it runs"))
+            Failure::permanent(format!(
+                "the engine has no state of type `{name}`; give it one with `engine.state(…)` before it runs"
+            ))
         })
     }
 
@@ -105,7 +107,7 @@ impl Context {
     /// about once a second while work goes on, and with the end of the attempt.
     pub fn progress(&self, fraction: f32) {
         self.attempt.progress.set_fraction(fraction);
-        self.run.inner.floor.progressed();
+        self.run.floor.progressed();
     }
 
     /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.

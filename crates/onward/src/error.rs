@@ -6,7 +6,7 @@ use std::fmt;
 use onward_store::Refusal;
 
 /// The result of what an engine does.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, with what, and what to do about it.
 ///
@@ -29,7 +29,8 @@ impl Error {
 
     #[cold]
     pub(crate) fn unexpected(what: &str) -> Self {
-        onward_store::Error::corrupt(format!("the store answered {what} with an outcome that does not belong to it")).into()
+        onward_store::Error::corrupt(format!("the store answered {what} with an outcome that does not belong to it"))
+            .into()
     }
 
     fn store(&self) -> Option<&onward_store::Error> {

@@ -104,7 +104,9 @@ impl Registrations {
             return Err(Error::invalid("there are two handlers for any kind; register one with `handle_any`"));
         }
         if kinds.is_empty() && self.any.is_empty() {
-            return Err(Error::invalid("the engine has no handler and could run nothing; register one with `handle` or `register`"));
+            return Err(Error::invalid(
+                "the engine has no handler and could run nothing; register one with `handle` or `register`",
+            ));
         }
         Ok(HandlerTable { kinds, any: self.any.first().cloned() })
     }

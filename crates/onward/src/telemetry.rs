@@ -86,7 +86,8 @@ const SUBMIT_OUTCOMES: [&str; 6] = ["inserted", "duplicate", "priority_raised", 
 impl KindTelemetry {
     fn new(kind: &Name) -> Self {
         let kind = SharedString::from_owned(kind.as_str().to_owned());
-        let ended = |state: TaskState| counter!("onward_tasks_ended_total", "kind" => kind.clone(), "state" => state.as_str());
+        let ended =
+            |state: TaskState| counter!("onward_tasks_ended_total", "kind" => kind.clone(), "state" => state.as_str());
         Self {
             submitted: SUBMIT_OUTCOMES
                 .map(|outcome| counter!("onward_tasks_submitted_total", "kind" => kind.clone(), "outcome" => outcome)),

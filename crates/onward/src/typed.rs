@@ -103,13 +103,13 @@ where
 }
 
 fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
-    serde_json::from_slice(context.payload()).map_err(|error| {
-        Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND))
-    })
+    serde_json::from_slice(context.payload())
+        .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
 }
 
 fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {
-    let bytes = encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
+    let bytes =
+        encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
     Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })
 }
 

@@ -40,7 +40,7 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
     }
     let started = note_start(run, attempt);
     let answer = match start(run, handler, attempt) {
-        Ok(work) => attend(run, attempt, work, allowance).await,
+        Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
         Err(panicked) => Some(Err(panicked)),
     };
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
@@ -77,12 +77,12 @@ fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Wo
 }
 
 /// Polls the handler until it answers, or until it was asked to stop and its grace is over.
-async fn attend(run: &Run, attempt: &Attempt, mut work: Work, allowance: Allowance) -> Answer {
+async fn attend(run: &Run, attempt: &Attempt, mut work: Work, over_at: Option<Duration>) -> Answer {
     // Most handlers that do not wait never need a timer or a token: they are polled once before either is made.
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
     let answer = match first {
         Poll::Ready(answer) => Some(answer),
-        Poll::Pending => until_over(run, attempt, &mut work, allowance).await,
+        Poll::Pending => until_over(run, attempt, &mut work, over_at).await,
     };
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
     match (answer, dropped) {
@@ -96,14 +96,14 @@ async fn until_over(
     run: &Run,
     attempt: &Attempt,
     work: &mut Work,
-    allowance: Allowance,
+    over_at: Option<Duration>,
 ) -> Option<<Work as Future>::Output> {
     let clock = &*run.inner.clock;
     tokio::select! {
         biased;
         answer = &mut *work => return Some(answer),
         () = attempt.token().cancelled() => {}
-        () = time_over(run, attempt, allowance) => attempt.interrupt(Interruption::TimedOut),
+        () = time_over(run, over_at) => attempt.interrupt(Interruption::TimedOut),
     }
     let grace_over = clock.steady().saturating_add(run.inner.settings.grace);
     tokio::select! {
@@ -113,13 +113,19 @@ async fn until_over(
     }
 }
 
-async fn time_over(run: &Run, attempt: &Attempt, allowance: Allowance) {
+/// When an attempt's time is over, in steady time.
+fn over_at(allowance: Allowance, started: Duration) -> Option<Duration> {
     match allowance {
-        Allowance::Unlimited => std::future::pending().await,
-        Allowance::Timeout(limit) | Allowance::Deadline(limit) => {
-            timer::reached(&*run.inner.clock, attempt.started().saturating_add(limit)).await;
-        }
-        Allowance::Passed => {}
+        Allowance::Unlimited => None,
+        Allowance::Timeout(limit) | Allowance::Deadline(limit) => Some(started.saturating_add(limit)),
+        Allowance::Passed => Some(started),
+    }
+}
+
+async fn time_over(run: &Run, over_at: Option<Duration>) {
+    match over_at {
+        Some(at) => timer::reached(&*run.inner.clock, at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -82,7 +82,11 @@ pub(crate) enum Allowance {
 }
 
 /// The earlier of the timeout and the deadline.
-pub(crate) fn allowance(timeout: Option<Duration>, deadline: Option<Timestamp>, now: impl FnOnce() -> Timestamp) -> Allowance {
+pub(crate) fn allowance(
+    timeout: Option<Duration>,
+    deadline: Option<Timestamp>,
+    now: impl FnOnce() -> Timestamp,
+) -> Allowance {
     let Some(deadline) = deadline else { return timeout.map_or(Allowance::Unlimited, Allowance::Timeout) };
     let left = deadline - now();
     match timeout {
@@ -120,8 +124,7 @@ mod tests {
 
     use super::*;
 
-    const IDLE: Load =
-        Load { concurrency: 8, prefetch: 1024, running: 0, buffered: 0, unsettled: 0, pace: Pace::NONE };
+    const IDLE: Load = Load { concurrency: 8, prefetch: 1024, running: 0, buffered: 0, unsettled: 0, pace: Pace::NONE };
 
     impl Pace {
         const NONE: Self = Self { ended: 0, elapsed: Duration::ZERO, commit: Duration::ZERO };

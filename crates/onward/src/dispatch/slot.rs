@@ -8,7 +8,7 @@ use crate::run::Run;
 
 /// Mans a slot until nothing is buffered.
 pub(crate) async fn man(run: Arc<Run>, slot: usize) {
-    let floor = &run.inner.floor;
+    let floor = &run.floor;
     let mut next = floor.begin(slot);
     while let Some(attempt) = next {
         let end = drive(&run, &attempt).await;

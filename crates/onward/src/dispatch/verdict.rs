@@ -12,7 +12,7 @@ use crate::output::Output;
 pub(crate) type Answer = Option<Result<Output, Failure>>;
 
 /// What a verdict depends on beside the answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Circumstances<'a> {
     /// Why the handler was asked to stop, if it was.
     pub(crate) interruption: Option<Interruption>,
@@ -34,7 +34,9 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
     };
     match (circumstances.interruption, failure) {
         (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
-        (Some(Interruption::TimedOut), failure) => failed(overtime(failure, &(circumstances.overtime)()), circumstances),
+        (Some(Interruption::TimedOut), failure) => {
+            failed(overtime(failure, &(circumstances.overtime)()), circumstances)
+        }
         (None, Some(failure)) => failed(failure, circumstances),
         (Some(Interruption::ShuttingDown), Some(failure)) if is_permanent(&failure) => failed(failure, circumstances),
         (Some(Interruption::ShuttingDown | Interruption::SessionLost) | None, _) => End::Release,
