@@ -4,4 +4,18 @@
 mod fixture;
 
 #[cfg(test)]
+mod buffered;
+#[cfg(test)]
+mod cancel;
+#[cfg(test)]
 mod ends;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod seen;
+#[cfg(test)]
+mod stops;
+#[cfg(test)]
+mod waits;
