@@ -1,0 +1,238 @@
+//! Removing tasks for good.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::{Error, Result};
+use crate::event::Change;
+use crate::limits;
+use crate::name::Name;
+use crate::outcome::{Outcome, Refusal};
+use crate::sqlite::log::{Logged, decode};
+use crate::sqlite::transaction::{Transaction, Verb};
+use crate::task::{TaskId, TaskState};
+use crate::write::{Prune, Scope};
+
+/// How far a prune goes, and how far it has come.
+struct Pruning {
+    /// What ended before this goes.
+    before: i64,
+    /// So many of the oldest go whenever they ended.
+    over: u64,
+    limit: u64,
+    removed: u64,
+    /// The row of the last end that was removed.
+    last_row: i64,
+    /// The row of the first end that stays, if it was reached.
+    kept_row: Option<i64>,
+    more: bool,
+}
+
+impl Pruning {
+    /// Whether the next end goes, and if not, why that is the end of it.
+    fn takes(&mut self, row: i64, at: i64) -> bool {
+        let is_over = at < self.before || self.removed < self.over;
+        if is_over && self.removed < self.limit {
+            return true;
+        }
+        self.kept_row = Some(row);
+        self.more = is_over;
+        false
+    }
+
+    /// Up to where the log is of no use any more.
+    fn forget_before(&self) -> i64 {
+        self.kept_row.map_or(self.last_row + 1, |kept| kept.min(self.last_row + 1))
+    }
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Verb<Outcome> {
+        if states.is_empty() || states.contains(&TaskState::Running) {
+            let text =
+                "a purge names the states of the tasks it removes, and running tasks cannot be removed; cancel them";
+            return Err(Refusal::Invalid(text.into()).into());
+        }
+        let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
+        let wanted = limit.saturating_add(1);
+        let mut tasks = self.live_of_queue(number, states, wanted)?;
+        tasks.extend(self.ended_of_queue(number, states, wanted)?);
+        tasks.sort_unstable();
+        let more = tasks.len() > limit;
+        tasks.truncate(limit);
+        for (task, _) in &tasks {
+            self.remove_without_trace(TaskId(*task))?;
+        }
+        Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
+    }
+
+    /// Live tasks of a queue in some states, oldest first.
+    fn live_of_queue(&self, queue: i64, states: &[TaskState], limit: usize) -> Result<Vec<(i64, bool)>> {
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/live_of_queue.sql"))?;
+        let scheduled = states.contains(&TaskState::Scheduled);
+        let waiting = states.contains(&TaskState::Waiting);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![queue, scheduled, waiting, limit], |row| Ok((row.get(0)?, true)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn ended_of_queue(&self, queue: i64, states: &[TaskState], limit: usize) -> Result<Vec<(i64, bool)>> {
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/ended_of_queue.sql"))?;
+        let mut tasks = Vec::new();
+        for state in states.iter().filter(|state| state.is_ended()) {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![queue, state.code(), limit], |row| Ok((row.get(0)?, false)))?;
+            tasks.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+        }
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks.truncate(limit);
+        Ok(tasks)
+    }
+
+    fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
+        if let Some(task) = self.live(id)? {
+            self.cache.index.remove(self.connection, &task.entry())?;
+            if let Some(key) = &task.key {
+                let kind = self.kind_of(task.lane);
+                self.cache.index.free_key(self.connection, kind, key, id.0)?;
+            }
+            self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
+            self.log(id, task.lane, Change::Purged);
+            self.hint.transitions += 1;
+            return self.remove_details(id);
+        }
+        if let Some(lane) = self.remove_ended(id)? {
+            self.forget_kept_key(id)?;
+            self.log(id, lane, Change::Purged);
+            self.hint.transitions += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes an ended task; answers its lane.
+    fn remove_ended(&mut self, id: TaskId) -> Result<Option<i64>> {
+        let removed: Option<(i64, i64)> = self
+            .connection
+            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state")?
+            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((lane, state)) = removed else { return Ok(None) };
+        self.uncount(lane, state);
+        self.remove_details(id)?;
+        Ok(Some(lane))
+    }
+
+    fn remove_details(&self, id: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
+        self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
+        self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([id.0])?;
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> Verb<Outcome> {
+        let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
+        let live: i64 = self
+            .connection
+            .prepare_cached("SELECT count(*) FROM task WHERE lane IN (SELECT id FROM lane WHERE queue = ?)")?
+            .query_row([number], |row| row.get(0))?;
+        if live > 0 {
+            return Err(Refusal::QueueInUse { queue: queue.clone(), live: live.unsigned_abs() }.into());
+        }
+        self.cache.pauses.clear(self.connection, &Scope::Queue(queue.clone()))?;
+        self.cache.names.delete_queue(self.connection, queue)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Forgets ended tasks in the order in which they ended, by walking the log from its oldest row, and the rows behind which
+    /// it has come.
+    pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> Verb<Outcome> {
+        self.forget_kept_keys()?;
+        let mut pruning = Pruning {
+            before: prune.older_than.map_or(i64::MIN, |age| self.now.minus(age).as_microseconds()),
+            over: prune.keep.map_or(Ok(0), |keep| self.history_count().map(|count| count.saturating_sub(keep)))?,
+            limit: prune.limit as u64,
+            removed: 0,
+            last_row: 0,
+            kept_row: None,
+            more: false,
+        };
+        if prune.older_than.is_some() || prune.keep.is_some() {
+            self.prune_rows(&mut pruning)?;
+        }
+        if pruning.removed > 0 {
+            self.forget_log(pruning.forget_before())?;
+        }
+        Ok(Outcome::Removed { tasks: pruning.removed, more: pruning.more })
+    }
+
+    fn prune_rows(&mut self, pruning: &mut Pruning) -> Result<()> {
+        let mut row = 0;
+        while let Some((id, at, changes)) = self.next_log_row(row)? {
+            row = id;
+            if !self.prune_row(pruning, (id, at), &changes)? {
+                return Ok(());
+            }
+        }
+        // What ended in this very transaction is not in the table yet.
+        let changes = self.log.bytes().to_vec();
+        self.prune_row(pruning, (self.cache.next_log, self.now.as_microseconds()), &changes).map(drop)
+    }
+
+    /// Removes the tasks that ended in a row; answers whether to go on.
+    fn prune_row(&mut self, pruning: &mut Pruning, (row, at): (i64, i64), changes: &[u8]) -> Result<bool> {
+        for change in decode(changes)?.into_iter().filter(Logged::is_end) {
+            if !self.ended_in(change.task, row)? {
+                continue;
+            }
+            if !pruning.takes(row, at) {
+                return Ok(false);
+            }
+            self.remove_ended(change.task)?;
+            pruning.removed += 1;
+            pruning.last_row = row;
+        }
+        Ok(true)
+    }
+
+    fn ended_in(&self, task: TaskId, row: i64) -> Result<bool> {
+        let ended_in: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT ended_in FROM history WHERE id = ?")?
+            .query_row([task.0], |row| row.get(0))
+            .optional()?;
+        Ok(ended_in == Some(row))
+    }
+
+    fn next_log_row(&self, after: i64) -> Result<Option<(i64, i64, Vec<u8>)>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT id, at, changes FROM log WHERE id > ? ORDER BY id LIMIT 1")?;
+        Ok(statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?)
+    }
+
+    /// Forgets log rows below a number; the newest stays, for it carries the number of the next task.
+    fn forget_log(&self, before: i64) -> Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM log WHERE id < ?")?
+            .execute([before.min(self.cache.next_log - 1)])?;
+        Ok(())
+    }
+
+    fn history_count(&self) -> Result<u64> {
+        let saved: i64 = self
+            .connection
+            .prepare_cached("SELECT coalesce(sum(kept), 0) FROM statistics")?
+            .query_row([], |row| row.get(0))?;
+        let unsaved: i64 = self.statistics.values().map(|change| change.kept).sum();
+        u64::try_from(saved + unsaved)
+            .map_err(|_| Error::corrupt("the store counts fewer than no ended tasks; restore a backup"))
+    }
+
+    fn forget_kept_keys(&self) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "DELETE FROM kept_key WHERE (kind, key) IN (SELECT kind, key FROM kept_key WHERE until <= ? LIMIT ?)",
+            )?
+            .execute(params![self.now.as_microseconds(), limits::SWEEP.cast_signed()])?;
+        Ok(())
+    }
+}
