@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onward_store::{Clock, Durability, MemoryStore, Store, SystemClock, limits as store_limits};
+use onward_store::{Clock, Durability, MemoryStore, SqliteStore, Store, SystemClock, limits as store_limits};
 
 use crate::error::{Error, Result};
 
@@ -52,9 +52,10 @@ fn misplaced(what: &str, belongs: &str) -> Error {
 /// Opens a SQLite file.
 async fn open_sqlite(
     path: &Path,
-    _durability: Durability,
-    _payload_limit: usize,
-    _clock: Arc<dyn Clock>,
+    durability: Durability,
+    payload_limit: usize,
+    clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Store>> {
-    Err(Error::invalid(format!("`{}` cannot be opened: this build has no SQLite store; use `memory`", path.display())))
+    let options = SqliteStore::options().durability(durability).payload_limit(payload_limit).clock(clock);
+    Ok(Arc::new(options.open(path).await?))
 }

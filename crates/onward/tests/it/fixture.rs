@@ -7,7 +7,8 @@ use onward::testing::ManualClock;
 use onward::{
     Context, DrainSummary, Engine, EngineBuilder, Failure, NewTask, RetryPolicy, Store, TaskId, TaskRecord, TaskState,
 };
-use onward_store::MemoryStore;
+use onward_store::{Durability, MemoryStore, SqliteStore};
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -15,16 +16,32 @@ use tokio::task::JoinHandle;
 pub(crate) struct World {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
+    /// Where the store's file is, kept until the test is over.
+    _directory: Option<TempDir>,
 }
 
 /// A fresh store of every kind that there is.
 pub(crate) async fn worlds() -> Vec<World> {
-    vec![memory()]
+    vec![memory(), sqlite_in_memory().await, sqlite_on_a_file().await]
 }
 
 fn memory() -> World {
     let clock = Arc::new(ManualClock::default());
-    World { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock }
+    World { store: Arc::new(MemoryStore::with_clock(clock.clone())), clock, _directory: None }
+}
+
+async fn sqlite_in_memory() -> World {
+    let clock = Arc::new(ManualClock::default());
+    let store = SqliteStore::options().clock(clock.clone()).open_in_memory().await.unwrap();
+    World { store: Arc::new(store), clock, _directory: None }
+}
+
+async fn sqlite_on_a_file() -> World {
+    let clock = Arc::new(ManualClock::default());
+    let directory = tempfile::tempdir().unwrap();
+    let options = SqliteStore::options().clock(clock.clone()).durability(Durability::Normal);
+    let store = options.open(directory.path().join("onward.db")).await.unwrap();
+    World { store: Arc::new(store), clock, _directory: Some(directory) }
 }
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
