@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use onward::prelude::*;
 use onward::testing::ManualClock;
-use onward::{Backoff, HandlerOptions, RetryPolicy, TaskState};
-use onward_store::{Page, TaskFilter};
+use onward::{Backoff, HandlerOptions, Page, RetryPolicy, TaskFilter, TaskState};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]

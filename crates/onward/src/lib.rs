@@ -117,8 +117,10 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, Durability, Event, EventCursor, Name, NewTask, OnDuplicate, Priority, Progress,
-    Refusal, Scope, Store, Submitted, TaskId, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, Change, Clock, Durability, EndedCounts, Event, EventCursor, KindStatistics, MemoryStore, Name,
+    NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueRecord, Refusal, Scope, SessionId, SessionRecord,
+    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 
 /// The five names that most programs need.

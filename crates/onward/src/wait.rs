@@ -100,7 +100,10 @@ impl<'a> Waiting<'a> {
         state.waiting.entry(task).or_default().push(sender);
         inner.waiters.counted(&state);
         if !std::mem::replace(&mut state.is_watched, true) {
-            tokio::spawn(watch(Arc::clone(inner), inner.store.changes()));
+            // What changes from here on is told to the watcher, however late it starts.
+            let mut changes = inner.store.changes();
+            let seen = changes.hint();
+            tokio::spawn(watch(Arc::clone(inner), changes, seen));
         }
         drop(state);
         Self { inner, task, news }
@@ -127,8 +130,7 @@ impl Drop for Waiting<'_> {
 }
 
 /// Reads what is waited for whenever a hint says that tasks may have ended, until nobody waits.
-async fn watch(inner: Arc<Inner>, mut changes: Changes) {
-    let mut seen = changes.hint();
+async fn watch(inner: Arc<Inner>, mut changes: Changes, mut seen: Hint) {
     while !inner.waiters.dismiss_watcher() {
         tokio::select! {
             () = inner.waiters.emptied.notified() => {}

@@ -12,7 +12,7 @@ use super::floor::{End, Ended, FloorState};
 use super::leftover;
 use super::plan::{Load, Pace, claim_size, hoarded};
 use super::stopping::Stopping;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::Run;
 use crate::summary::DrainSummary;
 use crate::timer;
@@ -285,18 +285,9 @@ impl Dispatcher {
             () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
             // Handlers that end at about the same time shall be in one commit.
             () = self.run.floor.stirred() => tokio::task::yield_now().await,
-            hint = self.changes.changed() => return self.hinted(hint),
+            hint = self.changes.changed() => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
             () = tick(&self.run, wake) => {}
         }
-        Ok(())
-    }
-
-    fn hinted(&mut self, hint: Option<Hint>) -> Result<()> {
-        let hint = hint.ok_or_else(|| Error::from(onward_store::Error::closed()))?;
-        self.agenda.look |= hint.work != self.seen.work;
-        self.agenda.probe |= hint.work != self.seen.work;
-        self.agenda.ask |= hint.transitions != self.seen.transitions;
-        self.seen = hint;
         Ok(())
     }
 

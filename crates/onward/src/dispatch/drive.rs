@@ -109,7 +109,11 @@ async fn until_over(
     tokio::select! {
         biased;
         answer = work => Some(answer),
-        () = timer::reached(clock, grace_over) => None,
+        () = timer::reached(clock, grace_over) => {
+            let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
+            tracing::warn!(task, kind, "the handler did not stop in its grace and is aborted");
+            None
+        }
     }
 }
 

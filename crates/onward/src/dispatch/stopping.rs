@@ -71,6 +71,10 @@ impl Dispatcher {
 
     /// Ends the session. What handlers that could not be stopped still hold is released by it.
     pub(super) async fn close(&mut self) -> Result<()> {
+        for attempt in self.run.floor.running() {
+            let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
+            tracing::warn!(task, kind, "the handler blocks its thread and cannot be stopped; its task is given back");
+        }
         let Some(session) = self.session.take() else { return Ok(()) };
         let mut batch = Batch::default();
         let unwritten = self.run.floor.take_ended();

@@ -182,3 +182,15 @@ async fn a_stop_amid_many_tasks_loses_none() {
         assert_eq!(summary.completed, queue.waiting);
     }
 }
+
+/// Shows: T21
+#[tokio::test]
+async fn a_run_closes_its_session() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("any", |_| async { Ok::<(), Failure>(()) });
+        submit(&engine, "any").await;
+        engine.drain().await.unwrap();
+        assert!(world.store.sessions().await.unwrap().is_empty());
+    }
+}
