@@ -1,19 +1,24 @@
-//! How many whole lives of tasks (submit, claim, run, complete) the engine leads per second on the memory store, with a handler
-//! that does nothing. `cargo run --release --example lives [TASKS] [SLOTS]`
+//! How many whole lives of tasks (submit, claim, run, complete) the engine leads per second with a handler that does nothing, in
+//! memory or on a file that survives a killed process. `cargo run --release --example lives [TASKS [SLOTS [FILE]]]`
 
 use std::time::{Duration, Instant};
 
+use onward::Durability;
 use onward::prelude::*;
 
 const BATCH: usize = 1000;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
-    let tasks = arguments.next().transpose()?.unwrap_or(200_000);
-    let slots = arguments.next().transpose()?.unwrap_or(8);
-
-    let engine = Engine::builder().memory().concurrency(slots).open().await?;
+    let mut arguments = std::env::args().skip(1);
+    let tasks = arguments.next().map_or(Ok(50_000), |tasks| tasks.parse::<usize>())?;
+    let slots = arguments.next().map_or(Ok(8), |slots| slots.parse())?;
+    let builder = Engine::builder().concurrency(slots);
+    let builder = match arguments.next() {
+        Some(file) => builder.sqlite(file).durability(Durability::Normal),
+        None => builder.memory(),
+    };
+    let engine = builder.open().await?;
     engine.handle("nothing", |_| async { Ok::<(), Failure>(()) });
 
     let began = now();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{Claim, OpenSession, SessionId, Write};
+use onward_store::{AfterFailure, Claim, OpenSession, SessionId, Write};
 
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
@@ -23,6 +23,7 @@ pub(crate) enum Part {
     Renew,
     Claim { limit: usize },
     Sweep,
+    Close(SessionId),
 }
 
 impl Batch {
@@ -69,8 +70,23 @@ impl Batch {
         self.add(Write::Claim(claim), Part::Claim { limit });
     }
 
+    pub(crate) fn close(&mut self, session: SessionId) {
+        self.add(Write::CloseSession { session }, Part::Close(session));
+    }
+
     pub(crate) fn sweep(&mut self) {
         self.add(Write::Sweep, Part::Sweep);
+    }
+}
+
+impl Part {
+    /// Whether the write may give the session a lease of which only its answer tells.
+    pub(crate) fn gives_leases(&self) -> bool {
+        match self {
+            Self::Claim { .. } => true,
+            Self::End(ended) => matches!(ended.end, End::Fail { next: AfterFailure::Retry { hold: true, .. }, .. }),
+            Self::Open | Self::Report(_) | Self::Renew | Self::Sweep | Self::Close(_) => false,
+        }
     }
 }
 

@@ -21,7 +21,11 @@ impl Buffer {
         self.0.front()
     }
 
-    pub(crate) fn add(&mut self, attempts: impl IntoIterator<Item = Arc<Attempt>>) {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Attempt>> {
+        self.0.iter()
+    }
+
+    pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
         let before = self.0.len();
         self.0.extend(attempts);
         let sorted = self.0.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());

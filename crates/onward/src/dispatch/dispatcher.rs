@@ -33,7 +33,11 @@ pub(crate) struct Dispatcher {
     pub(super) run: Arc<Run>,
     pub(super) stop: CancellationToken,
     pub(super) stopping: Stopping,
+    /// The session in which tasks are claimed.
     pub(super) session: Option<SessionId>,
+    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it may have given is given back
+    /// by closing them, which waits until what is known to be held has ended.
+    pub(super) retired: Vec<SessionId>,
     pub(super) agenda: Agenda,
     pub(super) summary: DrainSummary,
     goal: Goal,
@@ -60,6 +64,7 @@ impl Dispatcher {
             stop,
             stopping: Stopping::No,
             session: None,
+            retired: Vec::new(),
             agenda,
             summary: DrainSummary::default(),
             goal,
@@ -107,28 +112,39 @@ impl Dispatcher {
         }
         self.give_back_what_is_hoarded(now);
         let floor = self.run.floor.state();
-        let Some(session) = self.session else { return self.opening_batch(floor) };
         let mut batch = Batch::with_room_for(floor.ended);
+        self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
             batch.end(ended);
         }
         self.add_reports(&mut batch, now);
-        self.add_claim(&mut batch, session, floor, now);
+        match self.session {
+            Some(session) => self.add_claim(&mut batch, session, floor, now),
+            None => self.open_session(&mut batch),
+        }
+        self.renew_retired(&mut batch, now);
         batch
     }
 
-    /// A session is opened when there may be something to claim. Without one, nothing that ended can be written: its lease was
-    /// the old session's.
-    fn opening_batch(&mut self, floor: FloorState) -> Batch {
-        let mut batch = Batch::default();
-        if floor.ended > 0 {
-            self.drop_ended();
-        }
+    fn open_session(&self, batch: &mut Batch) {
         if self.agenda.look && !self.stopping.is_stopping() {
             let settings = &self.run.inner.settings;
             batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease });
         }
-        batch
+    }
+
+    fn close_retired(&self, batch: &mut Batch) {
+        for session in self.retired.iter().filter(|session| !self.run.floor.holds(**session)) {
+            batch.close(*session);
+        }
+    }
+
+    /// Retired sessions are renewed whenever there is something to write, and when it is time to.
+    fn renew_retired(&self, batch: &mut Batch, now: Duration) {
+        if !batch.is_empty() || self.agenda.must_renew(now) {
+            let held = self.retired.iter().filter(|session| self.run.floor.holds(**session));
+            held.for_each(|session| batch.renew(*session));
+        }
     }
 
     fn add_reports(&mut self, batch: &mut Batch, now: Duration) {
@@ -206,6 +222,10 @@ impl Dispatcher {
     /// Keeps what a failed commit should have written, to write it later.
     fn keep_unwritten(&mut self, parts: Vec<Part>, error: onward_store::Error) -> Result<()> {
         self.run.inner.telemetry.store_errors.increment(1);
+        if parts.iter().any(Part::gives_leases) {
+            self.retired.extend(self.session.take());
+            self.agenda.look = true;
+        }
         let mut unwritten = Vec::new();
         for part in parts {
             match part {
@@ -214,7 +234,7 @@ impl Dispatcher {
                     attempt.progress.mark_unsaved();
                     self.run.floor.progressed();
                 }
-                Part::Open | Part::Renew | Part::Claim { .. } | Part::Sweep => {}
+                Part::Open | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
             }
         }
         self.run.floor.put_back(unwritten);
@@ -269,10 +289,11 @@ impl Dispatcher {
     /// When to act next if nothing happens before.
     fn wake_at(&self) -> Option<Duration> {
         let claims = !self.stopping.is_stopping();
-        let agenda = match (self.agenda.retry_at(), self.session) {
-            (Some(retry), _) => Some(retry),
-            (None, Some(_)) => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
-            (None, None) => None,
+        let has_session = self.session.is_some() || !self.retired.is_empty();
+        let agenda = match self.agenda.retry_at() {
+            Some(retry) => Some(retry),
+            None if has_session => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
+            None => None,
         };
         [agenda, self.stopping.wake_at()].into_iter().flatten().min()
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, TaskId};
+use onward_store::{AfterFailure, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
@@ -154,6 +154,27 @@ impl Floor {
         for attempt in self.running() {
             attempt.interrupt(why);
         }
+    }
+
+    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are answered.
+    pub(crate) fn lose_session(&self, session: SessionId) -> Vec<Arc<Attempt>> {
+        for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
+            attempt.interrupt(Interruption::SessionLost);
+        }
+        let mut state = self.lock();
+        let (lost, kept) =
+            state.buffer.take_last(usize::MAX).into_iter().partition(|it| it.task.lease.session == session);
+        state.buffer.add::<Vec<_>>(kept);
+        lost
+    }
+
+    /// Whether anything here has a lease of this session.
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        let state = self.lock();
+        let mut ended = state.ended.iter().map(|ended| &ended.attempt);
+        ended.any(|it| it.task.lease.session == session)
+            || state.slots.iter().flatten().any(|it| it.task.lease.session == session)
+            || state.buffer.iter().any(|it| it.task.lease.session == session)
     }
 
     /// Cancels a task if it is here: a running one is asked to stop, a buffered one ends without having started.

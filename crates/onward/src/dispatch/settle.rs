@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{AfterFailure, Claimed, Failed, Lease, Outcome, Refusal, TaskId, TaskState};
+use onward_store::{AfterFailure, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
 
 use super::batch::Part;
 use super::dispatcher::Dispatcher;
 use super::floor::{End, Ended};
 use super::slot;
 use super::verdict::failed_for_good;
-use crate::attempt::{Attempt, Interruption};
+use crate::attempt::Attempt;
 
 impl Dispatcher {
     /// Acts on the outcomes of a commit that began at `began`.
     pub(super) fn settle(&mut self, parts: Vec<Part>, outcomes: Vec<Outcome>, began: Duration) {
-        let mut session_lost = false;
+        let mut lost = Vec::new();
         for (part, outcome) in parts.into_iter().zip(outcomes) {
             match (part, outcome) {
                 (Part::End(ended), outcome) => self.settle_end(ended, outcome),
@@ -33,15 +33,14 @@ impl Dispatcher {
                     self.agenda.set_due(swept.next_due, &*self.run.inner.clock);
                     self.agenda.look |= swept.due + swept.lost > 0;
                 }
-                (_, Outcome::Refused(Refusal::SessionLost(_))) => session_lost = true,
+                (Part::Close(session), Outcome::Done) => self.retired.retain(|retired| *retired != session),
+                (_, Outcome::Refused(Refusal::SessionLost(session))) => lost.push(session),
                 (part, outcome) => {
                     tracing::error!(?part, ?outcome, "the store answered a write with an outcome of another")
                 }
             }
         }
-        if session_lost {
-            self.lose_session();
-        }
+        lost.into_iter().for_each(|session| self.lose_session(session));
         self.show_load();
     }
 
@@ -173,22 +172,14 @@ impl Dispatcher {
         self.summary.lost += 1;
     }
 
-    /// Lets go of everything that the session held. Handlers are asked to stop; what they still answer is dropped.
-    fn lose_session(&mut self) {
-        tracing::info!(session = ?self.session, "the session lapsed; opening another");
-        self.session = None;
+    /// Lets go of everything that the session held. Handlers are asked to stop; what they still answer will be refused.
+    fn lose_session(&mut self, session: SessionId) {
+        tracing::info!(session = session.0, "the session lapsed");
+        self.session = self.session.filter(|current| *current != session);
+        self.retired.retain(|retired| *retired != session);
         self.agenda.look = true;
-        self.run.floor.interrupt_all(Interruption::SessionLost);
-        for attempt in self.run.floor.clear_buffer() {
+        for attempt in self.run.floor.lose_session(session) {
             self.run.inner.waiters.look(attempt.id());
-        }
-        self.drop_ended();
-    }
-
-    /// Drops ends that no store would take any more.
-    pub(super) fn drop_ended(&mut self) {
-        for ended in self.run.floor.take_ended() {
-            self.lose(&ended.attempt);
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use onward_store::Write;
-
 use super::batch::Batch;
 use super::dispatcher::Dispatcher;
 use super::floor::{End, Ended};
@@ -69,26 +67,28 @@ impl Dispatcher {
         }
     }
 
-    /// Ends the session. What handlers that could not be stopped still hold is released by it.
+    /// Ends the sessions. What handlers that could not be stopped still hold is released by it.
     pub(super) async fn close(&mut self) -> Result<()> {
         for attempt in self.run.floor.running() {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
             tracing::warn!(task, kind, "the handler blocks its thread and cannot be stopped; its task is given back");
         }
-        let Some(session) = self.session.take() else { return Ok(()) };
         let mut batch = Batch::default();
         let unwritten = self.run.floor.take_ended();
         let is_clean = unwritten.is_empty();
         unwritten.into_iter().for_each(|ended| batch.end(ended));
+        self.retired.iter().copied().chain(self.session).for_each(|session| batch.close(session));
+        if batch.is_empty() {
+            return Ok(());
+        }
         let began = self.now();
-        batch.writes.push(Write::CloseSession { session });
         match self.run.inner.store.apply(batch.writes).await {
             Ok(outcomes) => {
                 self.settle(batch.parts, outcomes, began);
                 Ok(())
             }
             Err(error) if is_clean => {
-                tracing::warn!(%error, "the session could not be closed; it lapses with its lease");
+                tracing::warn!(%error, "the session could not be closed and lapses with its lease");
                 Ok(())
             }
             Err(error) => Err(error.into()),
