@@ -76,10 +76,19 @@ impl Transaction<'_> {
             self.hint.transitions += 1;
             return self.remove_details(id);
         }
+        self.free_kept_key(id)?;
         if let Some(lane) = self.remove_ended(id, None)? {
             self.log(id, lane, Change::Purged);
             self.hint.transitions += 1;
         }
+        Ok(())
+    }
+
+    /// A key that outlives its task does not outlive a purge.
+    fn free_kept_key(&self, id: TaskId) -> Result<()> {
+        let sql = "DELETE FROM kept_key WHERE task = ?1 AND (kind, key) =
+                   (SELECT lane.kind, history.key FROM history JOIN lane ON lane.id = history.lane WHERE history.id = ?1)";
+        self.connection.prepare_cached(sql)?.execute([id.0])?;
         Ok(())
     }
 
