@@ -41,13 +41,12 @@ fn cannot_open(location: &Location) -> String {
     format!("cannot open the store {location}")
 }
 
-/// Puts a backup in the place of a store that does not exist yet.
-pub(crate) async fn restore(backup: &Path, to: &Location) -> anyhow::Result<()> {
-    Ok(SqliteStore::restore(backup, to.path()).await?)
+/// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
+pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
+    Ok(SqliteStore::restore(backup, to.path(), progress).await?)
 }
 
 /// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
 pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
-    let migrated = SqliteStore::migrate(location.path()).await.with_context(|| cannot_open(location))?;
-    Ok((migrated.from, migrated.to))
+    SqliteStore::migrate(location.path()).await.with_context(|| cannot_open(location))
 }

@@ -43,7 +43,9 @@ async fn read(store: &dyn Store) -> anyhow::Result<Statistics> {
 fn print_tables(statistics: &Statistics) -> std::io::Result<()> {
     print_line(queue::table(&statistics.queues))?;
     print_line(format_args!("\n{}", kinds(&statistics.kinds)))?;
-    print_line(format_args!("\n{}", sessions(&statistics.sessions)))?;
+    if !statistics.sessions.is_empty() {
+        print_line(format_args!("\n{}", sessions(&statistics.sessions)))?;
+    }
     if !statistics.pauses.is_empty() {
         print_line(format_args!("\n{}", pauses(&statistics.pauses)))?;
     }

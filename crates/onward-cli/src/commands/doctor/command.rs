@@ -22,13 +22,13 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::of(&error));
         }
     };
-    let integrity = [state::integrity(&store).await?];
-    show(options, &integrity)?;
+    let of_file = state::file(&store).await?;
+    show(options, &of_file)?;
     let of_state = state::check(&store).await?;
     show(options, &of_state)?;
     let of_disk = disk::device(&options.store, &*store.clock());
     show(options, &of_disk)?;
-    findings.extend(integrity.into_iter().chain(of_state).chain(of_disk));
+    findings.extend(of_file.into_iter().chain(of_state).chain(of_disk));
     Ok(exit_code(&findings))
 }
 

@@ -6,16 +6,34 @@ use super::finding::Finding;
 use crate::commands::queue::scope_text;
 use crate::output::{moment, optional};
 
-/// Reads the whole file and checks that it hangs together.
-pub(super) async fn integrity(store: &SqliteStore) -> anyhow::Result<Finding> {
+/// From this share on, unused room in the file is worth giving back: a half.
+const FREE_SHARE: u64 = 2;
+
+/// Less unused room than this is not worth a word.
+const FREE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads the whole file, and checks that it hangs together and holds what it should.
+pub(super) async fn file(store: &SqliteStore) -> anyhow::Result<Vec<Finding>> {
     let report = store.check().await?;
-    if report.integrity.is_empty() {
-        return Ok(Finding::ok("integrity", format!("the file hangs together; schema {}", report.schema)));
-    }
-    let found = format!("{} problems, the first: {}", report.integrity.len(), report.integrity[0]);
+    let problems: Vec<String> = report.integrity.into_iter().chain(report.consistency).collect();
+    Ok(vec![integrity(&problems, report.schema), unused(report.free_bytes, report.database_bytes)])
+}
+
+fn integrity(problems: &[String], schema: u32) -> Finding {
+    let Some(first) = problems.first() else {
+        return Finding::ok("integrity", format!("the file hangs together; schema {schema}"));
+    };
     let remedy =
         "stop all that use the store, keep a copy of it, and restore the last backup: onward store restore FILE";
-    Ok(Finding::bad("integrity", found, remedy))
+    Finding::bad("integrity", format!("{} problems, the first: {first}", problems.len()), remedy)
+}
+
+fn unused(free: u64, size: u64) -> Finding {
+    let found = format!("{free} of {size} bytes in the file are unused");
+    if free < FREE_BYTES || free < size / FREE_SHARE {
+        return Finding::ok("unused", found);
+    }
+    Finding::warn("unused", found, "onward store compact gives them back to the disk; writers wait meanwhile")
 }
 
 /// Durability, sessions and leases, dead letters, pauses.

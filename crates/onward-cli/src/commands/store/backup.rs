@@ -22,8 +22,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing_file(options).await?;
     let bar = ProgressBar::new(options, Unit::Pages, Some(0));
-    let drawn = bar.clone();
-    store.backup(&arguments.to, move |done, total| drawn.set(done, total)).await?;
+    store.backup(&arguments.to, |done, total| bar.set(done, total)).await?;
     bar.clear();
     let bytes = std::fs::metadata(&arguments.to)?.len();
     if options.json {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{ProgressBar, Unit, print_json, print_line};
 use crate::store_file;
 
 /// Arguments of `onward store restore`.
@@ -26,7 +26,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
             options.store
         )));
     }
-    store_file::restore(&arguments.backup, &options.store).await?;
+    let bar = ProgressBar::new(options, Unit::Pages, Some(0));
+    store_file::restore(&arguments.backup, &options.store, |done, total| bar.set(done, total)).await?;
+    bar.clear();
     if options.json {
         print_json(&json!({ "restored": options.store.path(), "from": arguments.backup }))?;
     } else {

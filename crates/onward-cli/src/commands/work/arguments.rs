@@ -14,10 +14,10 @@ use crate::values::parse_duration;
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// Take tasks of this kind; may be given several times
-    #[arg(long = "kind", required = true)]
+    #[arg(long = "kind", value_name = "KIND", required = true)]
     pub(super) kinds: Vec<Name>,
     /// Take tasks from this queue only; may be given several times; default: from every queue
-    #[arg(long = "queue")]
+    #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
     /// How many commands run at once; default: the number of cores
     #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]

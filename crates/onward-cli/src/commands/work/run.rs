@@ -65,7 +65,7 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
     let engine = builder.open().await?;
     for kind in &arguments.kinds {
         let work = Arc::clone(work);
-        engine.handle(kind, move |context| Arc::clone(&work).attempt(context));
+        engine.handle(kind.as_str(), move |context| Arc::clone(&work).attempt(context));
     }
     Ok(engine)
 }
@@ -78,7 +78,8 @@ async fn serve(
     mut interrupts: Interrupts,
     runner: &Runner,
 ) -> anyhow::Result<ExitCode> {
-    let running = async { if until_idle { engine.run_until_idle().await } else { engine.run().await } };
+    let running =
+        async { if until_idle { engine.run_until_idle().await.map(Some) } else { engine.run().await.map(|()| None) } };
     tokio::pin!(running);
     let (mut code, mut requests) = (ExitCode::Done, 0);
     let summary = loop {
@@ -95,12 +96,12 @@ async fn serve(
             }
         }
     };
-    conclude(options, summary)?;
+    summary.map_or(Ok(()), |summary| conclude(options, summary))?;
     Ok(code)
 }
 
 fn conclude(options: &GlobalOptions, summary: DrainSummary) -> std::io::Result<()> {
-    let DrainSummary { completed, failed, dead, cancelled, retried, lost } = summary;
+    let DrainSummary { completed, failed, dead, cancelled, retried, lost, .. } = summary;
     if options.json {
         return print_json(&json!(summary));
     }
