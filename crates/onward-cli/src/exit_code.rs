@@ -42,7 +42,7 @@ impl ExitCode {
 
     /// The code for an error that ended a command: decided by the innermost cause that is one of ours.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
-        error.chain().find_map(|cause| of_cause(cause)).unwrap_or(Self::Failed)
+        error.chain().find_map(of_cause).unwrap_or(Self::Failed)
     }
 }
 

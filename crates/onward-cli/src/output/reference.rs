@@ -60,7 +60,7 @@ fn meaning(argument: &Arg) -> String {
     let defaults =
         argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let shows_default = !defaults.is_empty() && argument.get_action().takes_values();
-    let default = shows_default.then(|| format!(" Default: `{defaults}`.")).unwrap_or_default();
+    let default = if shows_default { format!(" Default: `{defaults}`.") } else { String::new() };
     let environment =
         argument.get_env().map(|name| format!(" Environment: `{}`.", name.to_string_lossy())).unwrap_or_default();
     format!("{}{default}{environment}", help.trim_end_matches('.').to_owned() + ".")
