@@ -157,7 +157,7 @@ pub struct QueueRecord {
     pub running: u64,
     /// Ended tasks still in history, by state: completed, failed, dead, cancelled, expired.
     pub ended: EndedCounts,
-    /// When the oldest waiting task was due: how far behind the queue is.
+    /// When the waiting task with the lowest number was due: how far behind the queue is.
     pub oldest_waiting: Option<Timestamp>,
     /// Whether the queue itself is paused.
     pub paused: bool,

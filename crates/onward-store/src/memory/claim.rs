@@ -14,10 +14,10 @@ use crate::write::{Claim, KindSelection, QueueSelection, Scope};
 
 impl State {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
+        self.open(claim.session)?;
         // Before the sweep: a live process that was only late does not lose its own leases by asking for work.
         self.renew(claim.session);
         self.sweep();
-        self.open(claim.session)?;
         let tasks = self.take(claim);
         Ok(Outcome::Claimed(Claimed { tasks, cancel: self.to_cancel(claim.session), next_due: self.next_due() }))
     }

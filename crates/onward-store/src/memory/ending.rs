@@ -1,7 +1,7 @@
 //! The one way in which a task ends.
 
 use super::state::State;
-use super::task::Task;
+use super::task::{End, Task};
 use crate::event::Change;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::{TaskId, TaskState};
@@ -11,7 +11,7 @@ impl State {
     pub(super) fn end(&mut self, id: TaskId, state: TaskState) {
         let now = self.now.wall;
         self.ends += 1;
-        let end = self.ends;
+        let end = End { number: self.ends, entry: self.entry };
         let mut follower = None;
         self.tasks.change(id, |task| {
             task.state = state;

@@ -1,5 +1,8 @@
 //! The log of what happened to tasks.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use super::state::State;
 use crate::event::{Change, Event, EventCursor, EventPage};
 use crate::limits;
@@ -25,56 +28,55 @@ struct Entry {
     changes: Vec<Logged>,
 }
 
-/// Entries numbered from 1 up. Submissions are not in it: they are told from the tasks, and come before the changes of the first
-/// entry that knows of them.
+/// Entries numbered from 1 up, of which the oldest may be forgotten. Submissions are not in it: they are told from the tasks, and
+/// come before the changes of the first entry that knows of them.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    entries: Vec<Entry>,
+    entries: BTreeMap<i64, Entry>,
 }
 
 impl Log {
-    /// Moves what the writes under way did into the log.
+    /// The number of the next entry.
+    pub(super) fn next(&self) -> i64 {
+        self.entries.last_key_value().map_or(1, |(newest, _)| newest + 1)
+    }
+
+    /// Forgets what the writes under way have pruned, and moves what they did into the log. The entry that was the newest before
+    /// them stays.
     pub(super) fn append(&mut self, state: &mut State) {
+        let forget_before = std::mem::take(&mut state.forget_before);
+        self.entries = self.entries.split_off(&forget_before.min(state.entry - 1));
         if !state.changes.is_empty() {
             let changes = std::mem::take(&mut state.changes);
-            self.entries.push(Entry { next_task: state.last_task + 1, changes });
+            self.entries.insert(state.entry, Entry { next_task: state.last_task + 1, changes });
         }
     }
 
     pub(super) fn read(&self, state: &State, after: EventCursor, limit: usize) -> EventPage {
-        let begun = usize::try_from(after.entry).unwrap_or(0).min(self.entries.len());
-        let rest = self.changes(begun, after.offset);
-        let later = (begun + 1..=self.entries.len())
-            .flat_map(|number| self.submissions(state, number, after).chain(self.changes(number, 0)));
-        let newest = self.submissions(state, self.entries.len() + 1, after);
+        let rest =
+            self.entries.get(&after.entry).into_iter().flat_map(|begun| changes(after.entry, begun, after.offset));
+        let later = self.entries.range((Bound::Excluded(after.entry), Bound::Unbounded)).flat_map(|(number, entry)| {
+            self.submissions(state, after, *number, entry.next_task).chain(changes(*number, entry, 0))
+        });
+        let newest = self.submissions(state, after, self.next(), state.last_task + 1);
         let events: Vec<Event> = rest.chain(later).chain(newest).take(limit.min(limits::PAGE)).collect();
         let next = events.last().map_or(after, |event| event.cursor);
         EventPage { events, next }
     }
 
-    /// The changes of entry `number` behind the first `offset`.
-    fn changes(&self, number: usize, offset: u32) -> impl Iterator<Item = Event> {
-        let entry = number.checked_sub(1).and_then(|index| self.entries.get(index));
-        let changes = entry.into_iter().flat_map(|entry| entry.changes.iter().map(|change| (entry.next_task, change)));
-        let numbered = (1u32..).zip(changes).skip(usize::try_from(offset).unwrap_or(usize::MAX));
-        numbered.map(move |(offset, (submitted, logged))| Event {
-            cursor: EventCursor { entry: as_number(number), offset, submitted },
-            at: logged.at,
-            task: logged.task,
-            kind: logged.kind.clone(),
-            queue: logged.queue.clone(),
-            change: logged.change,
-        })
-    }
-
-    /// The submissions between entry `number` and the one before it that `after` has not seen.
-    fn submissions<'a>(&'a self, state: &'a State, number: usize, after: EventCursor) -> impl Iterator<Item = Event> {
-        let before = number.checked_sub(2).and_then(|index| self.entries.get(index));
-        let from = before.map_or(0, |entry| entry.next_task).max(after.submitted);
-        let until = self.entries.get(number - 1).map_or(state.last_task + 1, |entry| entry.next_task);
-        let offset = before.map_or(0, |entry| u32::try_from(entry.changes.len()).unwrap_or(u32::MAX));
+    /// The submissions of tasks below `until` that `after` has not seen, and that no entry before `number` knows of.
+    fn submissions<'a>(
+        &self,
+        state: &'a State,
+        after: EventCursor,
+        number: i64,
+        until: i64,
+    ) -> impl Iterator<Item = Event> + use<'a> {
+        let before = self.entries.range(..number).next_back().filter(|(before, _)| **before >= after.entry);
+        let from = before.map_or(0, |(_, entry)| entry.next_task).max(after.submitted);
+        let (entry, offset) = before.map_or((after.entry, after.offset), |(number, entry)| (*number, entry.count()));
         state.tasks.between(TaskId(from), TaskId(until)).map(move |task| Event {
-            cursor: EventCursor { entry: as_number(number - 1), offset, submitted: task.id.0 + 1 },
+            cursor: EventCursor { entry, offset, submitted: task.id.0 + 1 },
             at: task.submitted_at,
             task: task.id,
             kind: task.new.kind.clone(),
@@ -84,6 +86,21 @@ impl Log {
     }
 }
 
-fn as_number(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+impl Entry {
+    fn count(&self) -> u32 {
+        u32::try_from(self.changes.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// The changes of an entry behind the first `offset`.
+fn changes(number: i64, entry: &Entry, offset: u32) -> impl Iterator<Item = Event> {
+    let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+    (1u32..).zip(&entry.changes).skip(skipped).map(move |(offset, logged)| Event {
+        cursor: EventCursor { entry: number, offset, submitted: entry.next_task },
+        at: logged.at,
+        task: logged.task,
+        kind: logged.kind.clone(),
+        queue: logged.queue.clone(),
+        change: logged.change,
+    })
 }

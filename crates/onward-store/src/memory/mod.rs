@@ -6,14 +6,17 @@
 //!
 //! Where the prose leaves room, this is what every store does:
 //!
-//! * A refused [`Claim`](crate::Write::Claim) has swept all the same: that is time's doing, not the claim's.
+//! * A [`Claim`](crate::Write::Claim) by a session that is not open is refused before anything is swept.
 //! * A lease is checked before what is written with it: session, then lease, then result.
 //! * A queue or a kind is made when a task is kept in it (inserted, superseding, or to follow), when one in it is retried, and
 //!   by a pause; a duplicate and a refused submit make none.
 //! * A task that is to follow a running one (requeue) takes the key from it when that ends, kept or not. A submit that
 //!   supersedes takes the place of what was to follow, too. So whoever has a follower has its key.
+//! * A prune takes ended tasks from the oldest end on and stops at the first that it keeps, whatever the clock did meanwhile.
+//!   With them go the events up to the end of the last one, in whole calls: a call's events stay while a task that ended in it
+//!   is still there, and those of the newest call always stay.
 //! * A key that outlives its task's end outlives the task's pruning too; a purge frees it.
-//! * Tasks with several entries for one queue in a [`QueueSelection`](crate::QueueSelection) may be claimed up to their sum.
+//! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
 

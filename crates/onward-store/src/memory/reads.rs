@@ -58,7 +58,8 @@ fn count(record: &mut QueueRecord, task: &Task) {
         TaskState::Scheduled => record.scheduled += 1,
         TaskState::Waiting => {
             record.waiting += 1;
-            record.oldest_waiting = Some(record.oldest_waiting.map_or(task.run_at, |oldest| oldest.min(task.run_at)));
+            // Tasks are counted by their numbers, the lowest first.
+            record.oldest_waiting.get_or_insert(task.run_at);
         }
         TaskState::Running => record.running += 1,
         ended => record.ended.of(ended).into_iter().for_each(|count| *count += 1),

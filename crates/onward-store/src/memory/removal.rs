@@ -1,6 +1,7 @@
 //! Removing tasks and queues.
 
 use super::state::State;
+use super::task::End;
 use crate::event::Change;
 use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
@@ -28,25 +29,30 @@ impl State {
     }
 
     pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
-        let mut tasks: Vec<TaskId> = self.forgotten(prune).collect();
+        let mut tasks = self.over(prune);
         let more = tasks.len() > prune.limit;
         tasks.truncate(prune.limit);
-        for id in &tasks {
+        for (_, id) in &tasks {
             self.tasks.remove(*id);
+        }
+        if let Some((end, _)) = tasks.last() {
+            let left = self.tasks.ended().next().map_or(i64::MAX, |(end, _)| end.entry);
+            self.forget_before = self.forget_before.max(left.min(end.entry + 1));
         }
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    fn forgotten(&self, prune: &Prune) -> impl Iterator<Item = TaskId> {
+    /// What a prune would remove if it had no limit, the oldest end first.
+    fn over(&self, prune: &Prune) -> Vec<(End, TaskId)> {
         let ended = self.tasks.ended();
         let newer = (0..ended.len() as u64).rev();
-        let is_forgotten = |(id, newer): &(TaskId, u64)| {
+        let is_over = |((_, id), newer): &((End, TaskId), u64)| {
             let finished_at = self.tasks.get(*id).and_then(|task| task.finished_at);
             finished_at.is_some_and(|finished_at| {
                 rules::prune::is_forgotten(prune, EndedTask { finished_at, newer: *newer }, self.now.wall)
             })
         };
-        ended.zip(newer).filter(is_forgotten).map(|(id, _)| id)
+        ended.zip(newer).take_while(is_over).map(|(ended, _)| ended).collect()
     }
 
     pub(super) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {

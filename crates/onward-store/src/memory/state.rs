@@ -33,6 +33,10 @@ pub(super) struct State {
     pub(super) last_session: i64,
     /// How many tasks have ended so far.
     pub(super) ends: u64,
+    /// The number that the log entry of the writes under way will have.
+    pub(super) entry: i64,
+    /// Log entries with lower numbers are to be forgotten.
+    pub(super) forget_before: i64,
     /// What the writes under way did to tasks, submissions apart.
     pub(super) changes: Vec<Logged>,
     pub(super) hint: Hint,

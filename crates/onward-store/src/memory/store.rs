@@ -20,7 +20,8 @@ use crate::write::{Claim, Write};
 
 /// A store that keeps everything in memory: the specification of a store, and one for tests. Nothing survives it.
 ///
-/// Reads and claims may look at every task, and the log of events is kept whole, so that it is not meant for millions.
+/// Claims and listings may look at every task, so that it is not meant for millions. Events are kept until the tasks that ended
+/// with them are [pruned](crate::Write::Prune).
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
@@ -61,6 +62,7 @@ impl MemoryStore {
         let Kept { state, log } = &mut *kept;
         state.now = Moment { wall: self.clock.now(), steady: self.clock.steady() };
         state.payload_limit = self.payload_limit;
+        state.entry = log.next();
         let outcomes = writes.into_iter().map(|write| state.write(write).unwrap_or_else(Outcome::Refused)).collect();
         log.append(state);
         let hint = state.hint;

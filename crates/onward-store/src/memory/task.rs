@@ -34,8 +34,17 @@ pub(super) struct Task {
     pub(super) progress: Option<Progress>,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
-    /// Which end of a task it was, counted over the store; there if, and only if, it has ended.
-    pub(super) end: Option<u64>,
+    /// There if, and only if, it has ended.
+    pub(super) end: Option<End>,
+}
+
+/// The place of a task's end among all ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End {
+    /// How many tasks had ended, this one included.
+    pub(super) number: u64,
+    /// The entry of the log that tells of it.
+    pub(super) entry: i64,
 }
 
 impl Task {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::task::Task;
+use super::task::{End, Task};
 use crate::task::{Priority, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -22,7 +22,7 @@ pub(super) struct Tasks {
     expiring: BTreeSet<(Timestamp, TaskId)>,
     held: BTreeSet<(SessionId, TaskId)>,
     /// By the order in which they ended.
-    ended: BTreeSet<(u64, TaskId)>,
+    ended: BTreeSet<(End, TaskId)>,
 }
 
 impl Tasks {
@@ -101,7 +101,7 @@ impl Tasks {
     }
 
     /// Ended tasks, the oldest end first.
-    pub(super) fn ended(&self) -> impl ExactSizeIterator<Item = TaskId> {
-        self.ended.iter().map(|(_, id)| *id)
+    pub(super) fn ended(&self) -> impl ExactSizeIterator<Item = (End, TaskId)> {
+        self.ended.iter().copied()
     }
 }

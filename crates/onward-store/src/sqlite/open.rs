@@ -23,6 +23,10 @@ use crate::store::{Durability, Hint, StoreInfo};
 /// How long a transaction waits for another process's to end.
 const BUSY: Duration = Duration::from_secs(30);
 
+/// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
+const CONNECT: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 /// How many prepared statements a connection keeps; there are fewer than this.
 const STATEMENTS: usize = 192;
 
@@ -104,7 +108,7 @@ impl SqliteOptions {
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_in_memory(self) -> Result<SqliteStore> {
         self.check()?;
-        let mut connection = Connection::open_in_memory()?;
+        let mut connection = Connection::open_in_memory_with_flags(CONNECT)?;
         prepare(&connection, Durability::Memory)?;
         migrations::migrate(&mut connection)?;
         let info = self.info("in memory".into(), Durability::Memory);
@@ -204,6 +208,8 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
     };
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
+    // Without the planner's stability guarantee a statement may be planned anew at every new value bound to it.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
         let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;

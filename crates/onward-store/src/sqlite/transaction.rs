@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
 use crate::event::Change;
-use crate::limits;
 use crate::outcome::{Outcome, Refusal};
+use crate::rules;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::index::{Entry, MEMORY_TASKS};
 use crate::sqlite::log::LogBuffer;
@@ -179,13 +179,7 @@ impl Transaction<'_> {
     }
 
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
-        if members.len() > limits::ALL {
-            let text = format!("one `All` holds {} writes and the limit is {}; split it", members.len(), limits::ALL);
-            return Err(Refusal::Invalid(text).into());
-        }
-        if members.iter().any(|member| matches!(member, Write::All(_))) {
-            return Err(Refusal::Invalid("an `All` holds another `All`; put the members of both in one".into()).into());
-        }
+        rules::all::check(members)?;
         // A submit is refused for its input alone, which can be known before anything is written.
         if members.iter().all(|member| matches!(member, Write::Submit(_))) {
             self.check_submits(members)?;
@@ -201,7 +195,6 @@ impl Transaction<'_> {
             self.statistics = statistics;
             self.hint = hint;
             // The log row that carries the next number is not written yet, so the number must not be read from the file.
-            let next_task = next_task.max(self.cache.next_task);
             *self.cache = Cache::load(self.connection)?;
             self.cache.next_task = next_task;
         }

@@ -30,6 +30,7 @@ CREATE TABLE history (
     run_at INTEGER NOT NULL,
     claims INTEGER NOT NULL,
     attempts INTEGER NOT NULL,
+    cancel_requested INTEGER NOT NULL,
     submitted_at INTEGER NOT NULL,
     started_at INTEGER,
     finished_at INTEGER NOT NULL,
@@ -66,6 +67,7 @@ CREATE TABLE active_key (
 CREATE TABLE kept_key (
     kind INTEGER NOT NULL, key TEXT NOT NULL, task INTEGER NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_key_task ON kept_key (task);
 CREATE INDEX kept_key_until ON kept_key (until);
 
 -- Who works on what. `claim` counts the claims of the task; with the session it is the fence.

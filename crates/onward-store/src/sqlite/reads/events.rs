@@ -12,6 +12,9 @@ use crate::sqlite::log::{Logged, decode};
 use crate::task::TaskId;
 use crate::timestamp::Timestamp;
 
+/// The offset of a cursor behind the last change of its row.
+const BEHIND: u32 = u32::MAX;
+
 /// A row of the log.
 struct LogRow {
     id: i64,
@@ -52,7 +55,7 @@ impl Reader<'_> {
 
     /// The row that the cursor is in, or the one behind it.
     fn log_row(&self) -> Result<Option<LogRow>> {
-        let in_row = self.cursor.offset > 0;
+        let in_row = self.cursor.offset > 0 && self.cursor.offset < BEHIND;
         let sql = "SELECT id, at, next_task, changes FROM log WHERE id >= ? ORDER BY id LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let row = statement.query_row([self.cursor.entry + i64::from(!in_row)], |row| {
@@ -104,10 +107,9 @@ impl Reader<'_> {
                 return Ok(());
             }
             let last = index + 1 == changes.len();
-            self.cursor.offset = if last { 0 } else { u32::try_from(index + 1).unwrap_or(u32::MAX) };
+            self.cursor.offset = if last { BEHIND } else { u32::try_from(index + 1).unwrap_or(BEHIND) };
             self.push(row.at, *logged)?;
         }
-        self.cursor.offset = 0;
         Ok(())
     }
 

@@ -17,7 +17,8 @@ pub(super) const LIVE: &str = "t.id, k.name, q.name, \
 
 /// The columns of an ended task, in the order that [`read`] expects.
 pub(super) const ENDED: &str = "t.id, k.name, q.name, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
-    t.attempts, t.started_at, t.finished_at, NULL, 0";
+    t.attempts, t.started_at, t.finished_at, NULL, \
+    t.cancel_requested > 0";
 
 /// Live tasks with what they are joined to.
 pub(super) const FROM_LIVE: &str = "task t CROSS JOIN lane n ON n.id = t.lane CROSS JOIN queue q ON q.id = n.queue \

@@ -57,6 +57,10 @@ impl Transaction<'_> {
         }
         let ended = self.ended(task)?.ok_or(Refusal::TaskNotFound(task))?;
         self.take_key_again(task, &ended)?;
+        if let Some(lane) = self.cache.names.lane(ended.lane) {
+            let queue = lane.queue_name.clone();
+            self.cache.names.ensure_queue(self.connection, &queue)?;
+        }
         let expires_at = expiry_at_submission(ended.options.ttl, self.now).map(Timestamp::as_microseconds);
         let now = self.now.as_microseconds();
         self.connection

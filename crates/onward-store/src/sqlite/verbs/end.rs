@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Failed, Outcome, Refusal};
+use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
@@ -126,7 +127,7 @@ impl Transaction<'_> {
 
     /// Takes a task back from a session that has lapsed.
     pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, held: Held) -> Result<()> {
-        let text = format!("the lease of session {} lapsed while it ran this attempt", held.session);
+        let text = rules::errors::lost_lease(SessionId(held.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
         match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
             AfterAttempt::End(state) => self.end_held(task, held, state),
@@ -250,8 +251,8 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.cache.index.free_key(self.connection, kind, key, task.id.0)?;
-        if !task.options.keep_key_for.is_zero() {
-            let until = self.now.plus(task.options.keep_key_for).as_microseconds();
+        if let Some(until) = rules::key::kept_until(task.options.keep_key_for, self.now) {
+            let until = until.as_microseconds();
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
                 .execute(params![kind, key, task.id.0, until])?;
@@ -259,13 +260,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops what was kept of a key that another task takes.
-    pub(in crate::sqlite) fn forget_kept_key(&mut self, lane: i64, task: &LiveTask) -> Result<()> {
-        let Some(key) = &task.key else { return Ok(()) };
-        let kind = self.kind_of(lane);
-        self.connection
-            .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
-            .execute(params![kind, key])?;
+    /// Drops what was kept of a task's key, for another task takes it.
+    pub(in crate::sqlite) fn forget_kept_key(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM kept_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 

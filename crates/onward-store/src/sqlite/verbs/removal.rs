@@ -7,26 +7,48 @@ use crate::event::Change;
 use crate::limits;
 use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
-use crate::sqlite::log::decode;
+use crate::rules;
+use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{TaskId, TaskState};
 use crate::write::{Prune, Scope};
 
-/// How far a prune may go.
-struct PruneBounds {
-    /// Only what ended before.
+/// How far a prune goes, and how far it has come.
+struct Pruning {
+    /// What ended before this goes.
     before: i64,
-    /// Only so many.
+    /// So many of the oldest go whenever they ended.
+    over: u64,
     limit: u64,
+    removed: u64,
+    /// The row of the last end that was removed.
+    last_row: i64,
+    /// The row of the first end that stays, if it was reached.
+    kept_row: Option<i64>,
+    more: bool,
+}
+
+impl Pruning {
+    /// Whether the next end goes, and if not, why that is the end of it.
+    fn takes(&mut self, row: i64, at: i64) -> bool {
+        let is_over = at < self.before || self.removed < self.over;
+        if is_over && self.removed < self.limit {
+            return true;
+        }
+        self.kept_row = Some(row);
+        self.more = is_over;
+        false
+    }
+
+    /// Up to where the log is of no use any more.
+    fn forget_before(&self) -> i64 {
+        self.kept_row.map_or(self.last_row + 1, |kept| kept.min(self.last_row + 1))
+    }
 }
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Verb<Outcome> {
-        if states.is_empty() || states.contains(&TaskState::Running) {
-            let text =
-                "a purge names the states of the tasks it removes, and running tasks cannot be removed; cancel them";
-            return Err(Refusal::Invalid(text.into()).into());
-        }
+        rules::purge::check(queue, states)?;
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let wanted = limit.saturating_add(1);
         let mut tasks = self.live_of_queue(number, states, wanted)?;
@@ -76,30 +98,20 @@ impl Transaction<'_> {
             self.hint.transitions += 1;
             return self.remove_details(id);
         }
-        self.free_kept_key(id)?;
-        if let Some(lane) = self.remove_ended(id, None)? {
+        if let Some(lane) = self.remove_ended(id)? {
+            self.forget_kept_key(id)?;
             self.log(id, lane, Change::Purged);
             self.hint.transitions += 1;
         }
         Ok(())
     }
 
-    /// A key that outlives its task does not outlive a purge.
-    fn free_kept_key(&self, id: TaskId) -> Result<()> {
-        let sql = "DELETE FROM kept_key WHERE task = ?1 AND (kind, key) =
-                   (SELECT lane.kind, history.key FROM history JOIN lane ON lane.id = history.lane WHERE history.id = ?1)";
-        self.connection.prepare_cached(sql)?.execute([id.0])?;
-        Ok(())
-    }
-
-    /// Removes an ended task, if it ended in that log row; answers its lane.
-    fn remove_ended(&mut self, id: TaskId, ended_in: Option<i64>) -> Result<Option<i64>> {
+    /// Removes an ended task; answers its lane.
+    fn remove_ended(&mut self, id: TaskId) -> Result<Option<i64>> {
         let removed: Option<(i64, i64)> = self
             .connection
-            .prepare_cached(
-                "DELETE FROM history WHERE id = ?1 AND ended_in = coalesce(?2, ended_in) RETURNING lane, state",
-            )?
-            .query_row(params![id.0, ended_in], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state")?
+            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((lane, state)) = removed else { return Ok(None) };
         self.uncount(lane, state);
@@ -128,66 +140,78 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Forgets ended tasks in the order in which they ended, by walking the log from its oldest row; a row all of whose
-    /// tasks are gone is forgotten too.
+    /// Forgets ended tasks in the order in which they ended, by walking the log from its oldest row, and the rows behind which
+    /// it has come.
     pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> Verb<Outcome> {
         self.forget_kept_keys()?;
-        let before = prune.older_than.map_or(i64::MAX, |age| self.now.minus(age).as_microseconds());
-        let over = match prune.keep {
-            Some(keep) => self.history_count()?.saturating_sub(keep),
-            None if prune.older_than.is_some() => u64::MAX,
-            None => 0,
+        let mut pruning = Pruning {
+            before: prune.older_than.map_or(i64::MIN, |age| self.now.minus(age).as_microseconds()),
+            over: prune.keep.map_or(Ok(0), |keep| self.history_count().map(|count| count.saturating_sub(keep)))?,
+            limit: prune.limit as u64,
+            removed: 0,
+            last_row: 0,
+            kept_row: None,
+            more: false,
         };
-        let limit = over.min(prune.limit as u64);
-        let removed = self.prune_rows(&PruneBounds { before, limit })?;
-        let more = removed == limit && removed < over && self.more_to_prune(before)?;
-        Ok(Outcome::Removed { tasks: removed, more })
+        if prune.older_than.is_some() || prune.keep.is_some() {
+            self.prune_rows(&mut pruning)?;
+        }
+        if pruning.removed > 0 {
+            self.forget_log(pruning.forget_before())?;
+        }
+        Ok(Outcome::Removed { tasks: pruning.removed, more: pruning.more })
     }
 
-    fn prune_rows(&mut self, bounds: &PruneBounds) -> Result<u64> {
-        let mut removed = 0;
-        let mut last_row = 0;
-        while removed < bounds.limit {
-            let Some((row, changes)) = self.next_log_row(last_row, bounds.before)? else { break };
-            last_row = row;
-            let mut whole = true;
-            for change in decode(&changes)?.into_iter().filter(crate::sqlite::log::Logged::is_end) {
-                if removed == bounds.limit {
-                    whole = false;
-                    break;
-                }
-                removed += u64::from(self.remove_ended(change.task, Some(row))?.is_some());
-            }
-            if whole {
-                self.forget_log_row(row)?;
+    fn prune_rows(&mut self, pruning: &mut Pruning) -> Result<()> {
+        let mut row = 0;
+        while let Some((id, at, changes)) = self.next_log_row(row)? {
+            row = id;
+            if !self.prune_row(pruning, (id, at), &changes)? {
+                return Ok(());
             }
         }
-        Ok(removed)
+        // What ended in this very transaction is not in the table yet.
+        let changes = self.log.bytes().to_vec();
+        self.prune_row(pruning, (self.cache.next_log, self.now.as_microseconds()), &changes).map(drop)
     }
 
-    fn next_log_row(&self, after: i64, before: i64) -> Result<Option<(i64, Vec<u8>)>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT id, changes, at FROM log WHERE id > ? ORDER BY id LIMIT 1")?;
-        let row: Option<(i64, Vec<u8>, i64)> =
-            statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
-        Ok(row.filter(|(_, _, at)| *at < before).map(|(id, changes, _)| (id, changes)))
+    /// Removes the tasks that ended in a row; answers whether to go on.
+    fn prune_row(&mut self, pruning: &mut Pruning, (row, at): (i64, i64), changes: &[u8]) -> Result<bool> {
+        for change in decode(changes)?.into_iter().filter(Logged::is_end) {
+            if !self.ended_in(change.task, row)? {
+                continue;
+            }
+            if !pruning.takes(row, at) {
+                return Ok(false);
+            }
+            self.remove_ended(change.task)?;
+            pruning.removed += 1;
+            pruning.last_row = row;
+        }
+        Ok(true)
     }
 
-    /// The newest row stays: it carries the number of the next task.
-    fn forget_log_row(&self, row: i64) -> Result<()> {
-        self.connection
-            .prepare_cached("DELETE FROM log WHERE id = ?1 AND id < (SELECT max(id) FROM log)")?
-            .execute([row])?;
-        Ok(())
-    }
-
-    fn more_to_prune(&self, before: i64) -> Result<bool> {
-        let oldest: Option<i64> = self
+    fn ended_in(&self, task: TaskId, row: i64) -> Result<bool> {
+        let ended_in: Option<i64> = self
             .connection
-            .prepare_cached("SELECT at FROM log ORDER BY id LIMIT 1")?
-            .query_row([], |row| row.get(0))
+            .prepare_cached("SELECT ended_in FROM history WHERE id = ?")?
+            .query_row([task.0], |row| row.get(0))
             .optional()?;
-        Ok(oldest.is_some_and(|at| at < before) && self.history_count()? > 0)
+        Ok(ended_in == Some(row))
+    }
+
+    fn next_log_row(&self, after: i64) -> Result<Option<(i64, i64, Vec<u8>)>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT id, at, changes FROM log WHERE id > ? ORDER BY id LIMIT 1")?;
+        Ok(statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?)
+    }
+
+    /// Forgets log rows below a number; the newest stays, for it carries the number of the next task.
+    fn forget_log(&self, before: i64) -> Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM log WHERE id < ?")?
+            .execute([before.min(self.cache.next_log - 1)])?;
+        Ok(())
     }
 
     fn history_count(&self) -> Result<u64> {

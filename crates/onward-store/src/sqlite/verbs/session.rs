@@ -5,21 +5,17 @@ use std::time::Duration;
 use rusqlite::params;
 
 use crate::error::Result;
-use crate::limits;
 use crate::outcome::{Outcome, Refusal};
-use crate::rules::attempt::cut;
+use crate::rules;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{SessionId, TaskId};
 use crate::write::OpenSession;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> Verb<Outcome> {
-        if !(limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
-            let text = format!("a lease of {:?} was asked for; a lease lasts from 100 ms to 24 h", open.lease);
-            return Err(Refusal::Invalid(text).into());
-        }
+        rules::session::check(open)?;
         let lease = microseconds(open.lease);
-        let name = cut(open.name.clone(), limits::NAME_BYTES);
+        let name = rules::session::name(&open.name);
         self.connection.prepare_cached(include_str!("../sql/open_session.sql"))?.execute(params![
             name,
             self.process,

@@ -5,12 +5,13 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use crate::error::Result;
 use crate::event::Change;
 use crate::outcome::{Refusal, Submitted};
+use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Transaction, Verb};
-use crate::task::{NewTask, TaskId, TaskState, UniqueKey, When};
+use crate::task::{NewTask, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
@@ -45,8 +46,8 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
         let lane = self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind)?;
         let id = self.cache.next_task;
-        let run_at = due(task.when, self.now);
-        let scheduled = run_at > self.now;
+        let run_at = rules::due::run_at(task.when, self.now);
+        let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
         let expires_at = expiry_at_submission(task.ttl, self.now).map(Timestamp::as_microseconds);
         let run_at = run_at.as_microseconds();
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
@@ -91,7 +92,7 @@ impl Transaction<'_> {
             .prepare_cached("SELECT task, until FROM kept_key WHERE kind = ? AND key = ?")?
             .query_row(params![kind, unique.key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let kept = kept.filter(|(_, until)| *until > self.now.as_microseconds());
+        let kept = kept.filter(|(_, until)| rules::key::is_kept(Timestamp::from_microseconds(*until), self.now));
         Ok(kept.map(|(id, _)| KeyHolder { id: TaskId(id), priority: task.priority, running: false, ended: true }))
     }
 
@@ -110,6 +111,7 @@ impl Transaction<'_> {
 
     /// Keeps a task for when a running one ends.
     fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
+        self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
         let text = serde_json::to_string(&without_payload)
             .map_err(|error| crate::error::Error::io("a task that is to follow cannot be written").caused_by(error))?;
@@ -132,6 +134,7 @@ impl Transaction<'_> {
                 .caused_by(error)
         })?;
         follower.payload = payload.into();
+        self.forget_kept_key(task)?;
         self.insert(&follower).map(|_| ())
     }
 
@@ -139,21 +142,13 @@ impl Transaction<'_> {
         if let Some(live) = self.live(old)? {
             if live.held.is_some() {
                 self.request_cancel(&live, 2)?;
+                self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
             } else {
                 self.end_unheld(&live, TaskState::Cancelled)?;
-                self.forget_kept_key(live.lane, &live)?;
+                self.forget_kept_key(old)?;
             }
         }
         let id = self.insert(task)?;
         Ok(Submitted::Superseded { id, old })
-    }
-}
-
-/// When a task submitted now becomes due.
-fn due(when: When, now: Timestamp) -> Timestamp {
-    match when {
-        When::Now => now,
-        When::After(duration) => now.plus(duration),
-        When::At(at) => at.max(now),
     }
 }

@@ -1,0 +1,19 @@
+//! Stores against the specification, on sequences made up at random.
+
+use onward_testkit::{MemoryFixture, agreement};
+
+/// Says nothing of the store, but that the harness plays the same sequence twice.
+#[test]
+fn the_memory_store_agrees_with_itself() {
+    agreement::run(&MemoryFixture, &MemoryFixture);
+}
+
+#[test]
+fn sqlite_in_memory_agrees_with_the_specification() {
+    agreement::run(&MemoryFixture, &crate::sqlite::InMemory);
+}
+
+#[test]
+fn sqlite_in_a_file_agrees_with_the_specification() {
+    agreement::run(&MemoryFixture, &crate::sqlite::InFile(onward_store::Durability::Normal));
+}

@@ -1,0 +1,5 @@
+//! Every store, under one suite of cases and against one another.
+
+mod agreement;
+mod memory;
+mod sqlite;
