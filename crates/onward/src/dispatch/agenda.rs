@@ -127,16 +127,14 @@ impl Agenda {
         self.retry = None;
     }
 
-    /// Whether the store is left alone after an error.
-    pub(crate) fn is_backing_off(&self, now: Duration) -> bool {
-        self.retry.is_some_and(|retry| now < retry)
+    /// Whether the store may be written to, or is left alone after an error.
+    pub(crate) fn may_write(&mut self, now: Duration) -> bool {
+        self.retry = self.retry.filter(|retry| now < *retry);
+        self.retry.is_none()
     }
 
-    /// When to act next if nothing happens before; `None` if only an event can bring something to do.
+    /// When to act next in a session if nothing happens before; `None` if only an event can bring something to do.
     pub(crate) fn wake_at(&self, floor: FloorState, progressed: bool, claims: bool) -> Option<Duration> {
-        if self.retry.is_some() {
-            return self.retry;
-        }
         [
             self.due.map(|due| due.steady).filter(|_| claims),
             (!floor.is_empty()).then(|| self.renew_at()),
@@ -146,6 +144,11 @@ impl Agenda {
         .into_iter()
         .flatten()
         .min()
+    }
+
+    /// When to try again after a store error.
+    pub(crate) fn retry_at(&self) -> Option<Duration> {
+        self.retry
     }
 }
 
@@ -197,8 +200,9 @@ mod tests {
     fn a_store_that_failed_is_left_alone_for_a_while() {
         let mut agenda = Agenda::new(LEASE, Duration::ZERO);
         agenda.store_failed(Duration::ZERO);
-        assert!(agenda.is_backing_off(Duration::ZERO));
-        assert!(!agenda.is_backing_off(limits::STORE_RETRY_FIRST));
-        assert_eq!(agenda.wake_at(EMPTY, false, true), Some(limits::STORE_RETRY_FIRST));
+        assert!(!agenda.may_write(Duration::ZERO));
+        assert_eq!(agenda.retry_at(), Some(limits::STORE_RETRY_FIRST));
+        assert!(agenda.may_write(limits::STORE_RETRY_FIRST));
+        assert_eq!(agenda.retry_at(), None);
     }
 }

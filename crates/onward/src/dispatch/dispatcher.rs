@@ -102,7 +102,7 @@ impl Dispatcher {
     fn next_batch(&mut self) -> Batch {
         let now = self.now();
         self.notice_changes();
-        if self.agenda.is_backing_off(now) {
+        if !self.agenda.may_write(now) {
             return Batch::default();
         }
         self.give_back_what_is_hoarded(now);
@@ -266,15 +266,23 @@ impl Dispatcher {
         Ok(!self.agenda.look)
     }
 
+    /// When to act next if nothing happens before.
+    fn wake_at(&self) -> Option<Duration> {
+        let claims = !self.stopping.is_stopping();
+        let agenda = match (self.agenda.retry_at(), self.session) {
+            (Some(retry), _) => Some(retry),
+            (None, Some(_)) => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
+            (None, None) => None,
+        };
+        [agenda, self.stopping.wake_at()].into_iter().flatten().min()
+    }
+
     /// Waits for the next thing to do.
     async fn wait(&mut self) -> Result<()> {
-        let floor = self.run.floor.state();
-        let claims = !self.stopping.is_stopping();
-        let agenda = self.agenda.wake_at(floor, self.run.floor.has_progressed(), claims);
-        let wake = [agenda, self.stopping.wake_at()].into_iter().flatten().min();
+        let wake = self.wake_at();
         tokio::select! {
             biased;
-            () = self.stop.cancelled(), if claims => {}
+            () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
             // Handlers that end at about the same time shall be in one commit.
             () = self.run.floor.stirred() => tokio::task::yield_now().await,
             hint = self.changes.changed() => return self.hinted(hint),
