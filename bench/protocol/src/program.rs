@@ -61,13 +61,14 @@ impl Request {
     ///
     /// # Errors
     /// If there is no such row, or the directory cannot be made.
-    pub fn new(arguments: &Arguments) -> Result<Self> {
+    pub fn new(arguments: &Arguments, system: &str) -> Result<Self> {
         let rows = load_scenarios(&arguments.scenarios)?;
         let row = rows.into_iter().find(|row| row.name == arguments.row);
         let row = row.with_context(|| format!("no scenario has a row `{}`", arguments.row))?;
+        let row = if arguments.quick { row.quick() } else { row };
         std::fs::create_dir_all(&arguments.directory)?;
         Ok(Self {
-            row: if arguments.quick { row.quick() } else { row },
+            row: row.of_system(system),
             class: arguments.class,
             settings: arguments.settings.clone(),
             directory: arguments.directory.clone(),
@@ -83,7 +84,7 @@ impl Request {
 /// If the row could not be done, or what was observed is not what the row expects.
 pub fn run(system: &str, work: impl FnOnce(&Request) -> Result<Measurement>) -> Result<()> {
     let arguments = Arguments::parse();
-    let request = Request::new(&arguments)?;
+    let request = Request::new(&arguments, system)?;
     let measurement = work(&request)?;
     request.row.verify(&measurement.answer)?;
     let line = line_of(system, &request, measurement)?;

@@ -120,6 +120,9 @@ pub struct Row {
     pub count: usize,
     /// The same under `--quick`; the row's count if absent.
     pub quick_count: Option<usize>,
+    /// The same for a system with which the row's count would take many minutes.
+    #[serde(default)]
+    pub count_of: BTreeMap<String, usize>,
     /// Handlers that may run at once.
     #[serde(default)]
     pub slots: usize,
@@ -160,6 +163,13 @@ impl Row {
         self.count = self.quick_count.unwrap_or(self.count);
         self.backlog = self.backlog.reduced(10);
         self.repetitions = 1;
+        self
+    }
+
+    /// The row as `system` does it.
+    #[must_use]
+    pub fn of_system(mut self, system: &str) -> Self {
+        self.count = self.count_of.get(system).map_or(self.count, |count| self.count.min(*count));
         self
     }
 

@@ -34,9 +34,9 @@ pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     }
     let elapsed = start.elapsed();
 
+    let left = scheduler.store().pending_count().await? + scheduler.store().running_count().await?;
     stop.cancel();
     running.await?;
-    let left = scheduler.store().pending_count().await? + scheduler.store().running_count().await?;
     let mut measurement = Measurement::of(microseconds_per(elapsed, row.count))
         .observed(ends, row.count as u64 - u64::try_from(left)?)
         .observed("attempts", attempts.load(Ordering::Relaxed));

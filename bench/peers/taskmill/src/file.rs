@@ -128,7 +128,7 @@ async fn submitters(request: &Request, scheduler: &Scheduler, done: Option<&Arc<
                 let mut latencies = Latencies::default();
                 for number in (submitter..row.count).step_by(row.submitters) {
                     let before = now();
-                    scheduler.submit_typed(&Place(template.numbered(number as u64))).await?;
+                    scheduler.domain::<Bench>().submit(Place(template.numbered(number as u64))).await?;
                     latencies.record(before.elapsed());
                     if let Some(done) = &done {
                         done.submitters[submitter].notified().await;
@@ -167,7 +167,7 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
         pace(row.count, row.rate, |number| {
             let order = Order { submitted: monotonic_nanoseconds(), ..template.numbered(number) };
             let scheduler = submitter.clone();
-            submits.push(runtime.spawn(async move { scheduler.submit_typed(&Place(order)).await.map(drop) }));
+            submits.push(runtime.spawn(async move { scheduler.domain::<Bench>().submit(Place(order)).await.map(drop) }));
         });
         submits
     });
@@ -189,11 +189,11 @@ pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let before = Usage::read()?;
     tokio::time::sleep(Duration::from_secs(request.row.count as u64)).await;
     let after = Usage::read()?;
+    let waiting = u64::try_from(scheduler.store().pending_count().await?)?;
     stop.cancel();
     running.await?;
     let seconds = request.row.count as f64;
     let core = (after.cpu.saturating_sub(before.cpu)).as_secs_f64() / seconds;
-    let waiting = u64::try_from(scheduler.store().pending_count().await?)?;
     Ok(Measurement::of((after.written - before.written) as f64 / seconds)
         .with("core_percent", core * 100.0)
         .observed("waiting", waiting))
