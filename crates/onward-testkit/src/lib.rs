@@ -1,1 +1,29 @@
-//! For those who write a store.
+//! For those who write a store for [Onward](https://docs.rs/onward), or build on one.
+//!
+//! * [`conformance!`] runs every case of the suite on a store, one `#[test]` each. What a store must be to be run is a
+//!   [`Fixture`].
+//! * [`agreement`] drives random sequences of writes, clock moves and restarts through two stores and compares every outcome
+//!   and every read.
+//! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect.
+//! * [`Bench`] is a store with a clock to move by hand and a short word for everything a test does with it.
+//!
+//! ```
+//! mod memory {
+//!     onward_testkit::conformance!(onward_testkit::MemoryFixture);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! Everything here fails by panicking, as a test does. It is never a normal dependency of a program.
+
+pub mod agreement;
+mod bench;
+mod cases;
+#[doc(hidden)]
+pub mod conformance;
+mod faulty;
+mod fixture;
+
+pub use bench::{Bench, after, keyed, task};
+pub use faulty::{Fault, FaultyStore};
+pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place};

@@ -96,6 +96,12 @@ pub fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
+/// A reported fraction as it is kept: from 0.0 to 1.0, and nothing where it is not a number.
+#[must_use]
+pub fn fraction(reported: Option<f32>) -> Option<f32> {
+    reported.filter(|fraction| !fraction.is_nan()).map(|fraction| fraction.clamp(0.0, 1.0))
+}
+
 /// How long until `at`; zero if it has passed.
 #[must_use]
 pub fn until(at: Timestamp, now: Timestamp) -> Duration {

@@ -52,11 +52,7 @@ pub enum Backoff {
 impl Default for Backoff {
     /// Exponential with jitter from 1 s, doubling, at most 10 min.
     fn default() -> Self {
-        Self::ExponentialJitter {
-            initial: Duration::from_secs(1),
-            factor: 2.0,
-            maximum: Duration::from_secs(600),
-        }
+        Self::ExponentialJitter { initial: Duration::from_secs(1), factor: 2.0, maximum: Duration::from_secs(600) }
     }
 }
 

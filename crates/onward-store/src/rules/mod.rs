@@ -1,5 +1,12 @@
 //! The rules: plain functions from values to values, without clock, I/O or async. Every store is fed by the same ones.
 
+pub mod all;
 pub mod attempt;
+pub mod due;
 pub mod duplicate;
+pub mod errors;
+pub mod key;
+pub mod prune;
+pub mod purge;
 pub mod retry;
+pub mod session;

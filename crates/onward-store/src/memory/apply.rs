@@ -1,0 +1,49 @@
+//! Which function does which write.
+
+use super::state::State;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules;
+use crate::write::Write;
+
+impl State {
+    /// Does one write. A refused one has left no trace.
+    pub(super) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
+        match write {
+            Write::OpenSession(open) => self.open_session(&open),
+            Write::RenewSession { session } => self.renew_session(session),
+            Write::CloseSession { session } => self.close_session(session),
+            Write::Submit(new) => self.submit(*new),
+            Write::Claim(claim) => self.claim(&claim),
+            Write::Complete { lease, result } => self.complete(lease, result),
+            Write::Fail { lease, error, next } => self.fail(lease, error, next),
+            Write::Release { lease, after } => self.release(lease, after),
+            Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
+            Write::Report { lease, fraction, message } => self.report(lease, fraction, message),
+            Write::Cancel { task } => self.cancel(task),
+            Write::Retry { task } => self.retry(task),
+            Write::Pause { scope, until } => self.pause(scope, until),
+            Write::Resume { scope } => self.resume(&scope),
+            Write::Purge { queue, states, limit } => self.purge(&queue, &states, limit),
+            Write::DeleteQueue { queue } => self.delete_queue(queue),
+            Write::Prune(prune) => self.prune(&prune),
+            Write::Sweep => Ok(Outcome::Swept(self.sweep())),
+            Write::All(writes) => self.all(writes),
+        }
+    }
+
+    fn all(&mut self, writes: Vec<Write>) -> Result<Outcome, Refusal> {
+        rules::all::check(&writes)?;
+        let before = self.clone();
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for (index, write) in writes.into_iter().enumerate() {
+            match self.write(write) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(refusal) => {
+                    *self = before;
+                    return Err(Refusal::Member { index, refusal: Box::new(refusal) });
+                }
+            }
+        }
+        Ok(Outcome::All(outcomes))
+    }
+}

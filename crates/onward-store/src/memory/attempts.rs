@@ -1,0 +1,129 @@
+//! How attempts end, and what they report meanwhile.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::state::State;
+use super::task::Task;
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::{Failed, Outcome, Refusal};
+use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
+use crate::task::{Lease, Progress, TaskId, TaskState, check_payload};
+use crate::timestamp::Timestamp;
+use crate::write::AfterFailure;
+
+impl State {
+    pub(super) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
+        let kind = &self.held(lease)?.new.kind;
+        check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.tasks.change(lease.task, |task| task.result = result);
+        self.end_attempt(lease.task, TaskState::Completed);
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn fail(&mut self, lease: Lease, error: String, next: AfterFailure) -> Result<Outcome, Refusal> {
+        let task = self.held(lease)?;
+        let facts = FailedAttempt {
+            cancel_requested: task.cancel_requested,
+            attempts: task.attempts,
+            expires_at: task.expires_at,
+        };
+        let now = self.now.wall;
+        let after = attempt::failed(facts, next, now);
+        self.tasks.change(lease.task, |task| {
+            task.lost = 0;
+            task.push_error(now, error);
+        });
+        Ok(Outcome::Failed(self.go_on(lease, after)))
+    }
+
+    fn go_on(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
+        let id = lease.task;
+        match after {
+            AfterAttempt::End(state) => {
+                self.end_attempt(id, state);
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Again { at, attempts } => {
+                self.log_retry(id, at);
+                Failed { state: self.wait_for(id, at, attempts), lease: None }
+            }
+            AfterAttempt::Hold { attempts } => {
+                self.log_retry(id, self.now.wall);
+                self.tasks.change(id, |task| task.attempts = attempts);
+                let next = self.start(id, lease.session);
+                Failed { state: TaskState::Running, lease: next.map(|claimed| claimed.lease) }
+            }
+        }
+    }
+
+    fn log_retry(&mut self, id: TaskId, at: Timestamp) {
+        let attempt = self.tasks.get(id).map_or(0, Task::attempt);
+        self.log(id, Change::Retrying { attempt, after: attempt::until(at, self.now.wall) });
+    }
+
+    /// Ends the attempt that runs, and the task with it.
+    pub(super) fn end_attempt(&mut self, id: TaskId, state: TaskState) {
+        self.tasks.change(id, |task| task.attempts = task.attempt());
+        self.end(id, state);
+    }
+
+    /// Puts a task that was running back among those that wait, and answers its state.
+    pub(super) fn wait_for(&mut self, id: TaskId, at: Timestamp, attempts: u32) -> TaskState {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| {
+            task.attempts = attempts;
+            task.wait_for(at, now);
+        });
+        self.hint_work();
+        self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
+    }
+
+    pub(super) fn release(&mut self, lease: Lease, after: Duration) -> Result<Outcome, Refusal> {
+        self.held(lease)?;
+        self.give_back(lease.task, after);
+        Ok(Outcome::Done)
+    }
+
+    /// Gives a running task back as if it had not been claimed.
+    pub(super) fn give_back(&mut self, id: TaskId, after: Duration) {
+        let Some(task) = self.tasks.get(id) else { return };
+        if task.cancel_requested {
+            self.end(id, TaskState::Cancelled);
+        } else {
+            self.wait_for(id, self.now.wall.plus(after), task.attempts);
+            self.log(id, Change::Released);
+        }
+    }
+
+    pub(super) fn confirm_cancel(&mut self, lease: Lease, reason: String) -> Result<Outcome, Refusal> {
+        self.held(lease)?;
+        let now = self.now.wall;
+        self.tasks.change(lease.task, |task| task.push_error(now, reason));
+        self.end_attempt(lease.task, TaskState::Cancelled);
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn report(
+        &mut self,
+        lease: Lease,
+        fraction: Option<f32>,
+        message: Option<String>,
+    ) -> Result<Outcome, Refusal> {
+        self.held(lease)?;
+        let fraction = attempt::fraction(fraction);
+        let message = message.map(|message| attempt::cut(message, limits::PROGRESS_BYTES));
+        let at = self.now.wall;
+        self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at }));
+        Ok(Outcome::Done)
+    }
+
+    /// The fence: the task that runs under exactly this lease.
+    fn held(&self, lease: Lease) -> Result<&Task, Refusal> {
+        self.open(lease.session)?;
+        self.tasks.get(lease.task).filter(|task| task.lease() == Some(lease)).ok_or(Refusal::LeaseLost(lease))
+    }
+}

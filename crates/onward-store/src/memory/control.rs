@@ -1,0 +1,92 @@
+//! What people do to tasks, queues and kinds.
+
+use super::state::State;
+use super::task::Task;
+use crate::event::Change;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules;
+use crate::task::{TaskId, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+impl State {
+    pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        match self.known(id)?.state {
+            TaskState::Scheduled | TaskState::Waiting => {
+                self.end(id, TaskState::Cancelled);
+                Ok(Outcome::Cancelled)
+            }
+            TaskState::Running => {
+                self.request_cancel(id);
+                Ok(Outcome::CancelRequested)
+            }
+            state => Err(Refusal::AlreadyEnded { task: id, state }),
+        }
+    }
+
+    /// Asks the worker of a running task to stop; asking again changes nothing.
+    pub(super) fn request_cancel(&mut self, id: TaskId) {
+        if self.tasks.get(id).is_some_and(|task| !task.cancel_requested) {
+            self.tasks.change(id, |task| task.cancel_requested = true);
+            self.log(id, Change::CancelRequested);
+            self.hint_transition();
+        }
+    }
+
+    pub(super) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        let task = self.known(id)?;
+        if !task.state.is_ended() {
+            return Err(Refusal::NotEnded { task: id, state: task.state });
+        }
+        if let Some(by) = self.keys.active(&task.new) {
+            return Err(Refusal::KeyTaken { task: id, by });
+        }
+        let (queue, new) = (task.new.queue.clone(), task.new.clone());
+        self.check_names(Some(&queue), None)?;
+        self.make_names(Some(&queue), None);
+        self.keys.take(id, &new);
+        let now = self.now.wall;
+        self.tasks.change(id, |task| start_anew(task, now));
+        self.log(id, Change::Retried);
+        self.hint_work();
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {
+        let (queue, kind) = match &scope {
+            Scope::All => (None, None),
+            Scope::Queue(queue) => (Some(queue), None),
+            Scope::Kind(kind) => (None, Some(kind)),
+        };
+        self.check_names(queue, kind)?;
+        self.make_names(queue, kind);
+        self.pauses.insert(scope, until);
+        // Whoever sleeps until something is due has a new moment to wake at.
+        self.hint_work();
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn resume(&mut self, scope: &Scope) -> Result<Outcome, Refusal> {
+        self.pauses.remove(scope);
+        self.hint_work();
+        Ok(Outcome::Done)
+    }
+
+    fn known(&self, id: TaskId) -> Result<&Task, Refusal> {
+        self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
+    }
+}
+
+/// Its number, its errors, its claims and when it was submitted stay.
+fn start_anew(task: &mut Task, now: Timestamp) {
+    task.wait_for(now, now);
+    task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, now);
+    task.attempts = 0;
+    task.lost = 0;
+    task.started_at = None;
+    task.finished_at = None;
+    task.end = None;
+    task.cancel_requested = false;
+    task.result = None;
+    task.progress = None;
+}

@@ -1,0 +1,68 @@
+//! The one way in which a task ends.
+
+use super::state::State;
+use super::task::Task;
+use crate::event::Change;
+use crate::store::{EndedCounts, KindStatistics};
+use crate::task::{TaskId, TaskState};
+
+impl State {
+    /// Ends a live task: counts it, frees or keeps its key, and takes what was to follow it.
+    pub(super) fn end(&mut self, id: TaskId, state: TaskState) {
+        let now = self.now.wall;
+        self.ends += 1;
+        let end = self.ends;
+        let mut follower = None;
+        self.tasks.change(id, |task| {
+            task.state = state;
+            task.session = None;
+            task.finished_at = Some(now);
+            task.end = Some(end);
+            follower = task.follower.take();
+        });
+        if let Some(task) = self.tasks.get(id) {
+            self.keys.keep_or_free(id, &task.new, now);
+            count(self.statistics.entry(task.new.kind.clone()).or_insert_with(|| nothing_of(task)), task);
+        }
+        self.log(id, change_of(state));
+        self.hint_transition();
+        if let Some(new) = follower {
+            self.make_names(Some(&new.queue), Some(&new.kind));
+            self.insert(*new);
+        }
+    }
+}
+
+fn change_of(state: TaskState) -> Change {
+    match state {
+        TaskState::Failed => Change::Failed,
+        TaskState::Dead => Change::Dead,
+        TaskState::Cancelled => Change::Cancelled,
+        TaskState::Expired => Change::Expired,
+        TaskState::Completed | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => Change::Completed,
+    }
+}
+
+fn nothing_of(task: &Task) -> KindStatistics {
+    KindStatistics {
+        kind: task.new.kind.clone(),
+        ended: EndedCounts::default(),
+        attempts: 0,
+        wait: std::time::Duration::ZERO,
+        run: std::time::Duration::ZERO,
+        run_maximum: std::time::Duration::ZERO,
+    }
+}
+
+fn count(statistics: &mut KindStatistics, task: &Task) {
+    if let Some(count) = statistics.ended.of(task.state) {
+        *count += 1;
+    }
+    if let (TaskState::Completed, Some(finished_at)) = (task.state, task.finished_at) {
+        let (wait, run) = task.times(finished_at);
+        statistics.attempts += u64::from(task.attempts);
+        statistics.wait = statistics.wait.saturating_add(wait);
+        statistics.run = statistics.run.saturating_add(run);
+        statistics.run_maximum = statistics.run_maximum.max(run);
+    }
+}

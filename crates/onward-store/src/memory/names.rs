@@ -1,0 +1,36 @@
+//! Queues and kinds that the store knows.
+
+use std::collections::BTreeSet;
+
+use super::state::State;
+use crate::limits;
+use crate::name::Name;
+use crate::outcome::Refusal;
+
+impl State {
+    /// Refuses a queue or a kind that would be one too many.
+    pub(super) fn check_names(&self, queue: Option<&Name>, kind: Option<&Name>) -> Result<(), Refusal> {
+        let full = |known: &BTreeSet<Name>, name: Option<&Name>, limit| {
+            known.len() >= limit && name.is_some_and(|name| !known.contains(name))
+        };
+        if full(&self.queues, queue, limits::QUEUES) {
+            return Err(too_many("queue", limits::QUEUES, "delete queues that are no longer needed"));
+        }
+        if full(&self.kinds, kind, limits::KINDS) {
+            return Err(too_many("kind", limits::KINDS, "put what varies into the payload instead of the kind"));
+        }
+        Ok(())
+    }
+
+    /// Makes a queue and a kind that are not there yet.
+    pub(super) fn make_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
+        self.queues.extend(queue.cloned());
+        self.kinds.extend(kind.cloned());
+    }
+}
+
+fn too_many(what: &str, limit: usize, remedy: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "the store holds {limit} {what}s, which is the limit, and this one would be new; {remedy}"
+    ))
+}

@@ -1,0 +1,79 @@
+//! Looking without changing.
+
+use std::collections::BTreeMap;
+
+use super::state::State;
+use super::task::Task;
+use crate::limits;
+use crate::name::Name;
+use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage};
+use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+impl State {
+    pub(super) fn record(&self, id: TaskId) -> Option<TaskRecord> {
+        self.tasks.get(id).map(|task| task.record(true))
+    }
+
+    pub(super) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
+        let limit = page.limit.clamp(1, limits::PAGE);
+        let before = page.before.unwrap_or(TaskId(i64::MAX));
+        let mut shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task));
+        let tasks: Vec<TaskRecord> = shown.by_ref().take(limit).map(|task| task.record(filter.with_payload)).collect();
+        let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);
+        TaskPage { tasks, next }
+    }
+
+    pub(super) fn queue_records(&self) -> Vec<QueueRecord> {
+        let mut records: BTreeMap<&Name, QueueRecord> =
+            self.queues.iter().map(|queue| (queue, self.empty_queue(queue))).collect();
+        for task in self.tasks.iter() {
+            if let Some(record) = records.get_mut(&task.new.queue) {
+                count(record, task);
+            }
+        }
+        records.into_values().collect()
+    }
+
+    fn empty_queue(&self, queue: &Name) -> QueueRecord {
+        QueueRecord {
+            name: queue.clone(),
+            scheduled: 0,
+            waiting: 0,
+            running: 0,
+            ended: EndedCounts::default(),
+            oldest_waiting: None,
+            paused: self.pauses.contains_key(&Scope::Queue(queue.clone())),
+        }
+    }
+
+    pub(super) fn pause_records(&self) -> Vec<PauseRecord> {
+        self.pauses.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
+    }
+}
+
+fn count(record: &mut QueueRecord, task: &Task) {
+    match task.state {
+        TaskState::Scheduled => record.scheduled += 1,
+        TaskState::Waiting => {
+            record.waiting += 1;
+            record.oldest_waiting = Some(record.oldest_waiting.map_or(task.run_at, |oldest| oldest.min(task.run_at)));
+        }
+        TaskState::Running => record.running += 1,
+        ended => record.ended.of(ended).into_iter().for_each(|count| *count += 1),
+    }
+}
+
+fn shows(filter: &TaskFilter, task: &Task) -> bool {
+    let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
+        from.is_none_or(|from| at.is_some_and(|at| at >= from))
+            && before.is_none_or(|before| at.is_some_and(|at| at < before))
+    };
+    filter.kind.as_ref().is_none_or(|kind| *kind == task.new.kind)
+        && filter.queue.as_ref().is_none_or(|queue| *queue == task.new.queue)
+        && filter.key.as_ref().is_none_or(|key| task.new.unique.as_ref().is_some_and(|unique| unique.key == *key))
+        && (filter.states.is_empty() || filter.states.contains(&task.state))
+        && within(Some(task.submitted_at), filter.submitted_from, filter.submitted_before)
+        && within(task.finished_at, filter.finished_from, filter.finished_before)
+}

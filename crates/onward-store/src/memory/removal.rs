@@ -1,0 +1,67 @@
+//! Removing tasks and queues.
+
+use super::state::State;
+use crate::event::Change;
+use crate::name::Name;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules;
+use crate::rules::prune::EndedTask;
+use crate::task::{TaskId, TaskState};
+use crate::write::{Prune, Scope};
+
+impl State {
+    pub(super) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Result<Outcome, Refusal> {
+        rules::purge::check(queue, states)?;
+        self.known_queue(queue)?;
+        let of_queue = self.tasks.iter().filter(|task| task.new.queue == *queue && states.contains(&task.state));
+        let mut tasks: Vec<TaskId> = of_queue.map(|task| task.id).collect();
+        let more = tasks.len() > limit;
+        tasks.truncate(limit);
+        for id in &tasks {
+            self.log(*id, Change::Purged);
+            if let Some(task) = self.tasks.remove(*id) {
+                self.keys.free(*id, &task.new);
+            }
+            self.hint_transition();
+        }
+        Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
+    }
+
+    pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
+        let mut tasks: Vec<TaskId> = self.forgotten(prune).collect();
+        let more = tasks.len() > prune.limit;
+        tasks.truncate(prune.limit);
+        for id in &tasks {
+            self.tasks.remove(*id);
+        }
+        Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
+    }
+
+    fn forgotten(&self, prune: &Prune) -> impl Iterator<Item = TaskId> {
+        let ended = self.tasks.ended();
+        let newer = (0..ended.len() as u64).rev();
+        let is_forgotten = |(id, newer): &(TaskId, u64)| {
+            let finished_at = self.tasks.get(*id).and_then(|task| task.finished_at);
+            finished_at.is_some_and(|finished_at| {
+                rules::prune::is_forgotten(prune, EndedTask { finished_at, newer: *newer }, self.now.wall)
+            })
+        };
+        ended.zip(newer).filter(is_forgotten).map(|(id, _)| id)
+    }
+
+    pub(super) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
+        self.known_queue(&queue)?;
+        let is_live = |state: TaskState| !state.is_ended();
+        let live = self.tasks.iter().filter(|task| task.new.queue == queue && is_live(task.state)).count() as u64;
+        if live > 0 {
+            return Err(Refusal::QueueInUse { queue, live });
+        }
+        self.queues.remove(&queue);
+        self.pauses.remove(&Scope::Queue(queue));
+        Ok(Outcome::Done)
+    }
+
+    fn known_queue(&self, queue: &Name) -> Result<(), Refusal> {
+        if self.queues.contains(queue) { Ok(()) } else { Err(Refusal::QueueNotFound(queue.clone())) }
+    }
+}

@@ -1,0 +1,85 @@
+//! Workers' registrations.
+
+use std::time::Duration;
+
+use super::state::State;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules;
+use crate::store::SessionRecord;
+use crate::task::{SessionId, TaskId};
+use crate::timestamp::Timestamp;
+use crate::write::OpenSession;
+
+/// An open session. It lapses in a sweep, and nowhere else.
+#[derive(Debug, Clone)]
+pub(super) struct Session {
+    pub(super) name: String,
+    pub(super) opened_at: Timestamp,
+    pub(super) lease: Duration,
+    /// In steady time.
+    pub(super) lease_until: Duration,
+}
+
+impl State {
+    pub(super) fn open_session(&mut self, open: &OpenSession) -> Result<Outcome, Refusal> {
+        rules::session::check(open)?;
+        self.last_session += 1;
+        let id = SessionId(self.last_session);
+        let session = Session {
+            name: rules::session::name(&open.name),
+            opened_at: self.now.wall,
+            lease: open.lease,
+            lease_until: self.now.steady.saturating_add(open.lease),
+        };
+        self.sessions.insert(id, session);
+        Ok(Outcome::SessionOpened(id))
+    }
+
+    pub(super) fn renew_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
+        self.open(session)?;
+        self.renew(session);
+        Ok(Outcome::Renewed { cancel: self.to_cancel(session) })
+    }
+
+    pub(super) fn close_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
+        for task in self.held_ids(session) {
+            self.give_back(task, Duration::ZERO);
+        }
+        self.sessions.remove(&session);
+        Ok(Outcome::Done)
+    }
+
+    /// Extends the lease of a session, if it is open.
+    pub(super) fn renew(&mut self, session: SessionId) {
+        let now = self.now.steady;
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.lease_until = now.saturating_add(session.lease);
+        }
+    }
+
+    /// Refuses a session that is not open.
+    pub(super) fn open(&self, session: SessionId) -> Result<&Session, Refusal> {
+        self.sessions.get(&session).ok_or(Refusal::SessionLost(session))
+    }
+
+    /// The tasks of a session that somebody wants stopped.
+    pub(super) fn to_cancel(&self, session: SessionId) -> Vec<TaskId> {
+        self.tasks.held_by(session).filter(|task| task.cancel_requested).map(|task| task.id).collect()
+    }
+
+    pub(super) fn held_ids(&self, session: SessionId) -> Vec<TaskId> {
+        self.tasks.held_by(session).map(|task| task.id).collect()
+    }
+
+    /// The open sessions, oldest first.
+    pub(super) fn session_records(&self) -> Vec<SessionRecord> {
+        let record = |(id, session): (&SessionId, &Session)| SessionRecord {
+            id: *id,
+            name: session.name.clone(),
+            opened_at: session.opened_at,
+            lease: session.lease,
+            running: self.tasks.held_by(*id).count() as u64,
+        };
+        self.sessions.iter().map(record).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! All that the store keeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::events::Logged;
+use super::keys::Keys;
+use super::sessions::Session;
+use super::tasks::Tasks;
+use crate::event::Change;
+use crate::name::Name;
+use crate::store::{Hint, KindStatistics};
+use crate::task::{SessionId, TaskId};
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+/// The state between two writes. A clone shares the tasks with it, so that an undo costs little.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    /// When the writes under way act.
+    pub(super) now: Moment,
+    pub(super) payload_limit: usize,
+    pub(super) tasks: Tasks,
+    pub(super) keys: Keys,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
+    pub(super) queues: BTreeSet<Name>,
+    pub(super) kinds: BTreeSet<Name>,
+    pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
+    pub(super) statistics: BTreeMap<Name, KindStatistics>,
+    /// The highest number of a task so far.
+    pub(super) last_task: i64,
+    /// The highest number of a session so far.
+    pub(super) last_session: i64,
+    /// How many tasks have ended so far.
+    pub(super) ends: u64,
+    /// What the writes under way did to tasks, submissions apart.
+    pub(super) changes: Vec<Logged>,
+    pub(super) hint: Hint,
+}
+
+/// Wall time and steady time, read together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) wall: Timestamp,
+    pub(super) steady: Duration,
+}
+
+impl Default for Moment {
+    fn default() -> Self {
+        Self { wall: Timestamp::MIN, steady: Duration::ZERO }
+    }
+}
+
+impl State {
+    /// Notes what happened to a task, for those who follow the events.
+    pub(super) fn log(&mut self, id: TaskId, change: Change) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let (kind, queue) = (task.new.kind.clone(), task.new.queue.clone());
+        self.changes.push(Logged { at: self.now.wall, task: id, kind, queue, change });
+    }
+
+    /// Hints that there may be something new to claim, or something new to wait for.
+    pub(super) fn hint_work(&mut self) {
+        self.hint.work += 1;
+    }
+
+    /// Hints that a task may have ended, or was asked to stop.
+    pub(super) fn hint_transition(&mut self) {
+        self.hint.transitions += 1;
+    }
+}

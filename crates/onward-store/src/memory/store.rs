@@ -1,0 +1,144 @@
+//! The store around the state: a lock, a clock and hints.
+
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::events::Log;
+use super::state::{Moment, State};
+use crate::clock::{Clock, SystemClock};
+use crate::event::{EventCursor, EventPage};
+use crate::limits;
+use crate::outcome::Outcome;
+use crate::store::{
+    Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskPage,
+};
+use crate::task::{TaskId, TaskRecord};
+use crate::write::{Claim, Write};
+
+/// A store that keeps everything in memory: the specification of a store, and one for tests. Nothing survives it.
+///
+/// Reads and claims may look at every task, and the log of events is kept whole, so that it is not meant for millions.
+#[derive(Debug)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    payload_limit: usize,
+    hints: watch::Sender<Hint>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    state: State,
+    log: Log,
+}
+
+impl MemoryStore {
+    /// An empty store that goes by the machine's clock and takes payloads of up to 1 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Arc::new(SystemClock))
+    }
+
+    /// An empty store that goes by `clock`.
+    #[must_use]
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        let hints = watch::Sender::new(Hint::default());
+        Self { clock, payload_limit: limits::PAYLOAD_BYTES, hints, kept: Mutex::default() }
+    }
+
+    /// The same store with another limit on payloads and results, in bytes; at most
+    /// [`limits::PAYLOAD_BYTES_CEILING`].
+    #[must_use]
+    pub fn with_payload_limit(self, bytes: usize) -> Self {
+        Self { payload_limit: bytes.min(limits::PAYLOAD_BYTES_CEILING), ..self }
+    }
+
+    fn write(&self, writes: Vec<Write>) -> Vec<Outcome> {
+        let mut kept = self.lock();
+        let Kept { state, log } = &mut *kept;
+        state.now = Moment { wall: self.clock.now(), steady: self.clock.steady() };
+        state.payload_limit = self.payload_limit;
+        let outcomes = writes.into_iter().map(|write| state.write(write).unwrap_or_else(Outcome::Refused)).collect();
+        log.append(state);
+        let hint = state.hint;
+        drop(kept);
+        self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
+        outcomes
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Kept) -> T) -> Answer<'_, T>
+    where
+        T: Send + 'static,
+    {
+        Box::pin(ready(Ok(read(&self.lock()))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Store for MemoryStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(ready(Ok(self.write(writes))))
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(&self.hints)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.read(|kept| kept.state.record(task))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.read(|kept| kept.state.page(&filter, page))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.read(|kept| kept.state.peek(&claim, self.clock.now()))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        self.read(|kept| kept.state.queue_records())
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        self.read(|kept| kept.state.statistics.values().cloned().collect())
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        self.read(|kept| kept.state.session_records())
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        self.read(|kept| kept.state.pause_records())
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        self.read(|kept| kept.log.read(&kept.state, after, limit))
+    }
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            backend: "memory",
+            location: "memory".to_owned(),
+            durability: Durability::Memory,
+            schema: 1,
+            payload_limit: self.payload_limit,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Accepting tasks.
+
+use super::state::State;
+use super::task::Task;
+use crate::event::Change;
+use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::rules::duplicate::{self, Decision};
+use crate::task::{NewTask, OnDuplicate, TaskId, TaskState};
+
+impl State {
+    pub(super) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {
+        new.check(self.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        let decision = self.decide(&new);
+        if matches!(decision, Decision::Insert | Decision::Follow(_) | Decision::Supersede(_)) {
+            self.check_names(Some(&new.queue), Some(&new.kind))?;
+            self.make_names(Some(&new.queue), Some(&new.kind));
+        }
+        Ok(Outcome::Submitted(match decision {
+            Decision::Insert => Submitted::Inserted { id: self.insert(new) },
+            Decision::Keep(id) => Submitted::Duplicate { id },
+            Decision::Reject(id) => Submitted::Rejected { id },
+            Decision::Raise(id) => self.raise(id, &new),
+            Decision::Follow(id) => {
+                self.tasks.change(id, |task| task.follower = Some(Box::new(new)));
+                Submitted::Requeued { id }
+            }
+            Decision::Supersede(old) => self.supersede(old, new),
+        }))
+    }
+
+    fn decide(&self, new: &NewTask) -> Decision {
+        let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id));
+        let on_duplicate = new.unique.as_ref().map_or(OnDuplicate::default(), |unique| unique.on_duplicate);
+        duplicate::decide(holder, on_duplicate, new.priority)
+    }
+
+    /// Takes a task under a fresh number; its key is its own from now on.
+    pub(super) fn insert(&mut self, new: NewTask) -> TaskId {
+        self.last_task += 1;
+        let id = TaskId(self.last_task);
+        self.keys.take(id, &new);
+        self.tasks.insert(Task::submitted(id, new, self.now.wall));
+        self.hint_work();
+        id
+    }
+
+    fn raise(&mut self, id: TaskId, new: &NewTask) -> Submitted {
+        self.tasks.change(id, |task| task.new.priority = new.priority);
+        self.log(id, Change::PriorityRaised);
+        self.hint_work();
+        Submitted::PriorityRaised { id }
+    }
+
+    fn supersede(&mut self, old: TaskId, new: NewTask) -> Submitted {
+        self.tasks.change(old, |task| task.follower = None);
+        if self.tasks.get(old).is_some_and(|task| task.state == TaskState::Running) {
+            self.request_cancel(old);
+        } else {
+            self.end(old, TaskState::Cancelled);
+        }
+        Submitted::Superseded { id: self.insert(new), old }
+    }
+}

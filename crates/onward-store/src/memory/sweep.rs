@@ -1,0 +1,111 @@
+//! What time brings.
+
+use std::time::Duration;
+
+use super::state::State;
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::Swept;
+use crate::rules;
+use crate::rules::attempt::{self, AfterAttempt};
+use crate::task::{SessionId, TaskId, TaskState};
+use crate::write::Scope;
+
+impl State {
+    pub(super) fn sweep(&mut self) -> Swept {
+        self.end_pauses();
+        let due = self.promote();
+        let expired = self.expire();
+        let lost = self.take_back();
+        Swept { due, expired, lost, next_due: self.next_due() }
+    }
+
+    fn end_pauses(&mut self) {
+        let now = self.now.wall;
+        let over = self.pauses.iter().filter(|(_, until)| until.is_some_and(|until| until <= now));
+        let over: Vec<Scope> = over.map(|(scope, _)| scope.clone()).take(limits::SWEEP).collect();
+        for scope in over {
+            self.pauses.remove(&scope);
+            self.hint_work();
+        }
+    }
+
+    fn promote(&mut self) -> u64 {
+        let now = self.now.wall;
+        let due = self.tasks.scheduled().take_while(|(run_at, _)| *run_at <= now).take(limits::SWEEP);
+        let due: Vec<TaskId> = due.map(|(_, id)| id).collect();
+        for id in &due {
+            self.tasks.change(*id, |task| task.state = TaskState::Waiting);
+            self.hint_work();
+        }
+        due.len() as u64
+    }
+
+    fn expire(&mut self) -> u64 {
+        let now = self.now.wall;
+        let over = self.tasks.expiring().take_while(|(at, _)| *at <= now).take(limits::SWEEP);
+        let over: Vec<TaskId> = over.map(|(_, id)| id).collect();
+        for id in &over {
+            self.end(*id, TaskState::Expired);
+        }
+        over.len() as u64
+    }
+
+    fn take_back(&mut self) -> u64 {
+        let mut taken = 0;
+        for session in self.lapsed() {
+            let mut held = self.held_ids(session);
+            let all = held.len();
+            held.truncate(limits::SWEEP - taken);
+            for task in &held {
+                self.lose(*task, session);
+            }
+            taken += held.len();
+            if held.len() == all {
+                self.sessions.remove(&session);
+            }
+        }
+        taken as u64
+    }
+
+    fn lapsed(&self) -> Vec<SessionId> {
+        let is_lapsed = |id: SessionId, lease_until| {
+            let holds_tasks = self.tasks.held_by(id).next().is_some();
+            rules::session::has_lapsed(lease_until, holds_tasks, self.now.steady)
+        };
+        let lapsed = self.sessions.iter().filter(|(id, session)| is_lapsed(**id, session.lease_until));
+        lapsed.map(|(id, _)| *id).collect()
+    }
+
+    /// Takes a task back from a session that has lapsed.
+    fn lose(&mut self, id: TaskId, session: SessionId) {
+        let now = self.now.wall;
+        let Some(task) = self.tasks.get(id) else { return };
+        let after = attempt::lease_lost(task.cancel_requested, task.lost, task.attempts, now);
+        self.tasks.change(id, |task| {
+            task.push_error(now, rules::errors::lost_lease(session));
+            task.lost = task.lost.saturating_add(1);
+        });
+        match after {
+            AfterAttempt::End(state) => self.end_attempt(id, state),
+            AfterAttempt::Again { attempts, .. } | AfterAttempt::Hold { attempts } => {
+                self.wait_for(id, now, attempts);
+                self.log(id, Change::LeaseLost);
+            }
+        }
+    }
+
+    /// How long until time alone changes something.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        let run = self.tasks.scheduled().next().map(|(at, _)| at);
+        let expiry = self.tasks.expiring().next().map(|(at, _)| at);
+        let pause = self.pauses.values().flatten().min().copied();
+        let wall = [run, expiry, pause].into_iter().flatten().min().map(|at| attempt::until(at, self.now.wall));
+        [wall, self.next_lapse()].into_iter().flatten().min()
+    }
+
+    fn next_lapse(&self) -> Option<Duration> {
+        let holding = self.sessions.iter().filter(|(id, _)| self.tasks.held_by(**id).next().is_some());
+        holding.map(|(_, session)| session.lease_until.saturating_sub(self.now.steady)).min()
+    }
+}

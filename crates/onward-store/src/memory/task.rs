@@ -1,0 +1,147 @@
+//! One task.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::rules;
+use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
+
+/// What is kept of a task, live or ended.
+#[derive(Debug, Clone)]
+pub(super) struct Task {
+    pub(super) id: TaskId,
+    /// As its submitter described it; only the priority changes.
+    pub(super) new: NewTask,
+    pub(super) state: TaskState,
+    pub(super) submitted_at: Timestamp,
+    pub(super) run_at: Timestamp,
+    pub(super) expires_at: Option<Timestamp>,
+    /// Attempts used up, a running one not included.
+    pub(super) attempts: u32,
+    /// Claims in its whole life: the fence.
+    pub(super) claims: u32,
+    /// Leases lost in a row.
+    pub(super) lost: u32,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) finished_at: Option<Timestamp>,
+    /// The session that runs it; there if, and only if, it is running.
+    pub(super) session: Option<SessionId>,
+    pub(super) cancel_requested: bool,
+    pub(super) result: Option<Bytes>,
+    pub(super) errors: Vec<AttemptError>,
+    pub(super) progress: Option<Progress>,
+    /// What is taken when this one ends.
+    pub(super) follower: Option<Box<NewTask>>,
+    /// Which end of a task it was, counted over the store; there if, and only if, it has ended.
+    pub(super) end: Option<u64>,
+}
+
+impl Task {
+    pub(super) fn submitted(id: TaskId, new: NewTask, now: Timestamp) -> Self {
+        let run_at = rules::due::run_at(new.when, now);
+        Self {
+            id,
+            state: rules::due::state(run_at, now),
+            submitted_at: now,
+            run_at,
+            expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
+            new,
+            attempts: 0,
+            claims: 0,
+            lost: 0,
+            started_at: None,
+            finished_at: None,
+            session: None,
+            cancel_requested: false,
+            result: None,
+            errors: Vec::new(),
+            progress: None,
+            follower: None,
+            end: None,
+        }
+    }
+
+    /// The number of the attempt that runs, or of the next one.
+    pub(super) fn attempt(&self) -> u32 {
+        self.attempts.saturating_add(1)
+    }
+
+    /// The lease under which it runs.
+    pub(super) fn lease(&self) -> Option<Lease> {
+        self.session.map(|session| Lease { task: self.id, session, claim: self.claims })
+    }
+
+    pub(super) fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// An attempt begins under a new lease.
+    pub(super) fn start(&mut self, session: SessionId, now: Timestamp) {
+        self.state = TaskState::Running;
+        self.session = Some(session);
+        self.claims = self.claims.saturating_add(1);
+        self.started_at = Some(now);
+        self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.expires_at, now);
+    }
+
+    /// It waits for `run_at`, or is due already.
+    pub(super) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
+        self.state = rules::due::state(run_at, now);
+        self.session = None;
+        self.run_at = run_at;
+    }
+
+    /// Keeps an error of the attempt that runs.
+    pub(super) fn push_error(&mut self, now: Timestamp, message: String) {
+        let attempt = self.attempt();
+        rules::errors::push(&mut self.errors, attempt, now, message);
+    }
+
+    /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it ran.
+    pub(super) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
+        let started_at = self.started_at.unwrap_or(finished_at);
+        (started_at - self.run_at, finished_at - started_at)
+    }
+
+    /// What a worker gets of it.
+    pub(super) fn claimed(&self, lease: Lease) -> ClaimedTask {
+        ClaimedTask {
+            lease,
+            kind: self.new.kind.clone(),
+            queue: self.new.queue.clone(),
+            payload: self.new.payload.clone(),
+            priority: self.new.priority,
+            attempt: self.attempt(),
+            submitted_at: self.submitted_at,
+            timeout: self.new.timeout,
+            deadline: self.new.deadline,
+            retry: self.new.retry,
+        }
+    }
+
+    /// What a reader gets of it.
+    pub(super) fn record(&self, with_payload: bool) -> TaskRecord {
+        TaskRecord {
+            id: self.id,
+            kind: self.new.kind.clone(),
+            queue: self.new.queue.clone(),
+            state: self.state,
+            priority: self.new.priority,
+            payload: with_payload.then(|| self.new.payload.clone()),
+            key: self.new.unique.as_ref().map(|unique| unique.key.clone()),
+            submitted_at: self.submitted_at,
+            run_at: self.run_at,
+            expires_at: self.expires_at,
+            attempts: if self.session.is_some() { self.attempt() } else { self.attempts },
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            session: self.session,
+            cancel_requested: self.cancel_requested,
+            result: self.result.clone().filter(|_| with_payload),
+            errors: self.errors.clone(),
+            progress: self.progress.clone(),
+        }
+    }
+}

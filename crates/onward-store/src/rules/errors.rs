@@ -1,0 +1,37 @@
+//! What is kept of attempts that did not end well.
+
+use crate::limits;
+use crate::rules::attempt::cut;
+use crate::task::{AttemptError, SessionId};
+use crate::timestamp::Timestamp;
+
+/// Adds an error to those of a task. The message is cut; of too many errors the first and the newest stay.
+pub fn push(errors: &mut Vec<AttemptError>, attempt: u32, at: Timestamp, message: String) {
+    while errors.len() >= limits::ERRORS_KEPT {
+        errors.remove(1);
+    }
+    errors.push(AttemptError { attempt, at, message: cut(message, limits::ERROR_BYTES) });
+}
+
+/// What a task says of an attempt whose session gave no sign of life.
+#[must_use]
+pub fn lost_lease(session: SessionId) -> String {
+    format!(
+        "the lease of session {session} lapsed: its process ended, hung or lost the store before the attempt was over"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_errors_the_first_and_the_newest_stay() {
+        let mut errors = Vec::new();
+        for attempt in 1..=100 {
+            push(&mut errors, attempt, Timestamp::MIN, String::new());
+        }
+        let attempts: Vec<u32> = errors.iter().map(|error| error.attempt).collect();
+        assert_eq!(attempts, std::iter::once(1).chain(38..=100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,54 @@
+//! What a session may ask for, and when it has lapsed.
+
+use std::time::Duration;
+
+use crate::limits;
+use crate::outcome::Refusal;
+use crate::rules::attempt::cut;
+use crate::write::OpenSession;
+
+/// Checks how a worker registers.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`].
+pub fn check(open: &OpenSession) -> Result<(), Refusal> {
+    if (limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "the session `{}` asks for a lease of {:?}; a lease lasts from {:?} to {:?}",
+        name(&open.name),
+        open.lease,
+        limits::LEASE_MINIMUM,
+        limits::LEASE_MAXIMUM
+    )))
+}
+
+/// The name under which a session is kept.
+#[must_use]
+pub fn name(name: &str) -> String {
+    cut(name.to_owned(), limits::NAME_BYTES)
+}
+
+/// Whether a session's lease is over. `lease_until` and `now` are steady time. It lapses only if it holds a task, too: a
+/// session that holds nothing costs nobody anything, and an idle worker need not write to stay alive.
+#[must_use]
+pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
+    holds_tasks && lease_until <= now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_below_the_minimum_is_refused_with_the_range() {
+        let open = OpenSession { name: "w".into(), lease: Duration::from_millis(99) };
+        assert!(check(&open).unwrap_err().to_string().contains("100ms"));
+    }
+
+    #[test]
+    fn an_idle_session_does_not_lapse() {
+        assert!(!has_lapsed(Duration::ZERO, false, Duration::MAX));
+    }
+}

@@ -1,0 +1,4 @@
+//! Every store, under one suite of cases and against one another.
+
+mod agreement;
+mod memory;

@@ -1,0 +1,154 @@
+//! One sequence, played on two stores.
+
+use std::fmt;
+use std::sync::Arc;
+
+use onward_store::{Change, EventCursor, Outcome, Result, Store, Write};
+
+use super::player::{Player, without_words};
+use super::steps::{Act, Step};
+use super::view::{Told, View, follow};
+use crate::bench::Bench;
+use crate::fixture::{Conditions, Fixture};
+
+/// The limit on payloads in a sequence, in bytes: some of those that are made up are larger.
+const PAYLOAD_LIMIT: usize = 32;
+
+/// What two stores did not agree on.
+#[derive(Debug)]
+pub struct Disagreement {
+    /// Which step of the sequence, counted from 0.
+    pub step: usize,
+    /// What differed: the answer of one store, and of the other.
+    pub what: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after step {} the stores differ:\n{}", self.step, self.what)
+    }
+}
+
+impl std::error::Error for Disagreement {}
+
+/// What happened in a sequence, to see how much of what can happen did.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Every outcome, in order.
+    pub outcomes: Vec<Outcome>,
+    /// Every event, in order.
+    pub changes: Vec<Change>,
+}
+
+/// Plays a sequence on two stores and compares every outcome and, after every step, every read.
+///
+/// # Errors
+/// The first thing on which the stores differ; an error of either store is one.
+///
+/// # Panics
+/// If a store cannot be opened.
+pub async fn check(
+    one: &(impl Fixture + ?Sized),
+    other: &(impl Fixture + ?Sized),
+    steps: &[Step],
+) -> std::result::Result<Seen, Disagreement> {
+    let conditions = Conditions { payload_limit: PAYLOAD_LIMIT, ..Conditions::default() };
+    let mut pair = Pair {
+        benches: [Bench::open_under(one, conditions.clone()).await, Bench::open_under(other, conditions).await],
+        cursors: [EventCursor::START; 2],
+        player: Player::default(),
+        seen: Seen::default(),
+    };
+    for (step, what) in steps.iter().enumerate() {
+        pair.play(what, step).await.map_err(|what| Disagreement { step, what })?;
+    }
+    pair.events_from_the_start().await.map_err(|what| Disagreement { step: steps.len(), what })?;
+    Ok(pair.seen)
+}
+
+struct Pair {
+    benches: [Bench; 2],
+    cursors: [EventCursor; 2],
+    player: Player,
+    seen: Seen,
+}
+
+/// What differs, for people.
+type Agreed = std::result::Result<(), String>;
+
+impl Pair {
+    async fn play(&mut self, step: &Step, number: usize) -> Agreed {
+        let clock = self.benches[0].clock();
+        match step {
+            Step::Apply(acts) => self.apply(acts).await?,
+            Step::Advance(by) => clock.advance(*by),
+            Step::SetBack(by) => clock.set_wall(self.benches[0].now().minus(*by)),
+            Step::Reopen => {
+                for bench in &mut self.benches {
+                    bench.reopen().await;
+                }
+            }
+        }
+        self.events(number).await?;
+        self.reads().await
+    }
+
+    async fn apply(&mut self, acts: &[Act]) -> Agreed {
+        let now = self.benches[0].now();
+        let writes: Vec<Write> = acts.iter().map(|act| self.player.write(act, now)).collect();
+        let one = self.outcomes(0, &writes).await?;
+        let other = self.outcomes(1, &writes).await?;
+        for (write, (one, other)) in writes.iter().zip(one.iter().zip(&other)) {
+            same(&format!("the outcomes of {write:?}"), one, other)?;
+        }
+        same("the outcomes", &one, &other)?;
+        one.iter().for_each(|outcome| self.player.learn(outcome));
+        self.seen.outcomes.extend(one);
+        Ok(())
+    }
+
+    async fn outcomes(&self, index: usize, writes: &[Write]) -> std::result::Result<Vec<Outcome>, String> {
+        let outcomes = answered(self.store(index).apply(writes.to_vec()).await)?;
+        Ok(outcomes.into_iter().map(without_words).collect())
+    }
+
+    async fn reads(&self) -> Agreed {
+        let now = self.benches[0].now();
+        let one = answered(View::of(self.store(0).as_ref(), self.player.highest, now).await)?;
+        let other = answered(View::of(self.store(1).as_ref(), self.player.highest, now).await)?;
+        one.difference(&other).map_or(Ok(()), Err)
+    }
+
+    /// What both stores told since the last step, read in small pages.
+    async fn events(&mut self, number: usize) -> Agreed {
+        let limit = number % 4 + 1;
+        let mut told: [Vec<Told>; 2] = Default::default();
+        for (index, told) in told.iter_mut().enumerate() {
+            let store = Arc::clone(self.store(index));
+            *told = answered(follow(store.as_ref(), &mut self.cursors[index], limit).await)?;
+        }
+        same("the events since the step before", &told[0], &told[1])?;
+        let highest = told[0].iter().map(|(_, task, ..)| task.0).max();
+        self.player.highest = self.player.highest.max(highest.unwrap_or(0));
+        self.seen.changes.extend(told[0].iter().map(|(.., change)| *change));
+        Ok(())
+    }
+
+    async fn events_from_the_start(&self) -> Agreed {
+        let one = answered(follow(self.store(0).as_ref(), &mut EventCursor::START.clone(), 2).await)?;
+        let other = answered(follow(self.store(1).as_ref(), &mut EventCursor::START.clone(), 3).await)?;
+        same("the events from the start", &one, &other)
+    }
+
+    fn store(&self, index: usize) -> &Arc<dyn Store> {
+        self.benches[index].store()
+    }
+}
+
+fn same<T: PartialEq + fmt::Debug>(what: &str, one: &T, other: &T) -> Agreed {
+    if one == other { Ok(()) } else { Err(format!("{what}:\n{one:#?}\nand\n{other:#?}")) }
+}
+
+fn answered<T>(answer: Result<T>) -> std::result::Result<T, String> {
+    answer.map_err(|error| format!("a store failed: {error}"))
+}

@@ -1,0 +1,25 @@
+//! Do two stores agree?
+//!
+//! [`run`] makes up sequences of writes, clock moves and restarts, plays each on both stores, and compares every outcome and
+//! every read. A sequence on which they differ is made as short as possible and shown. With a memory store on one side, the
+//! other is held against the specification.
+//!
+//! ```no_run
+//! use onward_testkit::{MemoryFixture, agreement};
+//!
+//! agreement::run(&MemoryFixture, &MemoryFixture);
+//! ```
+
+mod check;
+mod player;
+mod run;
+mod steps;
+mod strategy;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use check::{Disagreement, Seen, check};
+pub use run::run;
+pub use steps::{Act, Pick, Step};
+pub use strategy::sequences;

@@ -1,0 +1,86 @@
+//! What a sequence knows while it is played.
+
+use onward_store::{Claim, Failed, Lease, OpenSession, Outcome, Refusal, SessionId, TaskId, Timestamp, Write};
+
+use super::steps::{Act, Pick};
+
+/// Sessions, leases and tasks that were seen, also those that are gone or outdated since.
+#[derive(Debug, Default)]
+pub(super) struct Player {
+    sessions: Vec<SessionId>,
+    leases: Vec<Lease>,
+    /// The highest number of a task.
+    pub(super) highest: i64,
+}
+
+impl Player {
+    /// The write that an act stands for now.
+    pub(super) fn write(&self, act: &Act, now: Timestamp) -> Write {
+        match act.clone() {
+            Act::OpenSession { lease } => Write::OpenSession(OpenSession { name: "agreement".into(), lease }),
+            Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
+            Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
+            Act::Submit(new) => Write::Submit(new),
+            Act::Claim { session, queues, kinds, limit } => {
+                Write::Claim(Claim { session: self.session(session), queues, kinds, limit })
+            }
+            Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
+            Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
+            Act::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
+            Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
+            Act::Report { lease, fraction } => {
+                Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()) }
+            }
+            Act::Cancel(task) => Write::Cancel { task: self.task(task) },
+            Act::Retry(task) => Write::Retry { task: self.task(task) },
+            Act::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
+            Act::Resume(scope) => Write::Resume { scope },
+            Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
+            Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
+            Act::Prune(prune) => Write::Prune(prune),
+            Act::Sweep => Write::Sweep,
+            Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
+        }
+    }
+
+    fn session(&self, pick: Pick) -> SessionId {
+        pick.of(&self.sessions).unwrap_or(SessionId(99))
+    }
+
+    fn lease(&self, pick: Pick) -> Lease {
+        pick.of(&self.leases).unwrap_or(Lease { task: TaskId(1), session: SessionId(1), claim: 1 })
+    }
+
+    /// Also the number that the next task will get.
+    fn task(&self, pick: Pick) -> TaskId {
+        let known: Vec<i64> = (1..=self.highest).collect();
+        TaskId(pick.of(&known).unwrap_or(self.highest + 1))
+    }
+
+    /// Remembers what an outcome tells.
+    pub(super) fn learn(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::SessionOpened(session) => self.sessions.push(*session),
+            Outcome::Claimed(claimed) => self.leases.extend(claimed.tasks.iter().map(|task| task.lease)),
+            Outcome::Failed(Failed { lease, .. }) => self.leases.extend(*lease),
+            Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.learn(outcome)),
+            _ => {}
+        }
+    }
+}
+
+/// An outcome without the words for people, which stores may choose.
+pub(super) fn without_words(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Refused(refusal) => Outcome::Refused(wordless(refusal)),
+        other => other,
+    }
+}
+
+fn wordless(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Invalid(_) => Refusal::Invalid(String::new()),
+        Refusal::Member { index, refusal } => Refusal::Member { index, refusal: Box::new(wordless(*refusal)) },
+        other => other,
+    }
+}

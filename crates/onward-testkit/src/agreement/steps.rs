@@ -1,0 +1,68 @@
+//! What a sequence is made of.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_store::{AfterFailure, KindSelection, Name, NewTask, Prune, QueueSelection, Scope, TaskState};
+
+/// One step of a sequence.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Writes in one call.
+    Apply(Vec<Act>),
+    /// Time goes on.
+    Advance(Duration),
+    /// Somebody sets wall time back; steady time stands.
+    SetBack(Duration),
+    /// The store is closed and opened again.
+    Reopen,
+}
+
+/// A write that names sessions, leases and tasks by where they stand among those known when it is played.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is the write of the same name")]
+pub enum Act {
+    OpenSession { lease: Duration },
+    RenewSession(Pick),
+    CloseSession(Pick),
+    Submit(Box<NewTask>),
+    Claim { session: Pick, queues: QueueSelection, kinds: KindSelection, limit: usize },
+    Complete { lease: Pick, result: Option<Bytes> },
+    Fail { lease: Pick, next: AfterFailure },
+    Release { lease: Pick, after: Duration },
+    ConfirmCancel(Pick),
+    Report { lease: Pick, fraction: Option<f32> },
+    Cancel(Pick),
+    Retry(Pick),
+    Pause { scope: Scope, for_: Option<Duration> },
+    Resume(Scope),
+    Purge { queue: Name, states: Vec<TaskState>, limit: usize },
+    DeleteQueue(Name),
+    Prune(Prune),
+    Sweep,
+    All(Vec<Act>),
+}
+
+/// Which of the things known: 0 for the newest, and so on; beyond the oldest it begins again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pick(pub usize);
+
+impl Pick {
+    /// The one that is picked; `None` if there is none.
+    #[must_use]
+    pub fn of<T: Copy>(self, oldest_first: &[T]) -> Option<T> {
+        let newest = oldest_first.len().checked_sub(1)?;
+        oldest_first.get(newest - self.0 % oldest_first.len()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pick_counts_from_the_newest() {
+        let picked = [0, 1, 2, 3].map(|index| Pick(index).of(&['a', 'b', 'c']));
+        assert_eq!(picked, [Some('c'), Some('b'), Some('a'), Some('c')]);
+    }
+}

@@ -1,0 +1,211 @@
+//! How sequences are made up: few names, keys and durations, so that things collide.
+
+use std::time::Duration;
+
+use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::{
+    AfterFailure, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueSelection, Scope, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, When,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use super::steps::{Act, Pick, Step};
+use crate::bench::name;
+
+const MICROSECOND: Duration = Duration::from_micros(1);
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Sequences of up to `steps` steps.
+pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
+    vec(step(), 1..=steps)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => vec(act(), 1..=5).prop_map(Step::Apply),
+        4 => forward().prop_map(Step::Advance),
+        1 => select(vec![MICROSECOND, SECOND, MINUTE]).prop_map(Step::SetBack),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn forward() -> impl Strategy<Value = Duration> {
+    select(vec![
+        MICROSECOND,
+        Duration::from_millis(100),
+        SECOND,
+        Duration::from_secs(5),
+        Duration::from_secs(10),
+        MINUTE,
+    ])
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let member = prop_oneof![40 => single(), 1 => Just(Act::All(vec![]))];
+    prop_oneof![
+        12 => single(),
+        1 => vec(member, 0..=4).prop_map(Act::All),
+    ]
+}
+
+fn single() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => new_task().prop_map(|new| Act::Submit(Box::new(new))),
+        8 => claim(),
+        10 => end_of_attempt(),
+        4 => session(),
+        4 => control(),
+        2 => removal(),
+        1 => Just(Act::Sweep),
+    ]
+}
+
+fn session() -> impl Strategy<Value = Act> {
+    let lease = select(vec![Duration::from_millis(99), Duration::from_millis(100), SECOND, Duration::from_secs(10)]);
+    prop_oneof![
+        3 => lease.prop_map(|lease| Act::OpenSession { lease }),
+        2 => pick().prop_map(Act::RenewSession),
+        1 => pick().prop_map(Act::CloseSession),
+    ]
+}
+
+fn claim() -> impl Strategy<Value = Act> {
+    let some_queues = vec((queue(), 0..4usize), 0..3).prop_map(once_each).prop_map(QueueSelection::Only);
+    let queues = prop_oneof![3 => Just(QueueSelection::All), 1 => some_queues];
+    let some_kinds = vec(kind(), 0..3).prop_map(KindSelection::Only);
+    let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds];
+    (pick(), queues, kinds, 0..6usize).prop_map(|(session, queues, kinds, limit)| Act::Claim {
+        session,
+        queues,
+        kinds,
+        limit,
+    })
+}
+
+fn once_each(mut queues: Vec<(Name, usize)>) -> Vec<(Name, usize)> {
+    queues.sort();
+    queues.dedup_by(|one, other| one.0 == other.0);
+    queues
+}
+
+fn end_of_attempt() -> impl Strategy<Value = Act> {
+    let result =
+        option::of(select(vec![b"".as_slice(), b"result", &[0; 40]])).prop_map(|result| result.map(Into::into));
+    let fraction = option::of(select(vec![-1.0f32, 0.0, 0.25, 1.0, 7.0, f32::NAN]));
+    prop_oneof![
+        4 => (pick(), result).prop_map(|(lease, result)| Act::Complete { lease, result }),
+        4 => (pick(), after_failure()).prop_map(|(lease, next)| Act::Fail { lease, next }),
+        2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
+        1 => pick().prop_map(Act::ConfirmCancel),
+        1 => (pick(), fraction).prop_map(|(lease, fraction)| Act::Report { lease, fraction }),
+    ]
+}
+
+fn after_failure() -> impl Strategy<Value = AfterFailure> {
+    let retry = (delay(), any::<bool>(), any::<bool>());
+    prop_oneof![
+        5 => retry.prop_map(|(after, uses_attempt, hold)| AfterFailure::Retry { after, uses_attempt, hold }),
+        1 => Just(AfterFailure::Dead),
+        1 => Just(AfterFailure::Fail),
+    ]
+}
+
+fn control() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => pick().prop_map(Act::Cancel),
+        3 => pick().prop_map(Act::Retry),
+        1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Act::Pause { scope, for_ }),
+        2 => scope().prop_map(Act::Resume),
+    ]
+}
+
+fn removal() -> impl Strategy<Value = Act> {
+    let states = subsequence(TaskState::ALL.to_vec(), 0..=8);
+    let without_running =
+        states.prop_map(|states| states.into_iter().filter(|state| *state != TaskState::Running).collect());
+    let states = prop_oneof![5 => without_running, 1 => Just(vec![TaskState::Running])];
+    let prune = (option::of(delay()), option::of(0..6u64), 0..4usize);
+    prop_oneof![
+        2 => (queue(), states, 0..4usize).prop_map(|(queue, states, limit)| Act::Purge { queue, states, limit }),
+        2 => queue().prop_map(Act::DeleteQueue),
+        2 => prune.prop_map(|(older_than, keep, limit)| Act::Prune(Prune { older_than, keep, limit })),
+    ]
+}
+
+fn new_task() -> impl Strategy<Value = NewTask> {
+    let what =
+        (kind(), queue(), select(vec![b"".as_slice(), b"payload", &[0xff; 33]]), select(vec![32u8, 128, 128, 255]));
+    let limits =
+        (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
+    let retry =
+        option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
+    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry).prop_map(
+        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry)| NewTask {
+            kind,
+            queue,
+            payload: payload.into(),
+            priority: Priority(priority),
+            when,
+            unique,
+            ttl,
+            timeout,
+            deadline,
+            retry,
+        },
+    )
+}
+
+fn when() -> impl Strategy<Value = When> {
+    prop_oneof![
+        6 => Just(When::Now),
+        2 => delay().prop_map(When::After),
+        1 => select(vec![0, 1_704_067_205_000_000, i64::MAX]).prop_map(|at| When::At(Timestamp::from_microseconds(at))),
+    ]
+}
+
+fn unique() -> impl Strategy<Value = UniqueKey> {
+    let on_duplicate = select(vec![
+        OnDuplicate::Skip,
+        OnDuplicate::Supersede,
+        OnDuplicate::Reject,
+        OnDuplicate::Requeue,
+        OnDuplicate::Requeue,
+    ]);
+    let keep_for = select(vec![Duration::ZERO, Duration::ZERO, Duration::from_secs(5), MINUTE]);
+    (select(vec!["a", "b", "b", "ä", ""]), on_duplicate, keep_for).prop_map(|(key, on_duplicate, keep_for)| UniqueKey {
+        key: key.to_owned(),
+        on_duplicate,
+        keep_for,
+    })
+}
+
+fn ttl() -> impl Strategy<Value = Ttl> {
+    let duration = select(vec![Duration::ZERO, MICROSECOND, SECOND, Duration::from_secs(5)]);
+    let from = select(vec![TtlFrom::Submission, TtlFrom::FirstAttempt]);
+    (duration, from).prop_map(|(duration, from)| Ttl { duration, from })
+}
+
+fn delay() -> impl Strategy<Value = Duration> {
+    select(vec![Duration::ZERO, Duration::ZERO, MICROSECOND, SECOND, Duration::from_secs(5), Duration::MAX])
+}
+
+fn scope() -> impl Strategy<Value = Scope> {
+    prop_oneof![Just(Scope::All), queue().prop_map(Scope::Queue), kind().prop_map(Scope::Kind)]
+}
+
+/// Mostly one of the newest.
+fn pick() -> impl Strategy<Value = Pick> {
+    prop_oneof![3 => 0..3usize, 1 => 0..64usize].prop_map(Pick)
+}
+
+fn kind() -> impl Strategy<Value = Name> {
+    select(vec!["copy", "copy", "mail"]).prop_map(name)
+}
+
+fn queue() -> impl Strategy<Value = Name> {
+    select(vec!["default", "default", "slow"]).prop_map(name)
+}

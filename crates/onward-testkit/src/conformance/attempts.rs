@@ -1,0 +1,237 @@
+//! How attempts end.
+
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, AttemptError, Failed, Lease, Outcome, Progress, Refusal, SessionId, TaskId, TaskState, Write,
+};
+
+use crate::bench::{Bench, after, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn hold(uses_attempt: bool) -> AfterFailure {
+    AfterFailure::Retry { after: Duration::ZERO, uses_attempt, hold: true }
+}
+
+pub async fn a_completed_task_has_its_result_and_its_times(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(SECOND);
+    bench.done(Write::Complete { lease, result: Some("answer".into()) }).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.result.as_deref()), (TaskState::Completed, Some(b"answer".as_slice())));
+    assert_eq!((record.finished_at, record.started_at), (Some(bench.now()), Some(bench.now().minus(SECOND))));
+    assert_eq!((record.session, record.attempts), (None, 1));
+}
+
+pub async fn an_empty_result_is_not_no_result(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::Complete { lease, result: Some("".into()) }).await;
+    assert_eq!(bench.record(lease.task).await.result.as_deref(), Some(b"".as_slice()));
+}
+
+pub async fn a_completed_task_keeps_its_errors(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let next = bench.fail(lease, hold(true)).await.lease;
+    bench.complete(next.unwrap_or(lease)).await;
+    assert_eq!(bench.record(lease.task).await.errors.len(), 1);
+}
+
+pub async fn a_lease_ends_one_attempt_only(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.complete(lease).await;
+    assert_eq!(bench.refused(Write::Complete { lease, result: None }).await, Refusal::LeaseLost(lease));
+}
+
+pub async fn a_failed_attempt_is_tried_again_after_its_delay(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let failed = bench.fail(lease, after(SECOND)).await;
+    assert_eq!(failed, Failed { state: TaskState::Scheduled, lease: None });
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.run_at), (TaskState::Scheduled, bench.now().plus(SECOND)));
+    assert_eq!((record.attempts, record.session, record.finished_at), (1, None, None));
+}
+
+pub async fn a_failed_attempt_without_a_delay_waits_at_once(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let failed = bench.fail(lease, after(Duration::ZERO)).await;
+    assert_eq!(failed, Failed { state: TaskState::Waiting, lease: None });
+}
+
+pub async fn a_failed_attempt_leaves_its_error(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(SECOND)).await;
+    let expected = AttemptError { attempt: 1, at: bench.now(), message: "oops".into() };
+    assert_eq!(bench.record(lease.task).await.errors, [expected]);
+}
+
+pub async fn a_failure_that_does_not_count_uses_no_attempt(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, AfterFailure::Retry { after: SECOND, uses_attempt: false, hold: false }).await;
+    assert_eq!(bench.record(lease.task).await.attempts, 0);
+}
+
+pub async fn a_permanent_failure_ends_as_failed(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let failed = bench.fail(lease, AfterFailure::Fail).await;
+    assert_eq!(failed, Failed { state: TaskState::Failed, lease: None });
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.finished_at, record.attempts), (TaskState::Failed, Some(bench.now()), 1));
+}
+
+pub async fn the_last_failure_ends_in_the_dead_letters(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let failed = bench.fail(lease, AfterFailure::Dead).await;
+    assert_eq!((failed.state, bench.state(lease.task).await), (TaskState::Dead, TaskState::Dead));
+}
+
+pub async fn a_session_may_hold_on_to_a_failed_task(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(SECOND);
+    let failed = bench.fail(lease, hold(true)).await;
+    let next = Lease { claim: 2, ..lease };
+    assert_eq!(failed, Failed { state: TaskState::Running, lease: Some(next) });
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts, record.started_at), (TaskState::Running, 2, Some(bench.now())));
+    bench.complete(next).await;
+}
+
+pub async fn holding_on_outdates_the_old_lease(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, hold(false)).await;
+    assert_eq!(bench.refused(Write::Complete { lease, result: None }).await, Refusal::LeaseLost(lease));
+}
+
+pub async fn holding_on_with_a_delay_waits_like_others(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let next = AfterFailure::Retry { after: SECOND, uses_attempt: true, hold: true };
+    assert_eq!(bench.fail(lease, next).await, Failed { state: TaskState::Scheduled, lease: None });
+}
+
+pub async fn a_released_task_waits_as_if_it_had_not_been_claimed(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, Duration::ZERO).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts, record.session), (TaskState::Waiting, 0, None));
+    assert_eq!(record.errors, []);
+}
+
+pub async fn a_task_can_be_released_for_later(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, SECOND).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.run_at), (TaskState::Scheduled, bench.now().plus(SECOND)));
+}
+
+pub async fn a_released_task_that_is_to_be_cancelled_is_cancelled(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.release(lease, Duration::ZERO).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts), (TaskState::Cancelled, 0));
+}
+
+pub async fn a_failed_task_that_is_to_be_cancelled_is_not_tried_again(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    assert_eq!(bench.fail(lease, after(SECOND)).await, Failed { state: TaskState::Cancelled, lease: None });
+}
+
+pub async fn a_task_that_is_to_be_cancelled_may_complete_all_the_same(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.complete(lease).await;
+    assert_eq!(bench.state(lease.task).await, TaskState::Completed);
+}
+
+pub async fn a_confirmed_cancellation_says_why(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::ConfirmCancel { lease, reason: "asked to".into() }).await;
+    let record = bench.record(lease.task).await;
+    let expected = AttemptError { attempt: 1, at: bench.now(), message: "asked to".into() };
+    assert_eq!((record.state, record.errors), (TaskState::Cancelled, vec![expected]));
+}
+
+pub async fn a_report_is_seen_and_a_later_one_replaces_it(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for fraction in [0.25, 0.5] {
+        bench.done(Write::Report { lease, fraction: Some(fraction), message: Some("half".into()) }).await;
+    }
+    let expected = Progress { fraction: Some(0.5), message: Some("half".into()), at: bench.now() };
+    assert_eq!(bench.record(lease.task).await.progress, Some(expected));
+}
+
+pub async fn a_reported_fraction_is_clamped(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for (reported, kept) in [(7.0, Some(1.0)), (-1.0, Some(0.0)), (f32::NAN, None)] {
+        bench.done(Write::Report { lease, fraction: Some(reported), message: None }).await;
+        assert_eq!(bench.record(lease.task).await.progress.and_then(|progress| progress.fraction), kept);
+    }
+}
+
+pub async fn the_last_report_stays_with_the_ended_task(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::Report { lease, fraction: None, message: Some("nearly".into()) }).await;
+    bench.complete(lease).await;
+    let progress = bench.record(lease.task).await.progress;
+    assert_eq!(progress.and_then(|progress| progress.message).as_deref(), Some("nearly"));
+}
+
+fn every_write_under(lease: Lease) -> [Write; 5] {
+    [
+        Write::Complete { lease, result: None },
+        Write::Fail { lease, error: "late".into(), next: AfterFailure::Dead },
+        Write::Release { lease, after: Duration::ZERO },
+        Write::ConfirmCancel { lease, reason: "late".into() },
+        Write::Report { lease, fraction: None, message: None },
+    ]
+}
+
+pub async fn no_write_of_an_outdated_claim_is_taken(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, Duration::ZERO).await;
+    bench.claim_one(lease.session).await;
+    let before = bench.record(lease.task).await;
+    for write in every_write_under(lease) {
+        assert_eq!(bench.refused(write).await, Refusal::LeaseLost(lease));
+    }
+    assert_eq!(bench.record(lease.task).await, before);
+}
+
+pub async fn no_write_under_a_lease_of_another_session_is_taken(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let forged = Lease { session: bench.session().await, ..lease };
+    for write in every_write_under(forged) {
+        assert_eq!(bench.refused(write).await, Refusal::LeaseLost(forged));
+    }
+}
+
+pub async fn no_write_for_an_unknown_task_is_taken(bench: Bench) {
+    let forged = Lease { task: TaskId(9), session: bench.session().await, claim: 1 };
+    for write in every_write_under(forged) {
+        assert_eq!(bench.refused(write).await, Refusal::LeaseLost(forged));
+    }
+}
+
+pub async fn no_write_of_an_unknown_session_is_taken(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let forged = Lease { session: SessionId(99), ..lease };
+    for write in every_write_under(forged) {
+        assert_eq!(bench.refused(write).await, Refusal::SessionLost(SessionId(99)));
+    }
+}
+
+pub async fn no_write_on_a_waiting_task_is_taken(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(SECOND)).await;
+    for write in every_write_under(lease) {
+        assert_eq!(bench.refused(write).await, Refusal::LeaseLost(lease));
+    }
+}
+
+pub async fn a_write_may_use_a_lease_that_an_earlier_one_of_its_call_took(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let release = Write::Release { lease, after: Duration::ZERO };
+    let outcomes = bench.apply(vec![release, Write::Complete { lease, result: None }]).await;
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Refused(Refusal::LeaseLost(lease))]);
+}

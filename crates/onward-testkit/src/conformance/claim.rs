@@ -1,0 +1,232 @@
+//! Handing out tasks.
+
+use std::time::Duration;
+
+use onward_store::{
+    Claim, KindSelection, Lease, NewTask, Priority, QueueSelection, Refusal, SessionId, TaskState, When, Write,
+};
+
+use crate::bench::{Bench, after, all_of, name, numbers, task};
+
+fn of_priority(priority: u8) -> NewTask {
+    NewTask { priority: Priority(priority), ..task("k") }
+}
+
+fn in_queue(queue: &str) -> NewTask {
+    NewTask { queue: name(queue), ..task("k") }
+}
+
+pub async fn a_claim_makes_a_task_run(bench: Bench) {
+    let id = bench.submit("k").await;
+    let lease = bench.start_one().await;
+    assert_eq!(lease, Lease { task: id, session: SessionId(1), claim: 1 });
+    let record = bench.record(id).await;
+    assert_eq!((record.state, record.session, record.attempts), (TaskState::Running, Some(lease.session), 1));
+    assert_eq!(record.started_at, Some(bench.now()));
+}
+
+pub async fn two_claims_never_get_the_same_task(bench: Bench) {
+    bench.submit("k").await;
+    bench.start_one().await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, 10).await, []);
+}
+
+pub async fn a_claim_respects_its_limit(bench: Bench) {
+    for _ in 0..3 {
+        bench.submit("k").await;
+    }
+    let session = bench.session().await;
+    assert_eq!((bench.claim(session, 2).await.len(), bench.claim(session, 2).await.len()), (2, 1));
+}
+
+pub async fn a_claim_of_none_gets_none(bench: Bench) {
+    bench.submit("k").await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, 0).await, []);
+}
+
+pub async fn a_claim_beyond_the_limit_of_claims_gets_that_many(bench: Bench) {
+    let writes = (0..4097).map(|_| Write::Submit(Box::new(task("k")))).collect();
+    bench.apply(writes).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, usize::MAX).await.len(), 4096);
+}
+
+pub async fn within_a_priority_the_oldest_comes_first(bench: Bench) {
+    let ids = [bench.submit("a").await, bench.submit("b").await, bench.submit("a").await];
+    let session = bench.session().await;
+    assert_eq!(numbers(&bench.claim(session, 3).await), ids);
+}
+
+pub async fn the_most_urgent_comes_first(bench: Bench) {
+    let low = bench.submit_new(of_priority(0)).await;
+    let high = bench.submit_new(of_priority(255)).await;
+    let middle = bench.submit_new(of_priority(128)).await;
+    let session = bench.session().await;
+    assert_eq!(numbers(&bench.claim(session, 3).await), [high, middle, low]);
+}
+
+pub async fn all_queues_are_merged_by_priority_and_age(bench: Bench) {
+    let first = bench.submit_new(in_queue("z")).await;
+    let second = bench.submit_new(in_queue("a")).await;
+    let urgent = bench.submit_new(NewTask { priority: Priority::URGENT, ..in_queue("m") }).await;
+    let session = bench.session().await;
+    assert_eq!(numbers(&bench.claim(session, 3).await), [urgent, first, second]);
+}
+
+pub async fn a_claim_takes_only_from_the_queues_it_names(bench: Bench) {
+    bench.submit_new(in_queue("a")).await;
+    let wanted = bench.submit_new(in_queue("b")).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_from(session, 10, &[("b", 10), ("unknown", 10)]).await, [wanted]);
+}
+
+pub async fn a_claim_takes_at_most_so_many_from_each_queue(bench: Bench) {
+    let first = bench.submit_new(in_queue("a")).await;
+    bench.submit_new(in_queue("a")).await;
+    let other = bench.submit_new(in_queue("b")).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_from(session, 10, &[("a", 1), ("b", 5)]).await, [first, other]);
+}
+
+pub async fn the_limit_in_all_holds_over_the_limits_of_queues(bench: Bench) {
+    let low = NewTask { priority: Priority::LOW, ..in_queue("a") };
+    bench.submit_new(low).await;
+    let wanted = bench.submit_new(in_queue("b")).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_from(session, 1, &[("a", 5), ("b", 5)]).await, [wanted]);
+}
+
+pub async fn a_claim_of_no_queue_gets_none(bench: Bench) {
+    bench.submit("k").await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_from(session, 10, &[]).await, []);
+}
+
+pub async fn a_claim_takes_only_the_kinds_it_names(bench: Bench) {
+    bench.submit("a").await;
+    let wanted = bench.submit("b").await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_kinds(session, 10, &["b", "unknown"]).await, [wanted]);
+}
+
+pub async fn a_claim_of_no_kind_gets_none(bench: Bench) {
+    bench.submit("k").await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_kinds(session, 10, &[]).await, []);
+}
+
+pub async fn queues_and_kinds_combine(bench: Bench) {
+    bench.submit_new(NewTask { kind: name("x"), ..in_queue("a") }).await;
+    let wanted = bench.submit_new(NewTask { kind: name("y"), ..in_queue("a") }).await;
+    bench.submit_new(NewTask { kind: name("y"), ..in_queue("b") }).await;
+    let session = bench.session().await;
+    let queues = QueueSelection::Only(vec![(name("a"), 9)]);
+    let kinds = KindSelection::Only(vec![name("y")]);
+    let claimed = bench.claimed(Claim { session, queues, kinds, limit: 9 }).await;
+    assert_eq!(numbers(&claimed.tasks), [wanted]);
+}
+
+pub async fn a_task_that_is_not_due_is_not_claimed(bench: Bench) {
+    bench.submit_new(NewTask { when: When::After(Duration::from_micros(1)), ..task("k") }).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, 1).await, []);
+}
+
+pub async fn a_task_is_claimed_from_the_moment_it_is_due(bench: Bench) {
+    let delay = Duration::from_millis(250);
+    let id = bench.submit_new(NewTask { when: When::After(delay), ..task("k") }).await;
+    let session = bench.session().await;
+    bench.advance(delay);
+    assert_eq!(numbers(&bench.claim(session, 1).await), [id]);
+}
+
+pub async fn a_task_that_comes_due_takes_its_place_by_number(bench: Bench) {
+    let first = bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
+    let second = bench.submit("k").await;
+    let session = bench.session().await;
+    bench.advance(Duration::from_secs(1));
+    assert_eq!(numbers(&bench.claim(session, 2).await), [first, second]);
+}
+
+pub async fn a_task_that_is_tried_again_takes_its_place_by_number(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let second = bench.submit("k").await;
+    bench.fail(lease, after(Duration::ZERO)).await;
+    assert_eq!(numbers(&bench.claim(lease.session, 2).await), [lease.task, second]);
+}
+
+pub async fn a_claim_counts_claims_and_attempts(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, Duration::ZERO).await;
+    let released = bench.claim(lease.session, 1).await.remove(0);
+    assert_eq!((released.lease.claim, released.attempt), (2, 1));
+    bench.fail(released.lease, after(Duration::ZERO)).await;
+    let failed = bench.claim(lease.session, 1).await.remove(0);
+    assert_eq!((failed.lease.claim, failed.attempt), (3, 2));
+}
+
+pub async fn an_unknown_session_claims_nothing(bench: Bench) {
+    let id = bench.submit("k").await;
+    let session = SessionId(77);
+    assert_eq!(bench.refused(Write::Claim(all_of(session, 1))).await, Refusal::SessionLost(session));
+    assert_eq!(bench.state(id).await, TaskState::Waiting);
+}
+
+pub async fn a_claim_renews_its_session(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for _ in 0..3 {
+        bench.advance(Duration::from_secs(9));
+        bench.claim(lease.session, 0).await;
+    }
+    bench.complete(lease).await;
+}
+
+pub async fn a_late_claim_does_not_lose_the_claimers_own_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(Duration::from_secs(3600));
+    bench.claim(lease.session, 1).await;
+    bench.complete(lease).await;
+}
+
+pub async fn a_claim_names_the_tasks_to_be_cancelled_every_time(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    for _ in 0..2 {
+        assert_eq!(bench.claimed(all_of(lease.session, 1)).await.cancel, [lease.task]);
+    }
+    bench.complete(lease).await;
+    assert_eq!(bench.claimed(all_of(lease.session, 1)).await.cancel, []);
+}
+
+pub async fn a_claim_names_no_other_sessions_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    let other = bench.session().await;
+    assert_eq!(bench.claimed(all_of(other, 1)).await.cancel, []);
+}
+
+pub async fn a_completion_and_a_claim_travel_together(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let next = bench.submit("k").await;
+    let outcomes =
+        bench.apply(vec![Write::Complete { lease, result: None }, Write::Claim(all_of(lease.session, 1))]).await;
+    assert_eq!(outcomes.len(), 2);
+    assert_eq!((bench.state(lease.task).await, bench.state(next).await), (TaskState::Completed, TaskState::Running));
+}
+
+pub async fn peek_shows_what_a_claim_would_get(bench: Bench) {
+    bench.submit_new(of_priority(1)).await;
+    let urgent = bench.submit_new(of_priority(9)).await;
+    let peeked = bench.store().peek(all_of(SessionId(0), 0)).await;
+    assert_eq!(peeked.ok().flatten().map(|task| (task.id, task.state)), Some((urgent, TaskState::Waiting)));
+}
+
+pub async fn peek_shows_nothing_where_nothing_can_be_claimed(bench: Bench) {
+    bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
+    bench.submit("other").await;
+    let kinds = KindSelection::Only(vec![name("k")]);
+    let peeked = bench.store().peek(Claim { kinds, ..all_of(SessionId(0), 0) }).await;
+    assert_eq!(peeked.ok(), Some(None));
+}

@@ -1,0 +1,203 @@
+//! The stream of what happened.
+
+use std::time::Duration;
+
+use onward_store::{AfterFailure, Change, Event, EventCursor, NewTask, Prune, TaskId, Write};
+
+use crate::bench::{Bench, after, name, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+const FIRST: TaskId = TaskId(1);
+
+async fn page(bench: &Bench, cursor: EventCursor, limit: usize) -> Vec<Event> {
+    let page = bench.store().events(cursor, limit).await.unwrap_or_else(|error| unreachable!("{error}"));
+    assert_eq!(page.next, page.events.last().map_or(cursor, |event| event.cursor));
+    page.events
+}
+
+/// Lives of some tasks that change in every way.
+async fn lead_some_lives(bench: &Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true }).await;
+    bench.apply(vec![Write::Submit(Box::new(task("a"))), Write::Submit(Box::new(task("b")))]).await;
+    bench.cancel(TaskId(2)).await;
+    bench.lapse().await;
+    bench.complete_next().await;
+    bench.submit("c").await;
+    bench.retry(TaskId(2)).await;
+}
+
+pub async fn an_empty_store_has_no_events(bench: Bench) {
+    assert_eq!(page(&bench, EventCursor::START, 10).await, []);
+}
+
+pub async fn an_event_says_what_happened_to_what_and_when(bench: Bench) {
+    bench.submit_new(NewTask { queue: name("q"), ..task("k") }).await;
+    let submitted_at = bench.now();
+    bench.advance(SECOND);
+    bench.cancel(FIRST).await;
+    let events = bench.events().await;
+    let told: Vec<_> = events.iter().map(|event| (event.at, event.task, event.change)).collect();
+    assert_eq!(told, [(submitted_at, FIRST, Change::Submitted), (bench.now(), FIRST, Change::Cancelled)]);
+    assert!(events.iter().all(|event| event.kind == name("k") && event.queue == name("q")));
+}
+
+pub async fn a_good_life_is_told(bench: Bench) {
+    bench.completed(task("k")).await;
+    let expected = [Change::Submitted, Change::Started { attempt: 1 }, Change::Completed].map(|change| (FIRST, change));
+    assert_eq!(bench.changes().await, expected);
+}
+
+pub async fn a_retry_is_told_with_its_delay(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(SECOND)).await;
+    assert_eq!(bench.changes().await.last(), Some(&(FIRST, Change::Retrying { attempt: 1, after: SECOND })));
+}
+
+pub async fn holding_on_is_told_as_a_retry_and_a_start(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true }).await;
+    let retrying = Change::Retrying { attempt: 1, after: Duration::ZERO };
+    assert_eq!(bench.changes().await[2..], [(FIRST, retrying), (FIRST, Change::Started { attempt: 2 })]);
+}
+
+pub async fn each_bad_end_is_told_as_what_it_is(bench: Bench) {
+    for (next, change) in [(AfterFailure::Fail, Change::Failed), (AfterFailure::Dead, Change::Dead)] {
+        let lease = bench.running(task("k")).await;
+        bench.fail(lease, next).await;
+        assert_eq!(bench.changes().await.last(), Some(&(lease.task, change)));
+    }
+}
+
+pub async fn giving_back_and_trying_again_are_told(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, SECOND).await;
+    bench.cancel(FIRST).await;
+    bench.retry(FIRST).await;
+    let told = [Change::Released, Change::Cancelled, Change::Retried].map(|change| (FIRST, change));
+    assert_eq!(bench.changes().await[2..], told);
+}
+
+pub async fn submissions_come_before_the_changes_of_their_call(bench: Bench) {
+    let submit = || Write::Submit(Box::new(task("k")));
+    bench.apply(vec![submit(), Write::Cancel { task: FIRST }, submit()]).await;
+    bench.submit("k").await;
+    let submitted = |id| (TaskId(id), Change::Submitted);
+    assert_eq!(bench.changes().await, [submitted(1), submitted(2), (FIRST, Change::Cancelled), submitted(3)]);
+}
+
+pub async fn a_page_holds_no_more_than_was_asked_for(bench: Bench) {
+    lead_some_lives(&bench).await;
+    assert_eq!(page(&bench, EventCursor::START, 3).await.len(), 3);
+    assert_eq!(page(&bench, EventCursor::START, 0).await, []);
+}
+
+pub async fn a_page_holds_at_most_a_thousand_events(bench: Bench) {
+    bench.apply((0..1200).map(|_| Write::Submit(Box::new(task("k")))).collect()).await;
+    assert_eq!(page(&bench, EventCursor::START, usize::MAX).await.len(), 1000);
+}
+
+pub async fn pages_of_any_size_lose_nothing_and_repeat_nothing(bench: Bench) {
+    lead_some_lives(&bench).await;
+    let all = bench.events().await;
+    for size in 1..=all.len() {
+        let (mut cursor, mut read) = (EventCursor::START, Vec::new());
+        while let Some(last) = extend(&mut read, page(&bench, cursor, size).await) {
+            cursor = last;
+        }
+        assert_eq!(read, all, "in pages of {size}");
+    }
+}
+
+fn extend(read: &mut Vec<Event>, page: Vec<Event>) -> Option<EventCursor> {
+    let last = page.last().map(|event| event.cursor);
+    read.extend(page);
+    last
+}
+
+pub async fn whoever_follows_sees_what_whoever_reads_later_sees(bench: Bench) {
+    let (mut followed, mut cursor) = (Vec::new(), EventCursor::START);
+    let submit = || Write::Submit(Box::new(task("k")));
+    let cancel = |id| Write::Cancel { task: TaskId(id) };
+    for writes in [vec![submit()], vec![cancel(1), submit(), cancel(2)], vec![submit(), submit()], vec![cancel(4)]] {
+        bench.apply(writes).await;
+        while let Some(last) = extend(&mut followed, page(&bench, cursor, 1).await) {
+            cursor = last;
+        }
+    }
+    assert_eq!(followed, bench.events().await);
+}
+
+pub async fn a_cursor_at_the_end_sees_only_what_comes(bench: Bench) {
+    lead_some_lives(&bench).await;
+    let end = bench.events().await.last().map(|event| event.cursor).unwrap_or_default();
+    assert_eq!(page(&bench, end, 10).await, []);
+    let id = bench.submit("later").await;
+    let later: Vec<_> = page(&bench, end, 10).await.into_iter().map(|event| (event.task, event.change)).collect();
+    assert_eq!(later, [(id, Change::Submitted)]);
+}
+
+pub async fn a_cursor_survives_its_text_form(bench: Bench) {
+    lead_some_lives(&bench).await;
+    let all = bench.events().await;
+    let cursor: EventCursor = all[4].cursor.to_string().parse().unwrap_or_default();
+    assert_eq!(page(&bench, cursor, 1000).await, all[5..]);
+}
+
+pub async fn cursors_grow(bench: Bench) {
+    lead_some_lives(&bench).await;
+    assert!(bench.events().await.is_sorted_by(|one, other| one.cursor < other.cursor));
+}
+
+pub async fn a_pruned_tasks_submission_is_left_out(bench: Bench) {
+    bench.completed(task("k")).await;
+    bench.write(Write::Prune(Prune { keep: Some(0), older_than: None, limit: 9 })).await;
+    assert_eq!(bench.changes().await, [(FIRST, Change::Started { attempt: 1 }), (FIRST, Change::Completed)]);
+}
+
+pub async fn a_report_and_a_refusal_are_no_events(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let before = bench.events().await;
+    bench.done(Write::Report { lease, fraction: Some(0.1), message: None }).await;
+    bench.refused(Write::Retry { task: FIRST }).await;
+    assert_eq!(bench.events().await, before);
+}
+
+pub async fn a_change_hints_at_work(bench: Bench) {
+    let mut changes = bench.store().changes();
+    let before = changes.hint();
+    bench.submit("k").await;
+    assert!(changes.changed().await.is_some_and(|hint| hint.work > before.work));
+}
+
+pub async fn an_end_hints_at_a_transition(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let mut changes = bench.store().changes();
+    let before = changes.hint();
+    bench.complete(lease).await;
+    assert!(changes.changed().await.is_some_and(|hint| hint.transitions > before.transitions));
+}
+
+pub async fn a_request_to_stop_hints_at_a_transition(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let mut changes = bench.store().changes();
+    let before = changes.hint();
+    bench.cancel(lease.task).await;
+    assert!(changes.changed().await.is_some_and(|hint| hint.transitions > before.transitions));
+}
+
+pub async fn a_resumption_hints_at_work(bench: Bench) {
+    bench.pause(onward_store::Scope::All, None).await;
+    let mut changes = bench.store().changes();
+    let before = changes.hint();
+    bench.done(Write::Resume { scope: onward_store::Scope::All }).await;
+    assert!(changes.changed().await.is_some_and(|hint| hint.work > before.work));
+}
+
+pub async fn a_task_given_back_hints_at_work(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let mut changes = bench.store().changes();
+    let before = changes.hint();
+    bench.release(lease, SECOND).await;
+    assert!(changes.changed().await.is_some_and(|hint| hint.work > before.work));
+}

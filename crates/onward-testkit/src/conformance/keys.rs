@@ -1,0 +1,273 @@
+//! Keys, and what becomes of duplicates.
+
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Change, NewTask, OnDuplicate, Priority, Submitted, TaskId, TaskState, UniqueKey, When, Write,
+};
+
+use crate::bench::{Bench, after, keyed, name, task};
+
+use OnDuplicate::{Reject, Requeue, Skip, Supersede};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn kept(key: &str, keep_for: Duration) -> NewTask {
+    NewTask { unique: Some(UniqueKey { key: key.into(), on_duplicate: Skip, keep_for }), ..task("keyed") }
+}
+
+fn scheduled(new: NewTask) -> NewTask {
+    NewTask { when: When::After(MINUTE), ..new }
+}
+
+pub async fn a_key_is_shown(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    assert_eq!(bench.record(id).await.key.as_deref(), Some("a"));
+}
+
+pub async fn a_duplicate_of_a_waiting_task_is_skipped(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_duplicate_of_a_scheduled_task_is_skipped(bench: Bench) {
+    let id = bench.submit_new(scheduled(keyed("a", Skip))).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_duplicate_of_a_running_task_is_skipped(bench: Bench) {
+    let lease = bench.running(keyed("a", Skip)).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: lease.task });
+}
+
+pub async fn a_duplicate_within_one_call_is_seen(bench: Bench) {
+    let submit = || Write::Submit(Box::new(keyed("a", Skip)));
+    bench.apply(vec![submit(), submit()]).await;
+    assert_eq!(bench.list(Default::default()).await, [TaskId(1)]);
+}
+
+pub async fn a_duplicate_changes_nothing(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    let before = bench.record(id).await;
+    bench.submitted(NewTask { payload: "other".into(), queue: name("other"), ..keyed("a", Skip) }).await;
+    assert_eq!(bench.record(id).await, before);
+    assert_eq!(bench.queue("other").await, None);
+}
+
+pub async fn the_same_key_of_another_kind_is_another_key(bench: Bench) {
+    bench.submit_new(keyed("a", Reject)).await;
+    bench.submit_new(NewTask { kind: name("other"), ..keyed("a", Reject) }).await;
+}
+
+pub async fn the_same_key_in_another_queue_is_the_same_key(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    let other = NewTask { queue: name("other"), ..keyed("a", Skip) };
+    assert_eq!(bench.submitted(other).await, Submitted::Duplicate { id });
+}
+
+pub async fn keys_differ_by_their_bytes(bench: Bench) {
+    for key in ["a", "A", "a ", "a\0", "ä", "a\u{308}"] {
+        bench.submit_new(keyed(key, Reject)).await;
+    }
+}
+
+pub async fn a_more_urgent_duplicate_raises_the_priority(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    let urgent = NewTask { priority: Priority::URGENT, ..keyed("a", Skip) };
+    assert_eq!(bench.submitted(urgent).await, Submitted::PriorityRaised { id });
+    assert_eq!(bench.record(id).await.priority, Priority::URGENT);
+}
+
+pub async fn a_raised_task_is_claimed_by_its_new_priority(bench: Bench) {
+    let plain = bench.submit("k").await;
+    let raised = bench.submit_new(NewTask { priority: Priority::LOW, ..keyed("a", Skip) }).await;
+    bench.submitted(NewTask { priority: Priority::HIGH, ..keyed("a", Skip) }).await;
+    let first = bench.start_one().await;
+    assert_eq!((first.task, bench.start_one().await.task), (raised, plain));
+}
+
+pub async fn a_less_urgent_duplicate_lowers_nothing(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    let low = NewTask { priority: Priority::LOW, ..keyed("a", Skip) };
+    assert_eq!(bench.submitted(low).await, Submitted::Duplicate { id });
+    assert_eq!(bench.record(id).await.priority, Priority::NORMAL);
+}
+
+pub async fn a_running_task_is_not_raised(bench: Bench) {
+    let id = bench.running(keyed("a", Skip)).await.task;
+    let urgent = NewTask { priority: Priority::URGENT, ..keyed("a", Skip) };
+    assert_eq!(bench.submitted(urgent).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_duplicate_can_be_rejected(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Reject)).await;
+    assert_eq!(bench.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });
+}
+
+pub async fn superseding_cancels_what_waits(bench: Bench) {
+    let old = bench.submit_new(keyed("a", Skip)).await;
+    let id = TaskId(2);
+    assert_eq!(bench.submitted(keyed("a", Supersede)).await, Submitted::Superseded { id, old });
+    assert_eq!((bench.state(old).await, bench.state(id).await), (TaskState::Cancelled, TaskState::Waiting));
+}
+
+pub async fn superseding_cancels_what_is_scheduled(bench: Bench) {
+    let old = bench.submit_new(scheduled(keyed("a", Skip))).await;
+    bench.submitted(keyed("a", Supersede)).await;
+    assert_eq!(bench.state(old).await, TaskState::Cancelled);
+}
+
+pub async fn superseding_asks_a_running_task_to_stop(bench: Bench) {
+    let old = bench.running(keyed("a", Skip)).await;
+    let superseded = bench.submitted(keyed("a", Supersede)).await;
+    assert_eq!(superseded, Submitted::Superseded { id: TaskId(2), old: old.task });
+    let record = bench.record(old.task).await;
+    assert_eq!((record.state, record.cancel_requested), (TaskState::Running, true));
+}
+
+pub async fn a_superseded_task_does_not_free_its_successors_key(bench: Bench) {
+    let old = bench.running(keyed("a", Skip)).await;
+    let id = bench.submitted(keyed("a", Supersede)).await.id();
+    bench.complete(old).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn superseding_what_has_a_follower_takes_its_place_too(bench: Bench) {
+    let old = bench.running(keyed("a", Skip)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    let id = bench.submitted(keyed("a", Supersede)).await.id();
+    bench.complete(old).await;
+    assert_eq!(bench.list(Default::default()).await, [id, old.task]);
+}
+
+pub async fn requeue_of_a_waiting_task_keeps_it(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Requeue)).await;
+    assert_eq!(bench.submitted(keyed("a", Requeue)).await, Submitted::Duplicate { id });
+}
+
+pub async fn requeue_of_a_running_task_follows_it(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    let follower = NewTask { payload: "again".into(), ..keyed("a", Requeue) };
+    assert_eq!(bench.submitted(follower).await, Submitted::Requeued { id: lease.task });
+    assert_eq!(bench.find(TaskId(2)).await, None);
+    bench.complete(lease).await;
+    assert_eq!(bench.record(TaskId(2)).await.payload.as_deref(), Some(b"again".as_slice()));
+}
+
+pub async fn a_follower_is_submitted_when_its_predecessor_ends(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.submitted(scheduled(keyed("a", Requeue))).await;
+    bench.advance(Duration::from_secs(5));
+    bench.complete(lease).await;
+    let follower = bench.record(TaskId(2)).await;
+    assert_eq!((follower.submitted_at, follower.run_at), (bench.now(), bench.now().plus(MINUTE)));
+}
+
+pub async fn the_newest_follower_replaces_an_earlier_one(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    for payload in ["first", "second"] {
+        bench.submitted(NewTask { payload: payload.into(), ..keyed("a", Requeue) }).await;
+    }
+    bench.complete(lease).await;
+    assert_eq!(bench.record(TaskId(2)).await.payload.as_deref(), Some(b"second".as_slice()));
+    assert_eq!(bench.find(TaskId(3)).await, None);
+}
+
+pub async fn a_follower_comes_after_a_failure(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.fail(lease, AfterFailure::Dead).await;
+    assert_eq!(bench.state(TaskId(2)).await, TaskState::Waiting);
+}
+
+pub async fn a_follower_comes_after_a_confirmed_cancellation(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.done(Write::ConfirmCancel { lease, reason: "stopped".into() }).await;
+    assert_eq!(bench.state(TaskId(2)).await, TaskState::Waiting);
+}
+
+pub async fn a_follower_waits_while_its_predecessor_is_tried_again(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.fail(lease, after(MINUTE)).await;
+    assert_eq!(bench.find(TaskId(2)).await, None);
+    bench.cancel(lease.task).await;
+    assert_eq!(bench.state(TaskId(2)).await, TaskState::Waiting);
+}
+
+pub async fn a_follower_takes_the_key(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.complete(lease).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: TaskId(2) });
+}
+
+pub async fn a_follower_takes_a_key_that_would_have_been_kept(bench: Bench) {
+    let lease = bench.running(kept("a", MINUTE)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.complete(lease).await;
+    bench.complete_next().await;
+    bench.submit_new(keyed("a", Skip)).await;
+}
+
+pub async fn a_key_is_free_once_its_task_has_ended(bench: Bench) {
+    bench.completed(keyed("a", Skip)).await;
+    bench.submit_new(keyed("a", Reject)).await;
+}
+
+pub async fn a_key_is_free_once_its_task_was_cancelled(bench: Bench) {
+    let id = bench.submit_new(keyed("a", Skip)).await;
+    bench.cancel(id).await;
+    bench.submit_new(keyed("a", Reject)).await;
+}
+
+pub async fn a_key_stays_taken_between_attempts(bench: Bench) {
+    let lease = bench.running(keyed("a", Skip)).await;
+    bench.fail(lease, after(MINUTE)).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: lease.task });
+}
+
+pub async fn a_key_can_be_kept_after_the_end(bench: Bench) {
+    let id = bench.completed(kept("a", MINUTE)).await;
+    bench.advance(MINUTE - Duration::from_micros(1));
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_kept_key_is_free_when_its_time_is_over(bench: Bench) {
+    bench.completed(kept("a", MINUTE)).await;
+    bench.advance(MINUTE);
+    bench.submit_new(keyed("a", Reject)).await;
+}
+
+pub async fn a_kept_key_rejects(bench: Bench) {
+    let id = bench.completed(kept("a", MINUTE)).await;
+    assert_eq!(bench.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });
+}
+
+pub async fn a_kept_key_is_not_superseded(bench: Bench) {
+    let id = bench.completed(kept("a", MINUTE)).await;
+    assert_eq!(bench.submitted(keyed("a", Supersede)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_kept_key_outlives_the_pruning_of_its_task(bench: Bench) {
+    let id = bench.completed(kept("a", MINUTE)).await;
+    bench.write(Write::Prune(onward_store::Prune { keep: Some(0), limit: 10, older_than: None })).await;
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_purge_frees_a_kept_key(bench: Bench) {
+    bench.completed(kept("a", MINUTE)).await;
+    let (queue, states) = (name("default"), vec![TaskState::Completed]);
+    bench.write(Write::Purge { queue, states, limit: 10 }).await;
+    bench.submit_new(keyed("a", Reject)).await;
+}
+
+pub async fn what_becomes_of_duplicates_is_told_as_events(bench: Bench) {
+    let old = bench.submit_new(keyed("a", Skip)).await;
+    bench.submitted(NewTask { priority: Priority::HIGH, ..keyed("a", Skip) }).await;
+    let new = bench.submitted(keyed("a", Supersede)).await.id();
+    let expected =
+        [(old, Change::Submitted), (old, Change::PriorityRaised), (new, Change::Submitted), (old, Change::Cancelled)];
+    assert_eq!(bench.changes().await, expected);
+}

@@ -1,0 +1,115 @@
+//! What no store accepts, and what is cut.
+
+use std::time::Duration;
+
+use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::{AfterFailure, NewTask, OnDuplicate, Scope, Ttl, TtlFrom, Write};
+
+use crate::bench::{Bench, keyed, name, task};
+
+fn submit(new: NewTask) -> Write {
+    Write::Submit(Box::new(new))
+}
+
+async fn refuses(bench: &Bench, new: NewTask) -> String {
+    let text = bench.invalid(submit(new)).await;
+    assert_eq!(bench.list(Default::default()).await, [], "a refused submit leaves no task");
+    assert_eq!(bench.store().queues().await.ok(), Some(vec![]), "a refused submit makes no queue");
+    text
+}
+
+pub async fn a_payload_at_the_limit_is_taken(bench: Bench) {
+    let payload = vec![7; bench.payload_limit()];
+    let id = bench.submit_new(NewTask { payload: payload.clone().into(), ..task("k") }).await;
+    assert_eq!(bench.record(id).await.payload.map(Vec::from), Some(payload));
+}
+
+pub async fn a_payload_beyond_the_limit_is_refused(bench: Bench) {
+    let payload = vec![0; bench.payload_limit() + 1].into();
+    let text = refuses(&bench, NewTask { payload, ..task("k") }).await;
+    assert!(text.contains(&bench.payload_limit().to_string()) && text.contains("`k`"), "{text}");
+}
+
+pub async fn a_result_beyond_the_limit_is_refused_and_can_be_mended(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let result = Some(vec![0; bench.payload_limit() + 1].into());
+    bench.invalid(Write::Complete { lease, result }).await;
+    let result = Some(vec![0; bench.payload_limit()].into());
+    bench.done(Write::Complete { lease, result }).await;
+}
+
+pub async fn the_longest_key_is_taken(bench: Bench) {
+    let id = bench.submit_new(keyed(&"k".repeat(512), OnDuplicate::Skip)).await;
+    assert_eq!(bench.record(id).await.key.map(|key| key.len()), Some(512));
+}
+
+pub async fn a_key_that_is_too_long_is_refused(bench: Bench) {
+    let text = refuses(&bench, keyed(&"k".repeat(513), OnDuplicate::Skip)).await;
+    assert!(text.contains("512"), "{text}");
+}
+
+pub async fn an_empty_key_is_refused(bench: Bench) {
+    refuses(&bench, keyed("", OnDuplicate::Skip)).await;
+}
+
+pub async fn a_time_to_live_of_zero_is_refused(bench: Bench) {
+    let ttl = Some(Ttl { duration: Duration::ZERO, from: TtlFrom::Submission });
+    refuses(&bench, NewTask { ttl, ..task("k") }).await;
+}
+
+pub async fn a_timeout_of_zero_is_refused(bench: Bench) {
+    refuses(&bench, NewTask { timeout: Some(Duration::ZERO), ..task("k") }).await;
+}
+
+pub async fn a_retry_policy_that_makes_no_sense_is_refused(bench: Bench) {
+    let backoff = Backoff::Exponential { initial: Duration::ZERO, factor: f64::NAN, maximum: Duration::ZERO };
+    for retry in [RetryPolicy { attempts: 0, ..RetryPolicy::default() }, RetryPolicy { attempts: 1, backoff }] {
+        refuses(&bench, NewTask { retry: Some(retry), ..task("k") }).await;
+    }
+}
+
+pub async fn the_longest_names_are_taken(bench: Bench) {
+    let long = "n".repeat(128);
+    let id = bench.submit_new(NewTask { queue: name(&long), ..task(&long) }).await;
+    assert_eq!(bench.record(id).await.kind, name(&long));
+}
+
+pub async fn a_long_error_is_cut(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.write(Write::Fail { lease, error: "é".repeat(9000), next: AfterFailure::Dead }).await;
+    let message = bench.record(lease.task).await.errors.remove(0).message;
+    assert!(message.len() <= 8192 && message.ends_with("(cut)"), "{} bytes", message.len());
+}
+
+pub async fn a_long_progress_message_is_cut(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::Report { lease, fraction: None, message: Some("m".repeat(2000)) }).await;
+    let progress = bench.record(lease.task).await.progress;
+    assert!(progress.and_then(|progress| progress.message).is_some_and(|message| message.len() <= 1024));
+}
+
+pub async fn of_too_many_errors_the_first_and_the_newest_stay(bench: Bench) {
+    let mut lease = bench.running(task("k")).await;
+    for _ in 0..70 {
+        let hold = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
+        lease = bench.fail(lease, hold).await.lease.unwrap_or(lease);
+    }
+    let attempts: Vec<u32> = bench.record(lease.task).await.errors.iter().map(|error| error.attempt).collect();
+    assert_eq!(attempts, std::iter::once(1).chain(8..=70).collect::<Vec<_>>());
+}
+
+pub async fn a_queue_too_many_is_refused(bench: Bench) {
+    let queue = |number: usize| Scope::Queue(name(&format!("q{number}")));
+    bench.apply((0..10_000).map(|number| Write::Pause { scope: queue(number), until: None }).collect()).await;
+    let text = bench.invalid(submit(NewTask { queue: name("one-more"), ..task("k") })).await;
+    assert!(text.contains("10000"), "{text}");
+    bench.invalid(Write::Pause { scope: queue(10_000), until: None }).await;
+    bench.submit_new(NewTask { queue: name("q7"), ..task("k") }).await;
+}
+
+pub async fn a_kind_too_many_is_refused(bench: Bench) {
+    let kind = |number: usize| Scope::Kind(name(&format!("k{number}")));
+    bench.apply((0..10_000).map(|number| Write::Pause { scope: kind(number), until: None }).collect()).await;
+    bench.invalid(submit(task("one-more"))).await;
+    bench.submit("k7").await;
+}

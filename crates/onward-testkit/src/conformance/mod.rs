@@ -1,0 +1,15 @@
+//! The cases, one file per family. [`conformance!`](crate::conformance!) lists them.
+
+pub mod all;
+pub mod attempts;
+pub mod claim;
+pub mod control;
+pub mod events;
+pub mod keys;
+pub mod limits;
+pub mod reads;
+pub mod removal;
+pub mod reopen;
+pub mod sessions;
+pub mod submit;
+pub mod sweep;

@@ -1,0 +1,297 @@
+//! Listings, queues, statistics, and what a store says of itself.
+
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, EndedCounts, KindStatistics, NewTask, OnDuplicate, Page, QueueRecord, Scope, TaskFilter, TaskId,
+    TaskState, Timestamp, When, Write,
+};
+
+use crate::bench::{Bench, after, keyed, name, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn pages(bench: &Bench, limit: usize) -> Vec<Vec<TaskId>> {
+    let (mut pages, mut before) = (Vec::new(), None);
+    loop {
+        let page = bench.store().tasks(TaskFilter::default(), Page { before, limit }).await.unwrap_or_default();
+        pages.push(page.tasks.iter().map(|task| task.id).collect());
+        before = page.next;
+        if before.is_none() {
+            return pages;
+        }
+    }
+}
+
+fn ids(numbers: &[i64]) -> Vec<TaskId> {
+    numbers.iter().copied().map(TaskId).collect()
+}
+
+async fn submit_some(bench: &Bench, count: usize) {
+    bench.apply((0..count).map(|_| Write::Submit(Box::new(task("k")))).collect()).await;
+}
+
+pub async fn an_unknown_task_is_not_found(bench: Bench) {
+    assert_eq!((bench.find(TaskId(1)).await, bench.find(TaskId(-1)).await), (None, None));
+}
+
+pub async fn tasks_are_listed_newest_first(bench: Bench) {
+    submit_some(&bench, 3).await;
+    assert_eq!(bench.list(TaskFilter::default()).await, ids(&[3, 2, 1]));
+}
+
+pub async fn live_and_ended_tasks_are_listed_together(bench: Bench) {
+    bench.completed(task("k")).await;
+    bench.submit("k").await;
+    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("k") }).await;
+    assert_eq!(bench.list(TaskFilter::default()).await, ids(&[3, 2, 1]));
+}
+
+pub async fn pages_go_on_where_the_last_one_ended(bench: Bench) {
+    submit_some(&bench, 5).await;
+    assert_eq!(pages(&bench, 2).await, [ids(&[5, 4]), ids(&[3, 2]), ids(&[1])]);
+}
+
+pub async fn a_full_last_page_says_that_it_is_the_last(bench: Bench) {
+    submit_some(&bench, 4).await;
+    assert_eq!(pages(&bench, 2).await, [ids(&[4, 3]), ids(&[2, 1])]);
+}
+
+pub async fn pages_stay_in_step_while_tasks_arrive(bench: Bench) {
+    submit_some(&bench, 4).await;
+    let first = bench.store().tasks(TaskFilter::default(), Page { before: None, limit: 2 }).await.unwrap_or_default();
+    submit_some(&bench, 2).await;
+    let second =
+        bench.store().tasks(TaskFilter::default(), Page { before: first.next, limit: 2 }).await.unwrap_or_default();
+    assert_eq!(second.tasks.iter().map(|task| task.id).collect::<Vec<_>>(), ids(&[2, 1]));
+}
+
+pub async fn a_page_holds_at_least_one_and_at_most_a_thousand_tasks(bench: Bench) {
+    submit_some(&bench, 1001).await;
+    for (limit, held) in [(0, 1), (usize::MAX, 1000)] {
+        let page = bench.store().tasks(TaskFilter::default(), Page { before: None, limit }).await.unwrap_or_default();
+        assert_eq!((page.tasks.len(), page.next.is_some()), (held, true));
+    }
+}
+
+pub async fn payloads_and_results_are_listed_only_if_asked_for(bench: Bench) {
+    let lease = bench.running(NewTask { payload: "in".into(), ..task("k") }).await;
+    bench.done(Write::Complete { lease, result: Some("out".into()) }).await;
+    for with_payload in [false, true] {
+        let filter = TaskFilter { with_payload, ..TaskFilter::default() };
+        let page = bench.store().tasks(filter, Page::default()).await.unwrap_or_default();
+        assert_eq!(page.tasks[0].payload.is_some(), with_payload);
+        assert_eq!(page.tasks[0].result.is_some(), with_payload);
+    }
+}
+
+pub async fn a_listing_shows_what_a_look_at_the_task_shows(bench: Bench) {
+    let lease = bench.running(keyed("a", OnDuplicate::Skip)).await;
+    bench.fail(lease, after(SECOND)).await;
+    let filter = TaskFilter { with_payload: true, ..TaskFilter::default() };
+    let page = bench.store().tasks(filter, Page::default()).await.unwrap_or_default();
+    assert_eq!(page.tasks, [bench.record(lease.task).await]);
+}
+
+pub async fn a_filter_by_kind_shows_that_kind(bench: Bench) {
+    bench.submit("a").await;
+    let wanted = bench.submit("b").await;
+    let kind = Some(name("b"));
+    assert_eq!(bench.list(TaskFilter { kind, ..TaskFilter::default() }).await, [wanted]);
+}
+
+pub async fn a_filter_by_an_unknown_name_shows_nothing(bench: Bench) {
+    bench.submit("a").await;
+    assert_eq!(bench.list(TaskFilter { kind: Some(name("b")), ..TaskFilter::default() }).await, []);
+    assert_eq!(bench.list(TaskFilter { queue: Some(name("b")), ..TaskFilter::default() }).await, []);
+}
+
+pub async fn a_filter_by_queue_shows_that_queue(bench: Bench) {
+    bench.submit("k").await;
+    let wanted = bench.submit_new(NewTask { queue: name("q"), ..task("k") }).await;
+    let queue = Some(name("q"));
+    assert_eq!(bench.list(TaskFilter { queue, ..TaskFilter::default() }).await, [wanted]);
+}
+
+pub async fn a_filter_by_key_shows_live_and_ended_tasks(bench: Bench) {
+    let ended = bench.completed(keyed("a", OnDuplicate::Skip)).await;
+    let live = bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
+    bench.submit_new(keyed("b", OnDuplicate::Skip)).await;
+    let key = Some("a".to_owned());
+    assert_eq!(bench.list(TaskFilter { key, ..TaskFilter::default() }).await, [live, ended]);
+}
+
+pub async fn a_filter_by_states_shows_any_of_them(bench: Bench) {
+    let completed = bench.completed(task("k")).await;
+    let running = bench.running(task("k")).await.task;
+    bench.submit("k").await;
+    let states = vec![TaskState::Running, TaskState::Completed];
+    assert_eq!(bench.list(TaskFilter { states, ..TaskFilter::default() }).await, [running, completed]);
+}
+
+pub async fn a_filter_by_submission_includes_its_beginning_and_not_its_end(bench: Bench) {
+    let start = bench.now();
+    for _ in 0..4 {
+        bench.submit("k").await;
+        bench.advance(SECOND);
+    }
+    let (submitted_from, submitted_before) = (Some(start.plus(SECOND)), Some(start.plus(SECOND * 3)));
+    let filter = TaskFilter { submitted_from, submitted_before, ..TaskFilter::default() };
+    assert_eq!(bench.list(filter).await, ids(&[3, 2]));
+}
+
+pub async fn a_filter_by_end_leaves_out_live_tasks(bench: Bench) {
+    let ended = bench.completed(task("k")).await;
+    bench.submit("k").await;
+    let from = TaskFilter { finished_from: Some(Timestamp::MIN), ..TaskFilter::default() };
+    let before = TaskFilter { finished_before: Some(Timestamp::MAX), ..TaskFilter::default() };
+    assert_eq!((bench.list(from).await, bench.list(before).await), (vec![ended], vec![ended]));
+}
+
+pub async fn a_filter_by_end_includes_its_beginning_and_not_its_end(bench: Bench) {
+    let start = bench.now();
+    for _ in 0..4 {
+        bench.completed(task("k")).await;
+        bench.advance(SECOND);
+    }
+    let (finished_from, finished_before) = (Some(start.plus(SECOND)), Some(start.plus(SECOND * 3)));
+    let filter = TaskFilter { finished_from, finished_before, ..TaskFilter::default() };
+    assert_eq!(bench.list(filter).await, ids(&[3, 2]));
+}
+
+pub async fn every_condition_of_a_filter_must_hold(bench: Bench) {
+    bench.submit("a").await;
+    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("a") }).await;
+    let (kind, states) = (Some(name("a")), vec![TaskState::Waiting]);
+    assert_eq!(bench.list(TaskFilter { kind, states, ..TaskFilter::default() }).await, ids(&[1]));
+}
+
+pub async fn an_empty_store_has_no_queues(bench: Bench) {
+    assert_eq!(bench.store().queues().await.ok(), Some(vec![]));
+}
+
+pub async fn queues_are_shown_by_name_with_their_sizes(bench: Bench) {
+    bench.submit_new(NewTask { queue: name("z"), ..task("k") }).await;
+    bench.submit_new(NewTask { queue: name("a"), when: When::After(SECOND), ..task("k") }).await;
+    bench.start_one().await;
+    let sizes: Vec<_> = bench.store().queues().await.unwrap_or_default().into_iter().map(sizes).collect();
+    assert_eq!(sizes, [("a".to_owned(), 1, 0, 0), ("z".to_owned(), 0, 0, 1)]);
+}
+
+fn sizes(queue: QueueRecord) -> (String, u64, u64, u64) {
+    (queue.name.to_string(), queue.scheduled, queue.waiting, queue.running)
+}
+
+pub async fn a_queue_counts_how_its_tasks_ended(bench: Bench) {
+    bench.completed(task("k")).await;
+    for next in [AfterFailure::Fail, AfterFailure::Dead] {
+        let lease = bench.running(task("k")).await;
+        bench.fail(lease, next).await;
+    }
+    let id = bench.submit("k").await;
+    bench.cancel(id).await;
+    let expected = EndedCounts { completed: 1, failed: 1, dead: 1, cancelled: 1, expired: 0 };
+    assert_eq!(bench.queue("default").await.map(|queue| queue.ended), Some(expected));
+}
+
+pub async fn a_queue_no_longer_counts_what_is_tried_again(bench: Bench) {
+    let id = bench.completed(task("k")).await;
+    bench.retry(id).await;
+    let queue = bench.queue("default").await;
+    assert_eq!(queue.map(|queue| (queue.ended.total(), queue.waiting)), Some((0, 1)));
+}
+
+pub async fn a_queue_says_when_its_oldest_waiting_task_was_due(bench: Bench) {
+    let due = bench.now().plus(SECOND);
+    bench.submit_new(NewTask { when: When::At(due), ..task("k") }).await;
+    bench.advance(SECOND * 2);
+    bench.submit("k").await;
+    bench.sweep().await;
+    assert_eq!(bench.queue("default").await.map(|queue| queue.oldest_waiting), Some(Some(due)));
+}
+
+pub async fn a_queue_without_waiting_tasks_has_no_oldest(bench: Bench) {
+    bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
+    assert_eq!(bench.queue("default").await.map(|queue| queue.oldest_waiting), Some(None));
+}
+
+pub async fn a_pause_makes_a_queue_and_is_shown_with_it(bench: Bench) {
+    bench.pause(Scope::Queue(name("q")), None).await;
+    assert_eq!(bench.queue("q").await.map(|queue| queue.paused), Some(true));
+}
+
+pub async fn a_claim_makes_no_queue(bench: Bench) {
+    let session = bench.session().await;
+    bench.claim_from(session, 1, &[("q", 1)]).await;
+    assert_eq!(bench.queue("q").await, None);
+}
+
+pub async fn a_kind_without_ended_tasks_has_no_statistics(bench: Bench) {
+    bench.running(task("k")).await;
+    assert_eq!(bench.store().statistics().await.ok(), Some(vec![]));
+}
+
+pub async fn statistics_add_up_what_completed_tasks_took(bench: Bench) {
+    for seconds in [1, 3] {
+        let lease = run_after(&bench, SECOND).await;
+        bench.advance(SECOND * seconds);
+        bench.complete(lease).await;
+    }
+    let expected = KindStatistics {
+        kind: name("k"),
+        ended: EndedCounts { completed: 2, ..EndedCounts::default() },
+        attempts: 2,
+        wait: SECOND * 2,
+        run: SECOND * 4,
+        run_maximum: SECOND * 3,
+    };
+    assert_eq!(bench.store().statistics().await.ok(), Some(vec![expected]));
+}
+
+async fn run_after(bench: &Bench, wait: Duration) -> onward_store::Lease {
+    bench.submit("k").await;
+    bench.advance(wait);
+    bench.start_one().await
+}
+
+pub async fn statistics_count_every_attempt_of_completed_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(Duration::ZERO)).await;
+    bench.complete_next().await;
+    let statistics = bench.store().statistics().await.unwrap_or_default();
+    assert_eq!(statistics[0].attempts, 2);
+}
+
+pub async fn statistics_time_only_completed_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(SECOND);
+    bench.fail(lease, AfterFailure::Dead).await;
+    let statistics = bench.store().statistics().await.unwrap_or_default();
+    assert_eq!((statistics[0].ended.dead, statistics[0].run, statistics[0].attempts), (1, Duration::ZERO, 0));
+}
+
+pub async fn statistics_are_shown_by_kind(bench: Bench) {
+    for kind in ["b", "a"] {
+        bench.completed(task(kind)).await;
+    }
+    let kinds: Vec<_> = bench.store().statistics().await.unwrap_or_default().into_iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [name("a"), name("b")]);
+}
+
+pub async fn trying_again_does_not_change_statistics(bench: Bench) {
+    let id = bench.completed(task("k")).await;
+    bench.retry(id).await;
+    let statistics = bench.store().statistics().await.unwrap_or_default();
+    assert_eq!(statistics[0].ended.completed, 1);
+}
+
+pub async fn a_store_says_what_it_is(bench: Bench) {
+    let info = bench.store().info();
+    assert_eq!(info.payload_limit, bench.payload_limit());
+    assert!(!info.backend.is_empty() && !info.location.is_empty());
+}
+
+pub async fn a_store_goes_by_the_clock_it_was_given(bench: Bench) {
+    bench.advance(SECOND);
+    assert_eq!(bench.store().clock().now(), bench.now());
+}

@@ -1,0 +1,128 @@
+//! What a store is after it was closed and opened again: what it was before.
+
+use std::time::Duration;
+
+use onward_store::{EventCursor, NewTask, OnDuplicate, Scope, Submitted, TaskId, TaskState, When, Write};
+
+use crate::bench::{Bench, after, all_of, keyed, name, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+pub async fn tasks_are_as_they_were(mut bench: Bench) {
+    let running = bench.running(task("k")).await;
+    let ended = bench.completed(task("k")).await;
+    let scheduled = bench.submit_new(NewTask { when: When::After(SECOND), ..keyed("a", OnDuplicate::Skip) }).await;
+    let before = [bench.record(running.task).await, bench.record(ended).await, bench.record(scheduled).await];
+    bench.reopen().await;
+    let after = [bench.record(running.task).await, bench.record(ended).await, bench.record(scheduled).await];
+    assert_eq!(after, before);
+}
+
+pub async fn queues_statistics_and_pauses_are_as_they_were(mut bench: Bench) {
+    bench.completed(task("k")).await;
+    bench.submit_new(NewTask { queue: name("q"), ..task("k") }).await;
+    bench.pause(Scope::Queue(name("p")), Some(bench.now().plus(SECOND))).await;
+    let reads = async |bench: &Bench| {
+        let store = bench.store();
+        (store.queues().await.ok(), store.statistics().await.ok(), store.pauses().await.ok())
+    };
+    let before = reads(&bench).await;
+    bench.reopen().await;
+    assert_eq!(reads(&bench).await, before);
+}
+
+pub async fn events_are_as_they_were(mut bench: Bench) {
+    bench.completed(task("k")).await;
+    bench.submit("k").await;
+    let before = bench.events().await;
+    bench.reopen().await;
+    assert_eq!(bench.events().await, before);
+}
+
+pub async fn a_cursor_kept_from_before_goes_on(mut bench: Bench) {
+    bench.completed(task("k")).await;
+    let cursor = bench.events().await.last().map(|event| event.cursor).unwrap_or_default();
+    bench.reopen().await;
+    let id = bench.submit("k").await;
+    let page = bench.store().events(cursor, 10).await.map(|page| page.events).unwrap_or_default();
+    assert_eq!(page.iter().map(|event| event.task).collect::<Vec<_>>(), [id]);
+    assert!(cursor > EventCursor::START);
+}
+
+pub async fn numbers_go_on(mut bench: Bench) {
+    let last = bench.submit("k").await;
+    bench.removed(Write::Purge { queue: name("default"), states: vec![TaskState::Waiting], limit: 9 }).await;
+    let session = bench.session().await;
+    bench.done(Write::CloseSession { session }).await;
+    bench.reopen().await;
+    assert!(bench.submit("k").await > last && bench.session().await > session);
+}
+
+pub async fn a_lease_holds_on(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.reopen().await;
+    bench.complete(lease).await;
+}
+
+pub async fn a_lease_lapses_on(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.reopen().await;
+    assert_eq!(bench.lapse().await.lost, 1);
+    assert_eq!(bench.state(lease.task).await, TaskState::Waiting);
+}
+
+pub async fn an_outdated_lease_stays_outdated(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.release(lease, Duration::ZERO).await;
+    bench.claim_one(lease.session).await;
+    bench.reopen().await;
+    bench.refused(Write::Complete { lease, result: None }).await;
+}
+
+pub async fn keys_stay_taken(mut bench: Bench) {
+    let id = bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
+    bench.reopen().await;
+    assert_eq!(bench.submitted(keyed("a", OnDuplicate::Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn kept_keys_stay_kept(mut bench: Bench) {
+    let mut new = keyed("a", OnDuplicate::Skip);
+    new.unique.iter_mut().for_each(|unique| unique.keep_for = SECOND);
+    let id = bench.completed(new).await;
+    bench.reopen().await;
+    assert_eq!(bench.submitted(keyed("a", OnDuplicate::Skip)).await, Submitted::Duplicate { id });
+    bench.advance(SECOND);
+    bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
+}
+
+pub async fn a_follower_is_not_forgotten(mut bench: Bench) {
+    let lease = bench.running(keyed("a", OnDuplicate::Requeue)).await;
+    bench.submitted(keyed("a", OnDuplicate::Requeue)).await;
+    bench.reopen().await;
+    bench.complete(lease).await;
+    assert_eq!(bench.state(TaskId(2)).await, TaskState::Waiting);
+}
+
+pub async fn a_request_to_stop_is_not_forgotten(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.reopen().await;
+    assert_eq!(bench.claimed(all_of(lease.session, 0)).await.cancel, [lease.task]);
+}
+
+pub async fn lost_leases_stay_counted(mut bench: Bench) {
+    let id = bench.submit("k").await;
+    for _ in 0..3 {
+        bench.start_one().await;
+        bench.lapse().await;
+        bench.reopen().await;
+    }
+    assert_eq!(bench.state(id).await, TaskState::Dead);
+}
+
+pub async fn what_is_due_next_is_known(mut bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, after(SECOND)).await;
+    bench.reopen().await;
+    assert_eq!(bench.sweep().await.next_due, Some(SECOND));
+}

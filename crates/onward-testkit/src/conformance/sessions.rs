@@ -1,0 +1,275 @@
+//! Workers' sessions, and what happens when they lapse.
+
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Change, Lease, OpenSession, Outcome, Refusal, SessionId, SessionRecord, TaskState, Write,
+};
+
+use crate::bench::{Bench, after, all_of, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(10);
+
+pub async fn session_numbers_start_at_one_and_grow(bench: Bench) {
+    assert_eq!([bench.session().await, bench.session().await], [SessionId(1), SessionId(2)]);
+}
+
+pub async fn a_closed_sessions_number_is_not_used_again(bench: Bench) {
+    let session = bench.session().await;
+    bench.done(Write::CloseSession { session }).await;
+    assert_eq!(bench.session().await, SessionId(2));
+}
+
+pub async fn open_sessions_are_shown(bench: Bench) {
+    let open = OpenSession { name: "host:1".into(), lease: SECOND };
+    let opened_at = bench.now();
+    bench.write(Write::OpenSession(open)).await;
+    bench.submit("k").await;
+    bench.claim(SessionId(1), 1).await;
+    bench.advance(SECOND);
+    let expected = SessionRecord { id: SessionId(1), name: "host:1".into(), opened_at, lease: SECOND, running: 1 };
+    assert_eq!(bench.store().sessions().await.ok(), Some(vec![expected]));
+}
+
+pub async fn a_long_session_name_is_cut(bench: Bench) {
+    bench.write(Write::OpenSession(OpenSession { name: "é".repeat(200), lease: SECOND })).await;
+    let sessions = bench.store().sessions().await.unwrap_or_default();
+    assert!(sessions.len() == 1 && sessions[0].name.len() <= 128);
+}
+
+pub async fn the_shortest_and_the_longest_lease_are_taken(bench: Bench) {
+    for lease in [Duration::from_millis(100), Duration::from_secs(24 * 3600)] {
+        bench.session_for(lease).await;
+    }
+}
+
+pub async fn a_lease_out_of_range_is_refused(bench: Bench) {
+    for lease in [Duration::from_micros(99_999), Duration::from_secs(24 * 3600 + 1)] {
+        bench.invalid(Write::OpenSession(OpenSession { name: "w".into(), lease })).await;
+    }
+    assert_eq!(bench.store().sessions().await.ok(), Some(vec![]));
+}
+
+pub async fn a_renewed_session_keeps_its_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for _ in 0..3 {
+        bench.advance(LEASE - SECOND);
+        bench.write(Write::RenewSession { session: lease.session }).await;
+        bench.sweep().await;
+    }
+    bench.complete(lease).await;
+}
+
+pub async fn a_renewal_names_the_tasks_to_be_cancelled(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    let renewed = bench.write(Write::RenewSession { session: lease.session }).await;
+    assert_eq!(renewed, Outcome::Renewed { cancel: vec![lease.task] });
+}
+
+pub async fn a_late_renewal_before_any_sweep_saves_the_tasks(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(LEASE * 9);
+    bench.write(Write::RenewSession { session: lease.session }).await;
+    assert_eq!(bench.sweep().await.lost, 0);
+    bench.complete(lease).await;
+}
+
+pub async fn an_unknown_session_is_not_renewed(bench: Bench) {
+    let session = SessionId(5);
+    assert_eq!(bench.refused(Write::RenewSession { session }).await, Refusal::SessionLost(session));
+}
+
+pub async fn closing_a_session_gives_its_tasks_back(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::CloseSession { session: lease.session }).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts, record.session), (TaskState::Waiting, 0, None));
+}
+
+pub async fn closing_a_session_cancels_what_is_to_be_cancelled(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.done(Write::CloseSession { session: lease.session }).await;
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+}
+
+pub async fn a_closed_session_can_do_nothing_more(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let session = lease.session;
+    bench.done(Write::CloseSession { session }).await;
+    let writes =
+        [Write::RenewSession { session }, Write::Claim(all_of(session, 1)), Write::Complete { lease, result: None }];
+    for write in writes {
+        assert_eq!(bench.refused(write).await, Refusal::SessionLost(session));
+    }
+}
+
+pub async fn closing_a_session_that_is_gone_is_done(bench: Bench) {
+    for session in [bench.session().await, SessionId(44)] {
+        bench.done(Write::CloseSession { session }).await;
+        bench.done(Write::CloseSession { session }).await;
+    }
+}
+
+pub async fn a_lapsed_sessions_tasks_wait_again(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    assert_eq!(bench.lapse().await.lost, 1);
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.session, record.attempts), (TaskState::Waiting, None, 1));
+    assert_eq!(record.run_at, bench.now());
+}
+
+pub async fn a_lease_holds_to_its_last_microsecond(bench: Bench) {
+    bench.running(task("k")).await;
+    bench.advance(LEASE - Duration::from_micros(1));
+    assert_eq!(bench.sweep().await.lost, 0);
+}
+
+pub async fn a_lease_below_a_second_lapses_exactly(bench: Bench) {
+    let session = bench.session_for(Duration::from_millis(150)).await;
+    bench.submit("k").await;
+    bench.claim_one(session).await;
+    bench.advance(Duration::from_micros(149_999));
+    assert_eq!(bench.sweep().await.lost, 0);
+    bench.advance(Duration::from_micros(1));
+    assert_eq!(bench.sweep().await.lost, 1);
+}
+
+pub async fn a_lost_lease_leaves_an_error_that_names_the_session(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.lapse().await;
+    let errors = bench.record(lease.task).await.errors;
+    assert_eq!((errors.len(), errors[0].attempt, errors[0].at), (1, 1, bench.now()));
+    assert!(errors[0].message.contains("the lease of session 1 lapsed"), "{}", errors[0].message);
+}
+
+pub async fn a_lapsed_session_can_do_nothing_more(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.lapse().await;
+    let late = Write::Complete { lease, result: None };
+    assert_eq!(bench.refused(late).await, Refusal::SessionLost(lease.session));
+    assert_eq!(bench.state(lease.task).await, TaskState::Waiting);
+}
+
+pub async fn a_lapsed_session_is_no_longer_shown(bench: Bench) {
+    bench.running(task("k")).await;
+    bench.lapse().await;
+    assert_eq!(bench.store().sessions().await.ok(), Some(vec![]));
+}
+
+pub async fn a_late_result_does_not_touch_the_next_attempt(bench: Bench) {
+    let late = bench.running(task("k")).await;
+    bench.lapse().await;
+    let next = bench.start_one().await;
+    bench.refused(Write::Complete { lease: late, result: Some("late".into()) }).await;
+    bench.done(Write::Complete { lease: next, result: Some("next".into()) }).await;
+    assert_eq!(bench.record(next.task).await.result.as_deref(), Some(b"next".as_slice()));
+}
+
+pub async fn a_session_that_holds_nothing_does_not_lapse(bench: Bench) {
+    let session = bench.session().await;
+    bench.advance(LEASE * 100);
+    bench.sweep().await;
+    assert_eq!(bench.claim(session, 1).await, []);
+}
+
+pub async fn another_sessions_claim_takes_over_what_lapsed(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.advance(LEASE);
+    let next = bench.start_one().await;
+    assert_eq!((next.task, next.claim), (lease.task, 2));
+}
+
+pub async fn only_the_lapsed_sessions_tasks_are_taken_back(bench: Bench) {
+    let lapsed = bench.running(task("k")).await;
+    bench.advance(SECOND);
+    let alive = bench.running(task("k")).await;
+    bench.advance(LEASE - SECOND);
+    assert_eq!(bench.sweep().await.lost, 1);
+    assert_eq!(
+        (bench.state(lapsed.task).await, bench.state(alive.task).await),
+        (TaskState::Waiting, TaskState::Running)
+    );
+}
+
+pub async fn a_jump_of_wall_time_lapses_no_lease(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.clock().set_wall(bench.now().plus(Duration::from_secs(365 * 24 * 3600)));
+    assert_eq!(bench.sweep().await.lost, 0);
+    bench.complete(lease).await;
+}
+
+pub async fn wall_time_set_back_does_not_prolong_a_lease(bench: Bench) {
+    bench.running(task("k")).await;
+    bench.advance(LEASE);
+    bench.clock().set_wall(bench.now().minus(Duration::from_secs(3600)));
+    assert_eq!(bench.sweep().await.lost, 1);
+}
+
+async fn lose(bench: &Bench, times: usize) -> Lease {
+    let mut lease = bench.start_one().await;
+    for round in 1..=times {
+        bench.lapse().await;
+        if round < times {
+            lease = bench.start_one().await;
+        }
+    }
+    lease
+}
+
+pub async fn a_task_that_lost_two_leases_is_tried_again(bench: Bench) {
+    let id = bench.submit("k").await;
+    lose(&bench, 2).await;
+    assert_eq!(bench.state(id).await, TaskState::Waiting);
+}
+
+pub async fn a_third_lost_lease_in_a_row_goes_to_the_dead_letters(bench: Bench) {
+    let id = bench.submit("k").await;
+    lose(&bench, 3).await;
+    let record = bench.record(id).await;
+    assert_eq!((record.state, record.attempts, record.errors.len()), (TaskState::Dead, 3, 3));
+    assert_eq!(record.finished_at, Some(bench.now()));
+}
+
+pub async fn a_failure_between_lost_leases_begins_the_row_anew(bench: Bench) {
+    let id = bench.submit("k").await;
+    lose(&bench, 2).await;
+    let lease = bench.start_one().await;
+    bench.fail(lease, after(Duration::ZERO)).await;
+    lose(&bench, 2).await;
+    assert_eq!(bench.state(id).await, TaskState::Waiting);
+}
+
+pub async fn a_lost_lease_of_a_task_to_be_cancelled_cancels_it(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.cancel(lease.task).await;
+    bench.lapse().await;
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+}
+
+pub async fn a_task_held_on_to_is_lost_like_any_other(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.fail(lease, AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true }).await;
+    assert_eq!(bench.lapse().await.lost, 1);
+    assert_eq!(bench.record(lease.task).await.attempts, 2);
+}
+
+pub async fn lost_leases_are_told_as_events(bench: Bench) {
+    let id = bench.submit("k").await;
+    lose(&bench, 3).await;
+    let changes: Vec<Change> = bench.changes().await.into_iter().map(|(_, change)| change).collect();
+    let started = |attempt| Change::Started { attempt };
+    let lost = Change::LeaseLost;
+    assert_eq!(changes, [Change::Submitted, started(1), lost, started(2), lost, started(3), Change::Dead], "of {id}");
+}
+
+pub async fn a_sweep_takes_back_so_many_leases_and_leaves_the_rest_to_the_next(bench: Bench) {
+    bench.apply((0..1500).map(|_| Write::Submit(Box::new(task("k")))).collect()).await;
+    let session = bench.session().await;
+    bench.claim(session, 4096).await;
+    let first = bench.lapse().await;
+    assert_eq!((first.lost, first.next_due), (1024, Some(Duration::ZERO)));
+    assert_eq!((bench.sweep().await.lost, bench.sweep().await.lost), (476, 0));
+}

@@ -1,0 +1,184 @@
+//! A store that fails on purpose.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use onward_store::{
+    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, Outcome, Page, PauseRecord,
+    QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+};
+
+/// At which side of the change the fault lies. Either way the caller gets an error and cannot tell which it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The writes did not happen.
+    Before,
+    /// The writes happened, and the answer was lost.
+    After,
+}
+
+/// A store whose n-th [`apply`](Store::apply) fails, once or from then on. Without a plan it passes everything through.
+///
+/// Calls are counted from 1 when they are made; reads are neither counted nor failed. To fail each operation of a scenario in
+/// turn, run it with n = 1, 2, 3 … until [`calls`](Self::calls) stays below n.
+#[derive(Debug)]
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    plan: Mutex<Plan>,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    calls: u64,
+    fails: Option<(std::ops::RangeInclusive<u64>, Fault)>,
+}
+
+impl FaultyStore {
+    /// A store that passes everything through until it is told to fail.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>) -> Self {
+        Self { inner, plan: Mutex::default() }
+    }
+
+    /// Fails the call with this number, once. Replaces an earlier plan.
+    pub fn fail_once(&self, number: u64, fault: Fault) {
+        self.plan(|plan| plan.fails = Some((number..=number, fault)));
+    }
+
+    /// Fails every call from this number on. Replaces an earlier plan.
+    pub fn fail_from(&self, number: u64, fault: Fault) {
+        self.plan(|plan| plan.fails = Some((number..=u64::MAX, fault)));
+    }
+
+    /// Fails no more.
+    pub fn heal(&self) {
+        self.plan(|plan| plan.fails = None);
+    }
+
+    /// How many calls there were.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.plan(|plan| plan.calls)
+    }
+
+    fn next(&self) -> Option<Fault> {
+        self.plan(|plan| {
+            plan.calls += 1;
+            plan.fails.as_ref().filter(|(numbers, _)| numbers.contains(&plan.calls)).map(|(_, fault)| *fault)
+        })
+    }
+
+    fn plan<T>(&self, change: impl FnOnce(&mut Plan) -> T) -> T {
+        change(&mut self.plan.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn fault() -> Error {
+    Error::io("a fault that the test asked for; what it was to show is what happens now")
+}
+
+impl Store for FaultyStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        let next = self.next();
+        if next == Some(Fault::Before) {
+            return Box::pin(async { Err(fault()) });
+        }
+        let answer = self.inner.apply(writes);
+        Box::pin(async move {
+            let outcomes = answer.await?;
+            if next.is_some() { Err(fault()) } else { Ok(outcomes) }
+        })
+    }
+
+    fn changes(&self) -> Changes {
+        self.inner.changes()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.inner.task(task)
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.inner.tasks(filter, page)
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.inner.peek(claim)
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        self.inner.queues()
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        self.inner.statistics()
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        self.inner.sessions()
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        self.inner.pauses()
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        self.inner.events(after, limit)
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.inner.info()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onward_store::MemoryStore;
+
+    use super::*;
+    use crate::bench::task;
+
+    fn faulty() -> FaultyStore {
+        FaultyStore::new(Arc::new(MemoryStore::new()))
+    }
+
+    async fn submit(store: &FaultyStore) -> onward_store::Result<Vec<Outcome>> {
+        store.apply(vec![Write::Submit(Box::new(task("k")))]).await
+    }
+
+    #[tokio::test]
+    async fn a_fault_before_leaves_nothing() {
+        let store = faulty();
+        store.fail_once(1, Fault::Before);
+        assert!(submit(&store).await.unwrap_err().is_transient());
+        assert_eq!(store.task(TaskId(1)).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_fault_after_leaves_what_was_written() {
+        let store = faulty();
+        store.fail_once(1, Fault::After);
+        submit(&store).await.unwrap_err();
+        assert!(store.task(TaskId(1)).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn only_the_call_that_was_named_fails() {
+        let store = faulty();
+        store.fail_once(2, Fault::Before);
+        let failed = [submit(&store).await.is_err(), submit(&store).await.is_err(), submit(&store).await.is_err()];
+        assert_eq!((failed, store.calls()), ([false, true, false], 3));
+    }
+
+    #[tokio::test]
+    async fn a_lasting_fault_ends_when_it_is_healed() {
+        let store = faulty();
+        store.fail_from(1, Fault::Before);
+        assert!(submit(&store).await.is_err() && submit(&store).await.is_err());
+        store.heal();
+        assert!(submit(&store).await.is_ok());
+    }
+}

@@ -1,0 +1,87 @@
+//! How the kit gets at stores.
+
+use std::fmt;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use onward_store::{Clock, ManualClock, MemoryStore, Store};
+
+use crate::faulty::FaultyStore;
+
+/// Under which conditions a case wants its store.
+#[derive(Debug, Clone)]
+pub struct Conditions {
+    /// The clock that the store goes by.
+    pub clock: Arc<ManualClock>,
+    /// The store's limit on payloads and results, in bytes.
+    pub payload_limit: usize,
+}
+
+impl Default for Conditions {
+    /// A manual clock, and payloads of up to 64 KiB.
+    fn default() -> Self {
+        Self { clock: Arc::default(), payload_limit: 64 * 1024 }
+    }
+}
+
+/// A kind of store. Each case asks it for a place of its own, so that cases can run at the same time.
+pub trait Fixture {
+    /// A new, empty place.
+    fn place(&self) -> Box<dyn Place>;
+}
+
+/// Where one store lives. What it needs (a directory, a server) is gone when it is dropped.
+pub trait Place: fmt::Debug + Send + Sync {
+    /// Opens the store that lives here: an empty one the first time, and what the last one left from then on. The last one has
+    /// been dropped. A store that does not survive being closed answers the same store again.
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_>;
+}
+
+/// A store being opened. One that cannot be opened panics, with the reason.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + 'a>>;
+
+/// Memory stores.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryFixture;
+
+impl Fixture for MemoryFixture {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(MemoryPlace { store: None })
+    }
+}
+
+#[derive(Debug)]
+struct MemoryPlace {
+    store: Option<Arc<MemoryStore>>,
+}
+
+impl Place for MemoryPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let store = self.store.get_or_insert_with(|| {
+            let clock: Arc<dyn Clock> = conditions.clock.clone();
+            Arc::new(MemoryStore::with_clock(clock).with_payload_limit(conditions.payload_limit))
+        });
+        Box::pin(ready(Arc::clone(store) as Arc<dyn Store>))
+    }
+}
+
+/// Another fixture's stores behind a [`FaultyStore`] without faults: shows that the decorator changes nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FaultyFixture<F>(pub F);
+
+impl<F: Fixture> Fixture for FaultyFixture<F> {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(FaultyPlace(self.0.place()))
+    }
+}
+
+#[derive(Debug)]
+struct FaultyPlace(Box<dyn Place>);
+
+impl Place for FaultyPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let opening = self.0.open(conditions);
+        Box::pin(async { Arc::new(FaultyStore::new(opening.await)) as Arc<dyn Store> })
+    }
+}
