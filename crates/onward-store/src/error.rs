@@ -95,6 +95,17 @@ impl Error {
         Self(Arc::new(Inner { kind, message: message.into(), source: None }))
     }
 
+    /// The same error with the name of what it is about before its text.
+    #[must_use]
+    pub fn about(mut self, name: &str) -> Self {
+        let message = format!("{name}: {}", self.0.message);
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.message = message;
+            return self;
+        }
+        Self(Arc::new(Inner { kind: self.0.kind, message, source: Some(Box::new(self)) }))
+    }
+
     /// The same error with the cause beneath it.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {

@@ -52,14 +52,14 @@ pub use memory::MemoryStore;
 pub use name::Name;
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore};
 pub use store::{
-    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store,
-    StoreInfo, TaskFilter, TaskPage,
+    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
+    Store, StoreInfo, TaskFilter, TaskPage,
 };
 pub use task::{
-    AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState,
-    Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord,
+    TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
 pub use write::{AfterFailure, Claim, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

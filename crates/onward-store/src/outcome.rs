@@ -193,7 +193,9 @@ impl fmt::Display for Refusal {
         match self {
             Self::Invalid(message) => f.write_str(message),
             Self::TaskNotFound(task) => write!(f, "there is no task {task}; it may have been pruned from history"),
-            Self::QueueNotFound(queue) => write!(f, "there is no queue `{queue}`; a queue is made by the first submit to it"),
+            Self::QueueNotFound(queue) => {
+                write!(f, "there is no queue `{queue}`; a queue is made by the first submit to it")
+            }
             Self::SessionLost(session) => {
                 write!(f, "session {session} has lapsed or was closed; open a new one and claim again")
             }
@@ -207,12 +209,17 @@ impl fmt::Display for Refusal {
                 write!(f, "task {task} is {state}; only a task that has ended can be tried again")
             }
             Self::KeyTaken { task, by } => {
-                write!(f, "task {task} cannot be tried again while task {by} has its key; wait for that one or cancel it")
+                write!(
+                    f,
+                    "task {task} cannot be tried again while task {by} has its key; wait for that one or cancel it"
+                )
             }
             Self::QueueInUse { queue, live } => {
                 write!(f, "the queue `{queue}` has {live} live tasks; purge it and let running ones end first")
             }
-            Self::Member { index, refusal } => write!(f, "none of the writes was done: number {index} was refused: {refusal}"),
+            Self::Member { index, refusal } => {
+                write!(f, "none of the writes was done: number {index} was refused: {refusal}")
+            }
         }
     }
 }

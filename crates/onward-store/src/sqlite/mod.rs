@@ -1,5 +1,30 @@
-//! The SQLite store.
-/// A
-#[derive(Debug)] pub struct SqliteStore;
-/// B
-#[derive(Debug)] pub struct SqliteOptions;
+//! The SQLite store: one file, one writer at a time, everybody's writes in one commit.
+//!
+//! [`writer`] gathers callers and [`core`] commits them as one [`transaction`], whose [`verbs`] are the writes. [`index`] and
+//! [`cache`] are what is kept in memory between transactions. [`presence`] and [`housekeeping`] know about other processes.
+
+mod cache;
+mod commit_sizes;
+mod core;
+mod failure;
+mod housekeeping;
+mod index;
+mod log;
+mod maintenance;
+mod migrations;
+mod names;
+mod open;
+mod options_column;
+mod pauses;
+mod presence;
+mod readers;
+mod reads;
+mod store;
+mod transaction;
+mod verbs;
+mod writer;
+
+pub use commit_sizes::CommitCounts;
+pub use maintenance::{CheckReport, Compacted};
+pub use open::SqliteOptions;
+pub use store::SqliteStore;

@@ -1,0 +1,40 @@
+//! What the writer keeps in memory between transactions; all of it can be read again from the file.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::Result;
+use crate::sqlite::index::Index;
+use crate::sqlite::names::Names;
+use crate::sqlite::pauses::Pauses;
+
+/// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
+#[derive(Debug)]
+pub(super) struct Cache {
+    pub(super) names: Names,
+    pub(super) index: Index,
+    pub(super) pauses: Pauses,
+    /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
+    /// row carries the number of the next task.
+    pub(super) next_task: i64,
+    /// The number of the next log row.
+    pub(super) next_log: i64,
+}
+
+impl Cache {
+    pub(super) fn load(connection: &Connection) -> Result<Self> {
+        let last_task: Option<i64> =
+            connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
+        let last_log: Option<(i64, i64)> = connection
+            .prepare_cached("SELECT id, next_task FROM log ORDER BY id DESC LIMIT 1")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (last_log, next_task) = last_log.unwrap_or((0, 1));
+        Ok(Self {
+            names: Names::load(connection)?,
+            index: Index::load(connection)?,
+            pauses: Pauses::load(connection)?,
+            next_task: next_task.max(last_task.unwrap_or(0) + 1),
+            next_log: last_log + 1,
+        })
+    }
+}

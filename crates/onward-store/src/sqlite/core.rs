@@ -1,0 +1,223 @@
+//! The writing connection and what belongs to it: one at a time commits everybody's writes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch};
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::outcome::Outcome;
+use crate::sqlite::cache::Cache;
+use crate::sqlite::commit_sizes::CommitSizes;
+use crate::sqlite::index::SHARED;
+use crate::sqlite::log::LogBuffer;
+use crate::sqlite::presence::Presence;
+use crate::sqlite::transaction::{Stop, Transaction};
+use crate::sqlite::verbs::microseconds;
+use crate::store::Hint;
+use crate::task::SessionId;
+use crate::write::Write;
+
+/// One caller's writes and where the answer goes.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) writes: Vec<Write>,
+    pub(super) answer: oneshot::Sender<Result<Vec<Outcome>>>,
+}
+
+/// What whoever commits holds.
+pub(super) struct Core {
+    pub(super) connection: Connection,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) payload_limit: usize,
+    pub(super) presence: Option<Presence>,
+    pub(super) hints: watch::Sender<Hint>,
+    pub(super) sizes: Arc<CommitSizes>,
+    /// `None` after a rollback: what was in memory may be wrong, and is read again.
+    cache: Option<Cache>,
+    data_version: i64,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}
+
+/// What a [`Core`] is made of.
+pub(super) struct CoreParts {
+    pub(super) connection: Connection,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) payload_limit: usize,
+    pub(super) presence: Option<Presence>,
+    pub(super) hints: watch::Sender<Hint>,
+    pub(super) sizes: Arc<CommitSizes>,
+}
+
+impl Core {
+    pub(super) fn new(parts: CoreParts) -> Self {
+        let CoreParts { connection, clock, payload_limit, presence, hints, sizes } = parts;
+        Self { connection, clock, payload_limit, presence, hints, sizes, cache: None, data_version: -1 }
+    }
+
+    /// Commits the writes of all jobs together and answers them. If a statement fails, each job is tried on its own, so that
+    /// only the one that fails gets the error.
+    pub(super) fn commit(&mut self, jobs: Vec<Job>) {
+        let outcomes = self.transact(jobs.iter().map(|job| job.writes.as_slice()));
+        match outcomes {
+            Ok(outcomes) => {
+                self.sizes.record(&jobs, &outcomes);
+                for (job, outcomes) in jobs.into_iter().zip(outcomes) {
+                    answer(job, Ok(outcomes));
+                }
+            }
+            Err(error) if jobs.len() == 1 => jobs.into_iter().for_each(|job| answer(job, Err(error.clone()))),
+            Err(_) => {
+                for job in jobs {
+                    let outcomes = self.transact(std::iter::once(job.writes.as_slice()));
+                    answer(job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()));
+                }
+            }
+        }
+    }
+
+    /// Runs the calls in one transaction; the outcomes of each call in order.
+    fn transact<'w>(&mut self, calls: impl Iterator<Item = &'w [Write]>) -> Result<Vec<Vec<Outcome>>> {
+        let mut hint = Hint::default();
+        let outcomes = self.in_transaction(|transaction| {
+            let outcomes = calls
+                .map(|writes| writes.iter().map(|write| transaction.write(write)).collect())
+                .collect::<Result<Vec<Vec<Outcome>>>>()?;
+            transaction.finish()?;
+            hint = transaction.hint;
+            Ok(outcomes)
+        })?;
+        self.tell(hint);
+        Ok(outcomes)
+    }
+
+    /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
+    pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let outcome = self.refresh().and_then(|()| {
+            let answer = self.with_transaction(work)?;
+            self.connection.prepare_cached("COMMIT")?.execute([])?;
+            Ok(answer)
+        });
+        if outcome.is_err() {
+            self.cache = None;
+            // SQLite may have rolled back by itself (a full disk); then there is nothing to roll back, which is as well.
+            if !self.connection.is_autocommit() {
+                let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut statement| statement.execute([]));
+            }
+        }
+        outcome
+    }
+
+    fn with_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+        let Some(cache) = self.cache.as_mut() else { return Err(crate::error::Error::closed()) };
+        let mut transaction = Transaction {
+            connection: &self.connection,
+            cache,
+            now: self.clock.now(),
+            steady: microseconds(self.clock.steady()),
+            payload_limit: self.payload_limit,
+            process: self.presence.as_ref().map_or("", Presence::name),
+            log: LogBuffer::default(),
+            statistics: std::collections::HashMap::new(),
+            hint: Hint::default(),
+        };
+        work(&mut transaction)
+    }
+
+    /// Reads again what another process may have changed. Called within a transaction.
+    pub(super) fn refresh(&mut self) -> Result<()> {
+        let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.cache.is_none() || version != self.data_version {
+            self.cache = Some(Cache::load(&self.connection)?);
+            self.data_version = version;
+        }
+        Ok(())
+    }
+
+    /// The writer's memory, for reads that need it; `refresh` comes first.
+    pub(super) fn cache(&mut self) -> Option<(&Connection, &mut Cache)> {
+        self.cache.as_mut().map(|cache| (&self.connection, cache))
+    }
+
+    /// Tells whoever waits, in this process and in others, that something changed.
+    fn tell(&mut self, change: Hint) {
+        if change == Hint::default() {
+            return;
+        }
+        self.hints.send_modify(|hint| {
+            hint.work += change.work;
+            hint.transitions += change.transitions;
+        });
+        if let Some(presence) = &mut self.presence {
+            presence.wake_neighbours();
+        }
+    }
+
+    /// Looks who works on this file, and settles what has changed.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let changed = match &mut self.presence {
+            Some(presence) => presence.look()?,
+            None => false,
+        };
+        if changed { self.settle() } else { Ok(()) }
+    }
+
+    /// Lets sessions of ended processes lapse, and keeps the index in memory if there is nobody else, in the tables if there is.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        let presence = self.presence.take();
+        let mut hint = Hint::default();
+        let outcome = self.in_transaction(|transaction| {
+            if let Some(presence) = &presence {
+                transaction.lapse_ended_processes(presence.name(), |name| presence.is_neighbour(name))?;
+            }
+            let alone = presence.as_ref().is_none_or(Presence::is_alone);
+            let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
+            transaction.cache.index.flush(transaction.connection, frontier)?;
+            transaction.finish()?;
+            hint = transaction.hint;
+            Ok(())
+        });
+        self.presence = presence;
+        outcome?;
+        if let Some(presence) = &mut self.presence {
+            presence.wake_neighbours();
+        }
+        self.tell(hint);
+        Ok(())
+    }
+
+    /// Ends this process's sessions, so that what they hold is free at once.
+    pub(super) fn close_sessions(&mut self) -> Result<()> {
+        let own = self.presence.as_ref().map_or(String::new(), |presence| presence.name().to_owned());
+        let mut hint = Hint::default();
+        self.in_transaction(|transaction| {
+            for session in transaction.sessions_of(&own)? {
+                transaction.close_session(SessionId(session)).map_err(Stop::into_error)?;
+            }
+            transaction.finish()?;
+            hint = transaction.hint;
+            Ok(())
+        })?;
+        self.tell(hint);
+        Ok(())
+    }
+}
+
+fn answer(job: Job, outcomes: Result<Vec<Outcome>>) {
+    // A caller that no longer waits has dropped its end; its writes stand.
+    let _ = job.answer.send(outcomes);
+}
+
+impl Core {
+    pub(super) fn is_alone(&self) -> bool {
+        self.presence.as_ref().is_none_or(Presence::is_alone)
+    }
+}

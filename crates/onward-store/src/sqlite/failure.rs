@@ -1,0 +1,34 @@
+//! SQLite's failures in the words of this crate.
+
+use rusqlite::ErrorCode;
+
+use crate::error::Error;
+
+/// What went wrong in SQLite, with the remedy. Where it happened is added by whoever knows the path.
+impl From<rusqlite::Error> for Error {
+    fn from(failure: rusqlite::Error) -> Self {
+        let error = match failure.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => {
+                Self::full("the disk of the store is full; nothing was changed; make room and work goes on")
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::read_only("the store may not be written; check the permissions of the file and its directory")
+            }
+            Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(
+                "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
+                 can be read with `onward doctor`",
+            ),
+            Some(ErrorCode::NotADatabase) => {
+                Self::corrupt("the file is not a store; choose another path, or move the file away")
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::busy("another process has kept the store locked; try again, or see who with `onward doctor`")
+            }
+            Some(ErrorCode::CannotOpen) => {
+                Self::not_found("the store cannot be opened; check that its directory exists")
+            }
+            _ => Self::io(format!("the store reported: {failure}")),
+        };
+        error.caused_by(failure)
+    }
+}

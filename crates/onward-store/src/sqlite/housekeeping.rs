@@ -1,0 +1,105 @@
+//! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
+//!
+//! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
+//! without harm. What was added meanwhile is copied with the writer held, which is short, so that the log can start anew
+//! instead of growing without end. While other processes have the file open, the thread looks once a second whether they still
+//! live; alone, it sleeps until it is woken.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::error::{Error, Result};
+use crate::sqlite::core::Core;
+
+/// How many pages make the log long: 32 MiB of 4 KiB pages.
+const LONG: i32 = 8192;
+
+/// How often neighbours are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Wakes the housekeeping thread.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    pages: AtomicI32,
+    rung: Mutex<bool>,
+    changed: Condvar,
+    closed: AtomicBool,
+}
+
+impl Bell {
+    /// Has every commit of a connection say how long the log is.
+    pub(super) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
+        let bell = Arc::clone(self);
+        let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
+            bell.committed(pages);
+            Ok(())
+        };
+        Ok(connection.wal_hook(Some(hook))?)
+    }
+
+    fn committed(&self, pages: i32) {
+        let before = self.pages.swap(pages, Ordering::Relaxed);
+        if pages >= LONG && (before < LONG || pages % LONG == 0) {
+            self.ring();
+        }
+    }
+
+    pub(super) fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_one();
+    }
+
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    /// Waits until it is rung or, with neighbours, until it is time to look at them; `false` if the thread is to end.
+    fn wait(&self, alone: bool) -> bool {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rung = if alone {
+            self.changed.wait_while(rung, |rung| !*rung).unwrap_or_else(PoisonError::into_inner)
+        } else {
+            let waited = self.changed.wait_timeout_while(rung, LOOK_EVERY, |rung| !*rung);
+            waited.unwrap_or_else(PoisonError::into_inner).0
+        };
+        *rung = false;
+        !self.closed.load(Ordering::Acquire)
+    }
+}
+
+/// Starts the thread; it ends when the bell is closed.
+pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Core>>) -> Result<JoinHandle<()>> {
+    let run = move || {
+        let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
+        while bell.wait(alone) {
+            if bell.pages.load(Ordering::Relaxed) >= LONG {
+                checkpoint(&connection);
+            }
+            let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
+            if bell.pages.load(Ordering::Relaxed) >= LONG {
+                checkpoint(&core.connection);
+            }
+            if let Err(error) = core.look() {
+                tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
+            }
+            alone = core.is_alone();
+        }
+    };
+    std::thread::Builder::new()
+        .name("onward-housekeeping".into())
+        .spawn(run)
+        .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
+}
+
+/// Copies what no reader needs. A failure is no loss: the log stays as it is, and the next time it is long this is tried again.
+pub(super) fn checkpoint(connection: &Connection) {
+    let outcome = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    if let Err(failure) = outcome {
+        tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
+    }
+}

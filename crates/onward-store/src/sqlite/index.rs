@@ -1,0 +1,422 @@
+//! What finds a task: the lines of due tasks, the times of others, and the keys.
+//!
+//! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and `active_key`; those above it
+//! are in memory, and can be read again from their rows in `task`. A task that is submitted, claimed and done soon never
+//! touches an index table, which makes a lone submit write one page and saves a third of a task's cost; a backlog moves to the
+//! tables in bulk, so memory is bounded. A process that shares the file keeps everything in the tables (the frontier is then
+//! [`SHARED`]).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Result;
+use crate::task::Priority;
+
+/// The frontier of a file that several processes have open: nothing is above it.
+pub(super) const SHARED: i64 = i64::MAX;
+
+/// How many tasks may wait in memory before they move to the tables.
+pub(super) const MEMORY_TASKS: usize = 16 * 1024;
+
+const ID_BITS: u32 = 55;
+
+/// A task's place among the due tasks of its lane: the more urgent first, then the older.
+pub(super) fn position(priority: Priority, id: i64) -> i64 {
+    (i64::from(255 - priority.0) << ID_BITS) | id
+}
+
+/// The task at a position.
+pub(super) fn task_at(position: i64) -> i64 {
+    position & ((1 << ID_BITS) - 1)
+}
+
+/// A live task as the index sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Entry<'a> {
+    pub(super) id: i64,
+    pub(super) lane: i64,
+    pub(super) priority: Priority,
+    pub(super) scheduled: bool,
+    pub(super) run_at: i64,
+    pub(super) expires_at: Option<i64>,
+    /// The number of its kind and its key, if the task owns that.
+    pub(super) key: Option<(i64, &'a str)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Index {
+    frontier: i64,
+    ready: BTreeMap<i64, BTreeSet<i64>>,
+    scheduled: BTreeMap<(i64, i64), i64>,
+    expiry: BTreeSet<(i64, i64)>,
+    keys: HashMap<i64, HashMap<Box<str>, i64>>,
+    /// Lanes that may have rows in the table.
+    table_lanes: BTreeSet<i64>,
+    table_keys: bool,
+}
+
+impl Index {
+    /// Reads the frontier, and what lies above it.
+    pub(super) fn load(connection: &Connection) -> Result<Self> {
+        let frontier = meta(connection, "frontier")?;
+        let mut index = Self {
+            frontier,
+            ready: BTreeMap::new(),
+            scheduled: BTreeMap::new(),
+            expiry: BTreeSet::new(),
+            keys: HashMap::new(),
+            table_lanes: table_lanes(connection)?,
+            table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
+        };
+        if frontier != SHARED {
+            index.load_tasks(connection)?;
+        }
+        Ok(index)
+    }
+
+    fn load_tasks(&mut self, connection: &Connection) -> Result<()> {
+        let mut statement = connection.prepare_cached(include_str!("sql/tasks_above_frontier.sql"))?;
+        let mut rows = statement.query([self.frontier])?;
+        while let Some(row) = rows.next()? {
+            let key: Option<String> = row.get(6)?;
+            let kind: i64 = row.get(7)?;
+            let entry = Entry {
+                id: row.get(0)?,
+                lane: row.get(1)?,
+                priority: Priority(row.get(2)?),
+                scheduled: row.get(3)?,
+                run_at: row.get(4)?,
+                expires_at: row.get(5)?,
+                key: key.as_deref().map(|key| (kind, key)),
+            };
+            let owns_key: bool = row.get(9)?;
+            if let Some((kind, key)) = entry.key.filter(|_| owns_key) {
+                self.take_key(connection, kind, key, entry.id)?;
+            }
+            let running: bool = row.get(8)?;
+            if !running {
+                self.add(connection, &entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many tasks wait in memory.
+    pub(super) fn in_memory(&self) -> usize {
+        self.ready.values().map(BTreeSet::len).sum::<usize>() + self.scheduled.len()
+    }
+
+    /// Due tasks in memory, by lane.
+    pub(super) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<i64>)> {
+        self.ready.iter().map(|(lane, positions)| (*lane, positions))
+    }
+
+    /// Lanes of tasks in memory that are not due.
+    pub(super) fn scheduled_in_memory(&self) -> impl Iterator<Item = i64> + '_ {
+        self.scheduled.values().copied()
+    }
+
+    /// Moves everything to the tables and sets the frontier.
+    pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
+        let ready = std::mem::take(&mut self.ready);
+        let scheduled = std::mem::take(&mut self.scheduled);
+        let expiry = std::mem::take(&mut self.expiry);
+        let keys = std::mem::take(&mut self.keys);
+        self.frontier = SHARED;
+        for (lane, positions) in ready {
+            for position in positions {
+                self.add_ready(connection, lane, position)?;
+            }
+        }
+        for ((run_at, task), lane) in scheduled {
+            self.add_scheduled(connection, run_at, task, lane)?;
+        }
+        for (expires_at, task) in expiry {
+            self.add_expiry(connection, expires_at, task)?;
+        }
+        for (kind, keys) in keys {
+            for (key, task) in keys {
+                self.take_key(connection, kind, &key, task)?;
+            }
+        }
+        self.frontier = frontier;
+        connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'frontier'")?.execute([frontier])?;
+        Ok(())
+    }
+
+    /// Adds a task that nobody holds; its key is taken separately.
+    pub(super) fn add(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
+        if entry.scheduled {
+            self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
+        } else {
+            self.add_ready(connection, entry.lane, position(entry.priority, entry.id))?;
+        }
+        entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
+    }
+
+    /// Removes a task that nobody holds; its key is freed separately.
+    pub(super) fn remove(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
+        if entry.scheduled {
+            self.remove_scheduled(connection, entry.run_at, entry.id)?;
+        } else {
+            self.remove_ready(connection, entry.lane, position(entry.priority, entry.id))?;
+        }
+        entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
+    }
+
+    pub(super) fn add_ready(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
+        if task_at(position) > self.frontier {
+            self.ready.entry(lane).or_default().insert(position);
+        } else {
+            connection
+                .prepare_cached("INSERT INTO ready (lane, position) VALUES (?, ?)")?
+                .execute(params![lane, position])?;
+            self.table_lanes.insert(lane);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
+        if task_at(position) > self.frontier {
+            if let Some(positions) = self.ready.get_mut(&lane) {
+                positions.remove(&position);
+            }
+        } else {
+            connection
+                .prepare_cached("DELETE FROM ready WHERE lane = ? AND position = ?")?
+                .execute(params![lane, position])?;
+        }
+        Ok(())
+    }
+
+    /// Removes every due task of a lane up to a position.
+    pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
+        if let Some(positions) = self.ready.get_mut(&lane) {
+            let rest = position.checked_add(1).map(|next| positions.split_off(&next)).unwrap_or_default();
+            *positions = rest;
+        }
+        if self.table_lanes.contains(&lane) {
+            connection
+                .prepare_cached("DELETE FROM ready WHERE lane = ? AND position <= ?")?
+                .execute(params![lane, position])?;
+        }
+        Ok(())
+    }
+
+    /// The next due positions of a lane behind `after`, at most `limit`.
+    pub(super) fn next_ready(
+        &mut self,
+        connection: &Connection,
+        lane: i64,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<i64>> {
+        let mut positions: Vec<i64> = self
+            .ready
+            .get(&lane)
+            .map(|ready| {
+                ready
+                    .range((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded))
+                    .take(limit)
+                    .copied()
+                    .collect()
+            })
+            .unwrap_or_default();
+        if self.table_lanes.contains(&lane) {
+            let from_memory = positions.len();
+            let mut statement = connection.prepare_cached(
+                "SELECT position FROM ready WHERE lane = ? AND position > ? ORDER BY position LIMIT ?",
+            )?;
+            let mut rows = statement.query(params![lane, after, limit.cast_signed()])?;
+            while let Some(row) = rows.next()? {
+                positions.push(row.get(0)?);
+            }
+            if positions.len() == from_memory && after < 0 {
+                self.table_lanes.remove(&lane);
+            }
+            positions.sort_unstable();
+            positions.truncate(limit);
+        }
+        Ok(positions)
+    }
+
+    fn add_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64, lane: i64) -> Result<()> {
+        if task > self.frontier {
+            self.scheduled.insert((run_at, task), lane);
+        } else {
+            connection
+                .prepare_cached("INSERT INTO scheduled (run_at, task, lane) VALUES (?, ?, ?)")?
+                .execute(params![run_at, task, lane])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64) -> Result<()> {
+        if task > self.frontier {
+            self.scheduled.remove(&(run_at, task));
+        } else {
+            connection
+                .prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?
+                .execute(params![run_at, task])?;
+        }
+        Ok(())
+    }
+
+    /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in which lane.
+    pub(super) fn due(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<(i64, i64, i64)>> {
+        let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
+        let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
+        let mut statement = connection.prepare_cached(
+            "SELECT run_at, task, lane FROM scheduled WHERE run_at <= ? ORDER BY run_at, task LIMIT ?",
+        )?;
+        let mut rows = statement.query(params![now, limit.cast_signed()])?;
+        while let Some(row) = rows.next()? {
+            due.push((row.get(0)?, row.get(1)?, row.get(2)?));
+        }
+        due.sort_unstable();
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    pub(super) fn add_expiry(&mut self, connection: &Connection, expires_at: i64, task: i64) -> Result<()> {
+        if task > self.frontier {
+            self.expiry.insert((expires_at, task));
+        } else {
+            connection
+                .prepare_cached("INSERT INTO expiry (expires_at, task) VALUES (?, ?)")?
+                .execute(params![expires_at, task])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_expiry(&mut self, connection: &Connection, expires_at: i64, task: i64) -> Result<()> {
+        if task > self.frontier {
+            self.expiry.remove(&(expires_at, task));
+        } else {
+            connection
+                .prepare_cached("DELETE FROM expiry WHERE expires_at = ? AND task = ?")?
+                .execute(params![expires_at, task])?;
+        }
+        Ok(())
+    }
+
+    /// The tasks that have expired at `now`, earliest first, at most `limit`.
+    pub(super) fn expired(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<i64>> {
+        let mut expired: Vec<(i64, i64)> = self.expiry.range(..=(now, i64::MAX)).take(limit).copied().collect();
+        let mut statement = connection.prepare_cached(
+            "SELECT expires_at, task FROM expiry WHERE expires_at <= ? ORDER BY expires_at, task LIMIT ?",
+        )?;
+        let mut rows = statement.query(params![now, limit.cast_signed()])?;
+        while let Some(row) = rows.next()? {
+            expired.push((row.get(0)?, row.get(1)?));
+        }
+        expired.sort_unstable();
+        expired.truncate(limit);
+        Ok(expired.into_iter().map(|(_, task)| task).collect())
+    }
+
+    /// When the next scheduled task is due or the next waiting one expires.
+    pub(super) fn next_time(&self, connection: &Connection) -> Result<Option<i64>> {
+        let first = |sql| connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional();
+        let times = [
+            self.scheduled.first_key_value().map(|((run_at, _), _)| *run_at),
+            self.expiry.first().map(|(at, _)| *at),
+            first("SELECT run_at FROM scheduled ORDER BY run_at LIMIT 1")?,
+            first("SELECT expires_at FROM expiry ORDER BY expires_at LIMIT 1")?,
+        ];
+        Ok(times.into_iter().flatten().min())
+    }
+
+    /// The live task that owns a key.
+    pub(super) fn key_owner(&self, connection: &Connection, kind: i64, key: &str) -> Result<Option<i64>> {
+        if let Some(task) = self.keys.get(&kind).and_then(|keys| keys.get(key)) {
+            return Ok(Some(*task));
+        }
+        if !self.table_keys {
+            return Ok(None);
+        }
+        let mut statement = connection.prepare_cached("SELECT task FROM active_key WHERE kind = ? AND key = ?")?;
+        Ok(statement.query_row(params![kind, key], |row| row.get(0)).optional()?)
+    }
+
+    /// Gives a key to a task; it must be free.
+    pub(super) fn take_key(&mut self, connection: &Connection, kind: i64, key: &str, task: i64) -> Result<()> {
+        if task > self.frontier {
+            self.keys.entry(kind).or_default().insert(key.into(), task);
+        } else {
+            connection
+                .prepare_cached("INSERT INTO active_key (kind, key, task) VALUES (?, ?, ?)")?
+                .execute(params![kind, key, task])?;
+            self.table_keys = true;
+        }
+        Ok(())
+    }
+
+    /// Frees a key if the task owns it.
+    pub(super) fn free_key(&mut self, connection: &Connection, kind: i64, key: &str, task: i64) -> Result<()> {
+        if task > self.frontier {
+            if let Some(keys) = self.keys.get_mut(&kind)
+                && keys.get(key) == Some(&task)
+            {
+                keys.remove(key);
+            }
+        } else {
+            connection
+                .prepare_cached("DELETE FROM active_key WHERE kind = ? AND key = ? AND task = ?")?
+                .execute(params![kind, key, task])?;
+        }
+        Ok(())
+    }
+}
+
+/// A number kept in `meta`.
+pub(super) fn meta(connection: &Connection, name: &str) -> Result<i64> {
+    Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = ?")?.query_row([name], |row| row.get(0))?)
+}
+
+fn exists(connection: &Connection, sql: &str) -> Result<bool> {
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// The lanes that have due tasks in the table, found by one seek each.
+fn table_lanes(connection: &Connection) -> Result<BTreeSet<i64>> {
+    let mut statement = connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? ORDER BY lane LIMIT 1")?;
+    let mut lanes = BTreeSet::new();
+    let mut last = -1;
+    while let Some(lane) = statement.query_row([last], |row| row.get::<_, i64>(0)).optional()? {
+        lanes.insert(lane);
+        last = lane;
+    }
+    Ok(lanes)
+}
+
+/// Positions of one lane, read in pieces, so that a claim over many lanes reads little of each.
+#[derive(Debug)]
+pub(super) struct LaneCursor {
+    pub(super) lane: i64,
+    buffered: VecDeque<i64>,
+    last: i64,
+    exhausted: bool,
+}
+
+impl LaneCursor {
+    pub(super) fn new(lane: i64) -> Self {
+        Self { lane, buffered: VecDeque::new(), last: -1, exhausted: false }
+    }
+
+    /// The lane's next position, left in place.
+    pub(super) fn peek(&mut self, connection: &Connection, index: &mut Index, want: usize) -> Result<Option<i64>> {
+        if self.buffered.is_empty() && !self.exhausted {
+            let positions = index.next_ready(connection, self.lane, self.last, want)?;
+            self.exhausted = positions.len() < want;
+            self.last = positions.last().copied().unwrap_or(self.last);
+            self.buffered = positions.into();
+        }
+        Ok(self.buffered.front().copied())
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.buffered.pop_front();
+    }
+}

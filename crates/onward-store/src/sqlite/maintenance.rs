@@ -1,0 +1,242 @@
+//! What operators do with a store: copy it, restore it, make it smaller, check it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Result};
+use crate::sqlite::migrations::{self, SCHEMA};
+use crate::sqlite::open::connect;
+use crate::sqlite::store::SqliteStore;
+
+/// How many pages a backup copies between two looks at its progress.
+const STEP: i32 = 1024;
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckReport {
+    /// What SQLite says of the file's structure; empty if it is whole. At most 100 findings.
+    pub integrity: Vec<String>,
+    /// Where Onward's own tables contradict each other; empty if they do not.
+    pub consistency: Vec<String>,
+    /// The number of the file's schema.
+    pub schema: u32,
+    /// The size of the database file in bytes.
+    pub database_bytes: u64,
+    /// The size of the write-ahead log in bytes.
+    pub log_bytes: u64,
+    /// Bytes within the database file that hold nothing.
+    pub free_bytes: u64,
+}
+
+/// What compacting achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// The size of the database file before, in bytes.
+    pub before: u64,
+    /// And after.
+    pub after: u64,
+}
+
+impl SqliteStore {
+    /// Copies the store as it is at one moment into a new file, while work goes on. `progress` is told of pages copied and pages
+    /// in all.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if `to` exists; otherwise as for opening. A copy that fails half-way is removed.
+    #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
+    pub async fn backup(&self, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
+        let to = to.as_ref();
+        let source = self.location_for_maintenance()?;
+        copy(&connect(&source)?, to, progress)
+    }
+
+    /// Puts a backup in the place of a store that nobody has open. The backup is checked first.
+    ///
+    /// # Errors
+    /// [`is_corrupt`](Error::is_corrupt) if `from` is damaged or no store; [`is_invalid`](Error::is_invalid) if `to` exists. A
+    /// copy that fails half-way is removed.
+    #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
+    pub async fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
+        let from = from.as_ref();
+        let name = from.display().to_string();
+        let source = open_to_read(from).map_err(|error| error.about(&name))?;
+        let schema = migrations::schema_of(&source).map_err(|error| error.about(&name))?;
+        if schema == 0 {
+            return Err(Error::corrupt("the file is empty, not a backup of a store; choose another").about(&name));
+        }
+        if let Some(finding) = integrity(&source).map_err(|error| error.about(&name))?.first() {
+            return Err(Error::corrupt(format!("the backup is damaged ({finding}); choose another")).about(&name));
+        }
+        copy(&source, to.as_ref(), progress)
+    }
+
+    /// Gives the space of removed tasks back to the file system. Writers wait meanwhile, for about a second per 100 MB.
+    ///
+    /// # Errors
+    /// [`is_full`](Error::is_full): the disk must have room for a second copy. Then nothing was changed.
+    #[expect(clippy::unused_async, reason = "compacting in steps will wait, and callers should not care")]
+    pub async fn compact(&self) -> Result<Compacted> {
+        let path = self.location_for_maintenance()?;
+        let before = file_bytes(&path);
+        let core = self.core();
+        core.connection.execute_batch("VACUUM")?;
+        core.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        drop(core);
+        Ok(Compacted { before, after: file_bytes(&path) })
+    }
+
+    /// Reads the whole store and says what is wrong with it. Cost: all of it is read, about a second per 500 MB.
+    ///
+    /// # Errors
+    /// If the store could not be read at all.
+    #[expect(clippy::unused_async, reason = "reading elsewhere will wait, and callers should not care")]
+    pub async fn check(&self) -> Result<CheckReport> {
+        let path = self.location_for_maintenance()?;
+        let mut log = path.clone().into_os_string();
+        log.push("-wal");
+        self.read(|connection| {
+            let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+            Ok(CheckReport {
+                integrity: integrity(connection)?,
+                consistency: consistency(connection)?,
+                schema: migrations::schema_of(connection)?,
+                database_bytes: file_bytes(&path),
+                log_bytes: file_bytes(Path::new(&log)),
+                free_bytes: number("PRAGMA freelist_count")? * number("PRAGMA page_size")?,
+            })
+        })
+    }
+
+    /// Brings a file's schema up to date without opening it for work; answers what it was and what it is.
+    ///
+    /// # Errors
+    /// As [`SqliteOptions::open`](crate::SqliteOptions::open).
+    #[expect(clippy::unused_async, reason = "a migration in steps will wait, and callers should not care")]
+    pub async fn migrate(path: impl AsRef<Path>) -> Result<(u32, u32)> {
+        let path = path.as_ref();
+        let migrate = || {
+            if !path.exists() {
+                return Err(Error::not_found("there is no store"));
+            }
+            migrations::migrate(&mut connect(path)?)
+        };
+        migrate().map_err(|error| error.about(&path.display().to_string()))
+    }
+
+    /// The schema that this version writes.
+    #[must_use]
+    pub fn schema() -> u32 {
+        SCHEMA
+    }
+
+    fn location_for_maintenance(&self) -> Result<PathBuf> {
+        let core = self.core();
+        match core.connection.path() {
+            Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
+            _ => Err(Error::invalid("a store in memory has no file; open one in a file for that")),
+        }
+    }
+}
+
+fn open_to_read(path: &Path) -> Result<Connection> {
+    if !path.exists() {
+        return Err(Error::not_found("there is no such file"));
+    }
+    Ok(Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?)
+}
+
+/// Copies into a new file under another name, which gets its own when it is whole and on disk.
+fn copy(source: &Connection, to: &Path, progress: impl FnMut(u64, u64)) -> Result<()> {
+    let name = to.display().to_string();
+    if to.exists() {
+        return Err(Error::invalid("the file exists; name one that does not, or move it away").about(&name));
+    }
+    let mut partial = to.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let outcome = copy_pages(source, &partial, progress)
+        .and_then(|()| std::fs::rename(&partial, to).map_err(|error| Error::io(error.to_string()).caused_by(error)));
+    if outcome.is_err() {
+        // What matters is the error that is on its way already.
+        let _ = std::fs::remove_file(&partial);
+    }
+    outcome.map_err(|error| error.about(&name))
+}
+
+fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<()> {
+    let mut target = Connection::open(to)?;
+    {
+        let backup = Backup::new(source, &mut target)?;
+        while backup.step(STEP)? != StepResult::Done {
+            let state = backup.progress();
+            progress(pages(state.pagecount - state.remaining), pages(state.pagecount));
+        }
+        let state = backup.progress();
+        progress(pages(state.pagecount), pages(state.pagecount));
+    }
+    // A backup belongs to nobody: what was running is taken back when it is opened.
+    target.pragma_update(None, "journal_mode", "DELETE")?;
+    target.close().map_err(|(_, failure)| failure)?;
+    let file = std::fs::File::open(to).and_then(|file| file.sync_all());
+    file.map_err(|error| Error::io(format!("the copy could not be synced: {error}")).caused_by(error))
+}
+
+fn pages(count: i32) -> u64 {
+    u64::try_from(count).unwrap_or(0)
+}
+
+fn file_bytes(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn integrity(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
+    let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let findings: Vec<String> = findings.collect::<rusqlite::Result<_>>()?;
+    Ok(findings.into_iter().filter(|finding| finding != "ok").collect())
+}
+
+/// Rules that hold between our tables, each with the query that finds what breaks it.
+const CONSISTENCY: &[(&str, &str)] = &[
+    ("a lease is on a task that does not exist", "SELECT task FROM lease WHERE task NOT IN (SELECT id FROM task)"),
+    (
+        "a lease belongs to a session that does not exist",
+        "SELECT task FROM lease WHERE session NOT IN (SELECT id FROM session)",
+    ),
+    ("a task is live and in history at once", "SELECT id FROM task WHERE id IN (SELECT id FROM history)"),
+    (
+        "a due line holds a task that does not exist",
+        "SELECT position & 36028797018963967 FROM ready WHERE position & 36028797018963967 NOT IN (SELECT id FROM task)",
+    ),
+    (
+        "a scheduled line holds a task that does not exist",
+        "SELECT task FROM scheduled WHERE task NOT IN (SELECT id FROM task)",
+    ),
+    (
+        "a key belongs to a task that does not exist",
+        "SELECT task FROM active_key WHERE task NOT IN (SELECT id FROM task)",
+    ),
+    (
+        "a task is in no line",
+        "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
+         AND id NOT IN (SELECT task FROM lease) AND id NOT IN (SELECT position & 36028797018963967 FROM ready)",
+    ),
+    (
+        "the statistics count another number of ended tasks than there are",
+        "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
+    ),
+];
+
+fn consistency(connection: &Connection) -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for (rule, sql) in CONSISTENCY {
+        let mut statement = connection.prepare(&format!("{sql} LIMIT 3"))?;
+        let broken: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        if !broken.is_empty() {
+            findings.push(format!("{rule} (such as {broken:?})"));
+        }
+    }
+    Ok(findings)
+}

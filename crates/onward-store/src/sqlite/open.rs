@@ -1,0 +1,277 @@
+//! Opening a store: the options, the checks before anything is changed, and the parts put together.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::watch;
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::sqlite::commit_sizes::CommitSizes;
+use crate::sqlite::core::{Core, CoreParts};
+use crate::sqlite::housekeeping::{self, Bell};
+use crate::sqlite::migrations;
+use crate::sqlite::presence::Presence;
+use crate::sqlite::readers::Readers;
+use crate::sqlite::store::SqliteStore;
+use crate::sqlite::writer::Writer;
+use crate::store::{Durability, Hint, StoreInfo};
+
+/// How long a transaction waits for another process's to end.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
+const CONNECT: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE
+    .union(OpenFlags::SQLITE_OPEN_CREATE)
+    .union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// How many prepared statements a connection keeps; there are fewer than this.
+const STATEMENTS: usize = 192;
+
+/// How a SQLite store is opened.
+///
+/// ```no_run
+/// # async fn example() -> onward_store::Result<()> {
+/// use onward_store::{Durability, SqliteStore};
+/// let store = SqliteStore::options().durability(Durability::Normal).open("onward.db").await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    durability: Durability,
+    payload_limit: usize,
+    clock: Arc<dyn Clock>,
+    create: bool,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Full,
+            payload_limit: limits::PAYLOAD_BYTES,
+            clock: Arc::new(SystemClock),
+            create: true,
+        }
+    }
+}
+
+impl SqliteOptions {
+    /// What an acknowledgement means. Default: [`Durability::Full`]. With [`Durability::Memory`] a file is written, but never
+    /// synced, and may be damaged by power loss.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The largest payload or result in bytes, up to 256 MiB. Default: 1 MiB.
+    #[must_use]
+    pub fn payload_limit(mut self, bytes: usize) -> Self {
+        self.payload_limit = bytes;
+        self
+    }
+
+    /// The clock. Default: the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Whether a missing file is made. Default: yes. Its directory never is.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Opens a file, made or brought up to the present schema where needed. Sessions of processes that have ended lapse at once.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not to be made;
+    /// [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store; [`is_version`](Error::is_version) if a newer
+    /// program made it; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full), [`is_busy`](Error::is_transient);
+    /// [`is_invalid`](Error::is_invalid) on a network file system or for an impossible payload limit.
+    /// In every case the file is as it was.
+    #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
+        let path = path.as_ref();
+        self.open_file(path).map_err(|error| named(path, error))
+    }
+
+    /// Opens a new store in memory, in class [`Durability::Memory`].
+    ///
+    /// # Errors
+    /// If there is no memory, or the payload limit is impossible.
+    #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
+    pub async fn open_in_memory(self) -> Result<SqliteStore> {
+        self.check()?;
+        let mut connection = Connection::open_in_memory_with_flags(CONNECT)?;
+        prepare(&connection, Durability::Memory)?;
+        migrations::migrate(&mut connection)?;
+        let info = self.info("in memory".into(), Durability::Memory);
+        let sizes = Arc::new(CommitSizes::default());
+        let mut core = Core::new(CoreParts {
+            connection,
+            clock: Arc::clone(&self.clock),
+            payload_limit: self.payload_limit,
+            presence: None,
+            hints: watch::Sender::new(Hint::default()),
+            sizes: Arc::clone(&sizes),
+        });
+        core.settle()?;
+        let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
+        Ok(SqliteStore::new(writer, None, None, info, self.clock, sizes))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.payload_limit > limits::PAYLOAD_BYTES_CEILING {
+            return Err(Error::invalid(format!(
+                "a payload limit of {} bytes was asked for; a store takes at most {}",
+                self.payload_limit,
+                limits::PAYLOAD_BYTES_CEILING
+            )));
+        }
+        Ok(())
+    }
+
+    fn info(&self, location: String, durability: Durability) -> StoreInfo {
+        StoreInfo {
+            backend: "sqlite",
+            location,
+            durability,
+            schema: migrations::SCHEMA,
+            payload_limit: self.payload_limit,
+        }
+    }
+
+    fn open_file(self, path: &Path) -> Result<SqliteStore> {
+        self.check()?;
+        check_place(path, self.create)?;
+        let mut connection = connect(path)?;
+        migrations::schema_of(&connection)?;
+        prepare(&connection, self.durability)?;
+        migrations::migrate(&mut connection)?;
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let bell = Arc::new(Bell::default());
+        bell.watch(&mut connection)?;
+        let hints = watch::Sender::new(Hint::default());
+        let presence = Presence::enter(&path, woken(hints.clone(), Arc::clone(&bell)))?;
+        let sizes = Arc::new(CommitSizes::default());
+        let mut core = Core::new(CoreParts {
+            connection,
+            clock: Arc::clone(&self.clock),
+            payload_limit: self.payload_limit,
+            presence: Some(presence),
+            hints,
+            sizes: Arc::clone(&sizes),
+        });
+        core.look()?;
+        core.settle()?;
+        let core = Arc::new(Mutex::new(core));
+        let housekeeper = connect(&path)?;
+        prepare(&housekeeper, self.durability)?;
+        let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
+        let writer = Writer::start(core, self.durability == Durability::Full)?;
+        let info = self.info(path.display().to_string(), self.durability);
+        Ok(SqliteStore::new(writer, Some(Readers::new(path)), Some((bell, housekeeping)), info, self.clock, sizes))
+    }
+}
+
+/// What a neighbour's write does here: the engine looks for work, and the housekeeping looks at the neighbours.
+fn woken(hints: watch::Sender<Hint>, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
+    move || {
+        hints.send_modify(|hint| {
+            hint.work += 1;
+            hint.transitions += 1;
+        });
+        bell.ring();
+    }
+}
+
+/// Opens a connection without changing the file.
+pub(super) fn connect(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+/// Sets what holds for every connection, and reads back what decides about durability.
+pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
+    let (synchronous, expected) = match durability {
+        Durability::Full => ("FULL", 2),
+        Durability::Normal => ("NORMAL", 1),
+        Durability::Memory => ("OFF", 0),
+    };
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    rusqlite::vtab::array::load_module(connection)?;
+    // Without the planner's stability guarantee a statement may be planned anew at every new value bound to it.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    let in_file = connection.path().is_some_and(|path| !path.is_empty());
+    if in_file {
+        let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        if mode != "wal" {
+            return Err(Error::io(format!(
+                "the file system of the store does not allow a write-ahead log (the journal mode is {mode}); use a local disk"
+            )));
+        }
+    }
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    let set: i64 = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    if set != expected {
+        return Err(Error::io(format!("SQLite did not accept `synchronous = {synchronous}`")));
+    }
+    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+/// Refuses what would fail later or, worse, would not.
+fn check_place(path: &Path, create: bool) -> Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if !directory.is_dir() {
+        return Err(Error::not_found(format!("the directory {} does not exist; make it first", directory.display())));
+    }
+    if path.is_dir() {
+        return Err(Error::invalid("a directory cannot be a store; name a file in it, such as onward.db"));
+    }
+    if !create && !path.exists() {
+        return Err(Error::not_found("there is no store; `onward submit` or `onward each` makes one"));
+    }
+    if let Some(kind) = network_file_system(&directory) {
+        return Err(Error::invalid(format!(
+            "the directory is on {kind}, whose locks cannot be relied on; keep the store on a local disk"
+        )));
+    }
+    Ok(())
+}
+
+/// The network file system on which a directory lies, by the magic numbers of Linux's statfs(2).
+#[cfg(target_os = "linux")]
+fn network_file_system(directory: &Path) -> Option<&'static str> {
+    match rustix::fs::statfs(directory).ok()?.f_type as u64 & 0xffff_ffff {
+        0x6969 => Some("NFS"),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
+        0x0102_1997 => Some("9P"),
+        0x00c3_6400 => Some("Ceph"),
+        0x5346_414f => Some("AFS"),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network_file_system(_directory: &Path) -> Option<&'static str> {
+    None
+}
+
+fn named(path: &Path, error: Error) -> Error {
+    error.about(&path.display().to_string())
+}

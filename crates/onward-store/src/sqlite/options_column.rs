@@ -1,0 +1,59 @@
+//! The rarer options of a task, kept as JSON in one column that is NULL for most.
+
+use std::time::Duration;
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use serde::{Deserialize, Serialize};
+
+use crate::rules::retry::RetryPolicy;
+use crate::task::{NewTask, Ttl};
+use crate::timestamp::Timestamp;
+
+/// What a submitter may say of a task beyond the columns of its row. Field names are part of the file format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ttl: Option<Ttl>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retry: Option<RetryPolicy>,
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub(super) keep_key_for: Duration,
+}
+
+impl TaskOptions {
+    pub(super) fn of(task: &NewTask) -> Self {
+        Self {
+            ttl: task.ttl,
+            timeout: task.timeout,
+            deadline: task.deadline,
+            retry: task.retry,
+            keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+        }
+    }
+}
+
+impl ToSql for TaskOptions {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        if *self == Self::default() {
+            return Ok(ToSqlOutput::from(rusqlite::types::Null));
+        }
+        let text =
+            serde_json::to_string(self).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok(ToSqlOutput::from(text))
+    }
+}
+
+impl FromSql for TaskOptions {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value {
+            ValueRef::Null => Ok(Self::default()),
+            ValueRef::Text(text) => serde_json::from_slice(text).map_err(|error| FromSqlError::Other(error.into())),
+            _ => Err(FromSqlError::InvalidType),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The pauses in force, kept in memory as well because every claim asks for them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+
+use crate::error::Result;
+use crate::name::Name;
+use crate::store::PauseRecord;
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+#[derive(Debug, Default)]
+pub(super) struct Pauses(BTreeMap<Scope, Option<Timestamp>>);
+
+impl Pauses {
+    pub(super) fn load(connection: &Connection) -> Result<Self> {
+        let mut statement = connection.prepare_cached("SELECT scope, name, until FROM pause")?;
+        let mut rows = statement.query([])?;
+        let mut pauses = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let name = || -> Result<Name> { Name::new(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?) };
+            let scope = match row.get::<_, i64>(0)? {
+                0 => Scope::All,
+                1 => Scope::Queue(name()?),
+                _ => Scope::Kind(name()?),
+            };
+            pauses.insert(scope, row.get::<_, Option<i64>>(2)?.map(Timestamp::from_microseconds));
+        }
+        Ok(Self(pauses))
+    }
+
+    pub(super) fn records(&self) -> Vec<PauseRecord> {
+        self.0.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
+    }
+
+    pub(super) fn holds(&self, queue: &Name, kind: &Name) -> bool {
+        !self.0.is_empty()
+            && (self.0.contains_key(&Scope::All)
+                || self.0.contains_key(&Scope::Queue(queue.clone()))
+                || self.0.contains_key(&Scope::Kind(kind.clone())))
+    }
+
+    pub(super) fn queue_is_paused(&self, queue: &Name) -> bool {
+        self.0.contains_key(&Scope::Queue(queue.clone()))
+    }
+
+    pub(super) fn set(&mut self, connection: &Connection, scope: &Scope, until: Option<Timestamp>) -> Result<()> {
+        let (number, name) = columns(scope);
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO pause (scope, name, until) VALUES (?, ?, ?)")?
+            .execute(params![number, name, until.map(Timestamp::as_microseconds)])?;
+        self.0.insert(scope.clone(), until);
+        Ok(())
+    }
+
+    /// Ends a pause; answers whether there was one.
+    pub(super) fn clear(&mut self, connection: &Connection, scope: &Scope) -> Result<bool> {
+        if self.0.remove(scope).is_none() {
+            return Ok(false);
+        }
+        let (number, name) = columns(scope);
+        connection.prepare_cached("DELETE FROM pause WHERE scope = ? AND name = ?")?.execute(params![number, name])?;
+        Ok(true)
+    }
+
+    /// The pauses that have ended by themselves.
+    pub(super) fn elapsed(&self, now: Timestamp) -> Vec<Scope> {
+        self.0
+            .iter()
+            .filter(|(_, until)| until.is_some_and(|until| until <= now))
+            .map(|(scope, _)| scope.clone())
+            .collect()
+    }
+
+    /// When the next pause ends by itself.
+    pub(super) fn next_end(&self) -> Option<Timestamp> {
+        self.0.values().flatten().min().copied()
+    }
+}
+
+fn columns(scope: &Scope) -> (i64, &str) {
+    match scope {
+        Scope::All => (0, ""),
+        Scope::Queue(name) => (1, name),
+        Scope::Kind(name) => (2, name),
+    }
+}

@@ -1,0 +1,144 @@
+//! Who has the file open: each process holds a lock that ends with it, and can be woken.
+//!
+//! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its *mark*, that it keeps locked;
+//! the operating system drops the lock when the process ends, however it ends. A process watches its own mark, and whoever has
+//! committed something writes a byte to the marks of the others. Alone, a process writes to none.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+
+use notify::{RecursiveMode, Watcher};
+
+use crate::error::{Error, Result};
+
+/// This process's mark beside the store, and those of its neighbours.
+pub(super) struct Presence {
+    directory: PathBuf,
+    name: String,
+    /// Held locked; the lock is the mark.
+    _lock: File,
+    neighbours: BTreeMap<String, File>,
+    _watcher: notify::RecommendedWatcher,
+}
+
+impl std::fmt::Debug for Presence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Presence").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Presence {
+    /// Marks this process as present; `woken` is called, on a thread of the watcher, whenever a neighbour has written.
+    pub(super) fn enter(store: &Path, woken: impl Fn() + Send + 'static) -> Result<Self> {
+        let mut directory = store.as_os_str().to_owned();
+        directory.push("-sessions");
+        let directory = PathBuf::from(directory);
+        fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
+        let (name, lock) = lock_a_name(&directory)?;
+        let watcher = watch(&directory.join(&name), woken)?;
+        Ok(Self { directory, name, _lock: lock, neighbours: BTreeMap::new(), _watcher: watcher })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn is_alone(&self) -> bool {
+        self.neighbours.is_empty()
+    }
+
+    pub(super) fn is_neighbour(&self, name: &str) -> bool {
+        self.neighbours.contains_key(name)
+    }
+
+    /// Looks who else is here; answers whether that has changed. Marks of processes that have ended are removed.
+    pub(super) fn look(&mut self) -> Result<bool> {
+        let mut found = BTreeMap::new();
+        let entries = fs::read_dir(&self.directory).map_err(|error| failed(&self.directory, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| failed(&self.directory, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == self.name {
+                continue;
+            }
+            match held_mark(&entry.path()) {
+                Some(mark) => {
+                    found.insert(name, mark);
+                }
+                // Somebody else may have removed it first.
+                None => drop(fs::remove_file(entry.path())),
+            }
+        }
+        let changed = !found.keys().eq(self.neighbours.keys());
+        self.neighbours = found;
+        Ok(changed)
+    }
+
+    /// Wakes the neighbours. A failure costs them time, not work.
+    pub(super) fn wake_neighbours(&mut self) {
+        for (name, mark) in &mut self.neighbours {
+            if let Err(error) = mark.rewind().and_then(|()| mark.write_all(b"!")) {
+                tracing::warn!(%error, process = name, "another process on this store could not be woken");
+            }
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.directory.join(&self.name));
+    }
+}
+
+/// Makes a file under a name that nobody has had, and locks it.
+fn lock_a_name(directory: &Path) -> Result<(String, File)> {
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let name = format!("{}-{random:016x}", std::process::id());
+        let path = directory.join(&name);
+        let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
+        match file.try_lock() {
+            // A neighbour that looked between the two steps took it for a dead one's and removed it.
+            Ok(()) if path.exists() => return Ok((name, file)),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
+        }
+    }
+}
+
+/// A mark whose lock somebody holds.
+fn held_mark(path: &Path) -> Option<File> {
+    let mark = OpenOptions::new().write(true).open(path).ok()?;
+    matches!(mark.try_lock(), Err(TryLockError::WouldBlock)).then_some(mark)
+}
+
+fn watch(path: &Path, woken: impl Fn() + Send + 'static) -> Result<notify::RecommendedWatcher> {
+    let failure = |error: notify::Error| {
+        Error::io(format!("{} cannot be watched for other processes' work", path.display())).caused_by(error)
+    };
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|event| event.kind.is_modify()) {
+            woken();
+        }
+    })
+    .map_err(failure)?;
+    watcher.watch(path, RecursiveMode::NonRecursive).map_err(failure)?;
+    Ok(watcher)
+}
+
+#[cold]
+fn failed(path: &Path, error: std::io::Error) -> Error {
+    let text = format!("{} cannot be used: {error}", path.display());
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            Error::read_only(format!("{text}; the store's directory must be writable"))
+        }
+        std::io::ErrorKind::NotFound => Error::not_found(format!("{text}; check that the store's directory exists")),
+        std::io::ErrorKind::StorageFull => Error::full(format!("{text}; make room and try again")),
+        _ => Error::io(text),
+    }
+    .caused_by(error)
+}

@@ -1,0 +1,46 @@
+//! A small pool of connections that only read.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::Result;
+
+/// How many idle connections are kept.
+const KEPT: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// A connection, an idle one if there is.
+    pub(super) fn take(&self) -> Result<Connection> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.connect(), Ok)
+    }
+
+    pub(super) fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT {
+            idle.push(connection);
+        }
+    }
+
+    fn connect(&self) -> Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(std::time::Duration::from_secs(30))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", -8_192)?;
+        Ok(connection)
+    }
+}

@@ -1,0 +1,10 @@
+//! The reads, one a file.
+
+pub(super) mod events;
+pub(super) mod list;
+pub(super) mod peek;
+pub(super) mod queues;
+mod record;
+pub(super) mod sessions;
+pub(super) mod statistics;
+pub(super) mod task;

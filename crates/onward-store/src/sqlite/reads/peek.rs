@@ -1,0 +1,43 @@
+//! The task that a claim would hand out first.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::sqlite::cache::Cache;
+use crate::sqlite::index::task_at;
+use crate::sqlite::log::LogBuffer;
+use crate::sqlite::reads::task::task;
+use crate::sqlite::transaction::Transaction;
+use crate::store::Hint;
+use crate::task::{TaskId, TaskRecord};
+use crate::timestamp::Timestamp;
+use crate::write::Claim;
+
+pub(in crate::sqlite) fn peek(
+    connection: &Connection,
+    cache: &mut Cache,
+    claim: &Claim,
+    now: Timestamp,
+) -> Result<Option<TaskRecord>> {
+    let mut transaction = Transaction {
+        connection,
+        cache,
+        now,
+        steady: 0,
+        payload_limit: 0,
+        process: "",
+        log: LogBuffer::default(),
+        statistics: HashMap::new(),
+        hint: Hint::default(),
+    };
+    let mut candidates = transaction.candidates(claim, 1)?;
+    while let Some((_, position)) = transaction.next_candidate(&mut candidates)? {
+        let record = task(connection, TaskId(task_at(position)))?;
+        if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,22 @@
+//! One task.
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::sqlite::reads::record::{ENDED, FROM_ENDED, FROM_LIVE, LIVE, complete, read};
+use crate::task::{TaskId, TaskRecord};
+
+pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
+    let live = format!("SELECT {LIVE}, t.payload, NULL FROM {FROM_LIVE} WHERE t.id = ?");
+    let ended = format!("SELECT {ENDED}, t.payload, t.result FROM {FROM_ENDED} WHERE t.id = ?");
+    for sql in [live, ended] {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([id.0])?;
+        if let Some(row) = rows.next()? {
+            let mut record = read(row, true)?;
+            complete(connection, &mut record)?;
+            return Ok(Some(record));
+        }
+    }
+    Ok(None)
+}

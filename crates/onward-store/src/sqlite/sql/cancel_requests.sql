@@ -1,0 +1,3 @@
+SELECT t.id FROM task t INDEXED BY task_cancel_requested JOIN lease l ON l.task = t.id
+WHERE t.cancel_requested > 0 AND l.session = ?
+ORDER BY t.id

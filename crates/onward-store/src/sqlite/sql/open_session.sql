@@ -1,0 +1,1 @@
+INSERT INTO session (name, process, opened_at, lease, lease_until) VALUES (?, ?, ?, ?, ?)

@@ -1,0 +1,181 @@
+//! The store as its users see it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::event::{EventCursor, EventPage};
+use crate::outcome::Outcome;
+use crate::sqlite::cache::Cache;
+use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
+use crate::sqlite::core::Core;
+use crate::sqlite::housekeeping::{self, Bell};
+use crate::sqlite::open::SqliteOptions;
+use crate::sqlite::readers::Readers;
+use crate::sqlite::reads;
+use crate::sqlite::writer::Writer;
+use crate::store::{
+    Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    TaskPage,
+};
+use crate::task::{TaskId, TaskRecord};
+use crate::write::{Claim, Write};
+
+/// A store in one SQLite file, for one or several processes on one machine.
+///
+/// * An acknowledgement means what the [durability](SqliteOptions::durability) says, and commits are shared: callers' writes
+///   that arrive while a commit is under way join the next one.
+/// * Several processes may open the file, on a local disk. A process that ends is noticed within a second, by the lock it held,
+///   and what it worked on is handed out again.
+/// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended, beyond the depth of a B-tree.
+///
+/// Beside the file `x.db` there are `x.db-wal` and `x.db-shm`, which belong to it, and the directory `x.db-sessions`.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    readers: Option<Readers>,
+    housekeeping: Option<(Arc<Bell>, JoinHandle<()>)>,
+    info: StoreInfo,
+    clock: Arc<dyn Clock>,
+    sizes: Arc<CommitSizes>,
+    hints: Changes,
+}
+
+impl SqliteStore {
+    pub(super) fn new(
+        writer: Writer,
+        readers: Option<Readers>,
+        housekeeping: Option<(Arc<Bell>, JoinHandle<()>)>,
+        info: StoreInfo,
+        clock: Arc<dyn Clock>,
+        sizes: Arc<CommitSizes>,
+    ) -> Self {
+        let hints = Changes::new(&writer.core().hints);
+        Self { writer, readers, housekeeping, info, clock, sizes, hints }
+    }
+
+    /// How to open a store.
+    #[must_use]
+    pub fn options() -> SqliteOptions {
+        SqliteOptions::default()
+    }
+
+    /// Opens a file in class `full`, made where it is missing.
+    ///
+    /// # Errors
+    /// As [`SqliteOptions::open`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::options().open(path).await
+    }
+
+    /// How many commits there were and what they held.
+    #[must_use]
+    pub fn commit_counts(&self) -> CommitCounts {
+        self.sizes.counts()
+    }
+
+    pub(super) fn core(&self) -> std::sync::MutexGuard<'_, Core> {
+        self.writer.core()
+    }
+
+    /// Reads from a connection of the pool, or from the only one there is.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let Some(readers) = &self.readers else { return read(&self.core().connection) };
+        let connection = readers.take()?;
+        let outcome = connection.execute_batch("BEGIN").map_err(Error::from).and_then(|()| read(&connection));
+        // A reader whose transaction cannot be ended is dropped, which ends it.
+        if connection.execute_batch("COMMIT").is_ok() {
+            readers.give_back(connection);
+        }
+        outcome
+    }
+
+    /// Reads what needs the writer's memory, on the writing connection.
+    fn read_with_cache<T>(&self, read: impl FnOnce(&Connection, &mut Cache) -> Result<T>) -> Result<T> {
+        let mut core = self.core();
+        core.connection.execute_batch("BEGIN")?;
+        let outcome = core.refresh().and_then(|()| match core.cache() {
+            Some((connection, cache)) => read(connection, cache),
+            None => Err(Error::closed()),
+        });
+        core.connection.execute_batch("COMMIT")?;
+        outcome
+    }
+}
+
+/// A read that has been done already.
+fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> Answer<'a, T> {
+    Box::pin(std::future::ready(outcome))
+}
+
+impl Store for SqliteStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(self.writer.apply(writes))
+    }
+
+    fn changes(&self) -> Changes {
+        self.hints.clone()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        ready(self.read(|connection| reads::task::task(connection, task)))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        ready(self.read(|connection| reads::list::tasks(connection, &filter, page)))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, self.clock.now())))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        ready(self.read_with_cache(|connection, cache| reads::queues::queues(connection, cache)))
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        ready(self.read(reads::statistics::statistics))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        ready(self.read(reads::sessions::sessions))
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.records())))
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        ready(self.read(|connection| reads::events::events(connection, after, limit)))
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Closes this process's sessions, so that others need not wait for them, and copies the write-ahead log back.
+    fn drop(&mut self) {
+        if let Some((bell, thread)) = self.housekeeping.take() {
+            bell.close();
+            // The thread does not panic; if it did all the same, there is nobody left to tell.
+            let _ = thread.join();
+        }
+        let mut core = self.core();
+        if self.readers.is_some() {
+            if let Err(error) = core.close_sessions() {
+                tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
+            }
+            housekeeping::checkpoint(&core.connection);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! One transaction: the writes of many callers, each on its own terms, made durable together.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Error, Result};
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::{Outcome, Refusal};
+use crate::sqlite::cache::Cache;
+use crate::sqlite::index::{Entry, MEMORY_TASKS};
+use crate::sqlite::log::LogBuffer;
+use crate::sqlite::options_column::TaskOptions;
+use crate::store::Hint;
+use crate::task::{Lease, Priority, TaskId, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::Write;
+
+/// Why a verb stopped: it was refused, or the store failed.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Refused(Refusal),
+    Failed(Error),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(failure: rusqlite::Error) -> Self {
+        Self::Failed(failure.into())
+    }
+}
+
+pub(super) type Verb<T> = std::result::Result<T, Stop>;
+
+/// What a transaction works on.
+pub(super) struct Transaction<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) cache: &'a mut Cache,
+    pub(super) now: Timestamp,
+    /// Steady time in microseconds.
+    pub(super) steady: i64,
+    pub(super) payload_limit: usize,
+    pub(super) process: &'a str,
+    pub(super) log: LogBuffer,
+    pub(super) statistics: HashMap<(i64, TaskState), StatisticsChange>,
+    pub(super) hint: Hint,
+}
+
+/// What a transaction adds to one row of `statistics`.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct StatisticsChange {
+    pub(super) ended: i64,
+    pub(super) kept: i64,
+    pub(super) attempts: i64,
+    pub(super) wait: i64,
+    pub(super) run: i64,
+    pub(super) run_maximum: i64,
+}
+
+/// A live task without its payload.
+#[derive(Debug, Clone)]
+pub(super) struct LiveTask {
+    pub(super) id: TaskId,
+    pub(super) lane: i64,
+    pub(super) priority: Priority,
+    pub(super) scheduled: bool,
+    pub(super) run_at: i64,
+    pub(super) claims: u32,
+    pub(super) attempts: u32,
+    pub(super) lost: u32,
+    /// 1: asked to stop; 2: and its key belongs to another task.
+    pub(super) cancel_requested: u8,
+    pub(super) started_at: Option<i64>,
+    pub(super) expires_at: Option<i64>,
+    pub(super) options: TaskOptions,
+    pub(super) key: Option<String>,
+    pub(super) held: Option<Held>,
+}
+
+/// Who holds a running task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    pub(super) session: i64,
+    pub(super) claim: u32,
+    pub(super) started_at: i64,
+}
+
+impl LiveTask {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let session: Option<i64> = row.get(13)?;
+        let held = match session {
+            Some(session) => Some(Held { session, claim: row.get(14)?, started_at: row.get(15)? }),
+            None => None,
+        };
+        Ok(Self {
+            id: TaskId(row.get(0)?),
+            lane: row.get(1)?,
+            priority: Priority(row.get(2)?),
+            scheduled: row.get(3)?,
+            run_at: row.get(4)?,
+            claims: row.get(5)?,
+            attempts: row.get(6)?,
+            lost: row.get(7)?,
+            cancel_requested: row.get(8)?,
+            started_at: row.get(9)?,
+            expires_at: row.get(10)?,
+            options: row.get(11)?,
+            key: row.get(12)?,
+            held,
+        })
+    }
+
+    pub(super) fn state(&self) -> TaskState {
+        match (self.held, self.scheduled) {
+            (Some(_), _) => TaskState::Running,
+            (None, true) => TaskState::Scheduled,
+            (None, false) => TaskState::Waiting,
+        }
+    }
+
+    pub(super) fn entry(&self) -> Entry<'_> {
+        Entry {
+            id: self.id.0,
+            lane: self.lane,
+            priority: self.priority,
+            scheduled: self.scheduled,
+            run_at: self.run_at,
+            expires_at: self.expires_at,
+            key: None,
+        }
+    }
+}
+
+impl Transaction<'_> {
+    /// Does one write: all of it, or nothing and a refusal.
+    pub(super) fn write(&mut self, write: &Write) -> Result<Outcome> {
+        match self.verb(write) {
+            Ok(outcome) => Ok(outcome),
+            Err(Stop::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes back what it did.
+    fn verb(&mut self, write: &Write) -> Verb<Outcome> {
+        match write {
+            Write::OpenSession(open) => self.open_session(open),
+            Write::RenewSession { session } => self.renew_session(*session),
+            Write::CloseSession { session } => self.close_session(*session),
+            Write::Submit(task) => self.submit(task).map(Outcome::Submitted),
+            Write::Claim(claim) => self.claim(claim),
+            Write::Complete { lease, result } => self.complete(*lease, result.as_deref()),
+            Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
+            Write::Release { lease, after } => self.release(*lease, *after),
+            Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
+            Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
+            Write::Cancel { task } => self.cancel(*task),
+            Write::Retry { task } => self.retry(*task),
+            Write::Pause { scope, until } => self.pause(scope, *until),
+            Write::Resume { scope } => self.resume(scope),
+            Write::Purge { queue, states, limit } => self.purge(queue, states, *limit),
+            Write::DeleteQueue { queue } => self.delete_queue(queue),
+            Write::Prune(prune) => self.prune(prune),
+            Write::Sweep => self.sweep().map(Outcome::Swept),
+            Write::All(members) => self.all(members),
+        }
+    }
+
+    fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
+        if members.len() > limits::ALL {
+            let text = format!("one `All` holds {} writes and the limit is {}; split it", members.len(), limits::ALL);
+            return Err(Refusal::Invalid(text).into());
+        }
+        if members.iter().any(|member| matches!(member, Write::All(_))) {
+            return Err(Refusal::Invalid("an `All` holds another `All`; put the members of both in one".into()).into());
+        }
+        // A submit is refused for its input alone, which can be known before anything is written.
+        if members.iter().all(|member| matches!(member, Write::Submit(_))) {
+            self.check_submits(members)?;
+            return Ok(Outcome::All(self.members(members)?));
+        }
+        self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
+        let (log, statistics, hint) = (self.log.mark(), self.statistics.clone(), self.hint);
+        let next_task = self.cache.next_task;
+        let outcome = self.members(members);
+        if matches!(outcome, Err(Stop::Refused(_))) {
+            self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
+            self.log.undo_to(log);
+            self.statistics = statistics;
+            self.hint = hint;
+            // The log row that carries the next number is not written yet, so the number must not be read from the file.
+            let next_task = next_task.max(self.cache.next_task);
+            *self.cache = Cache::load(self.connection)?;
+            self.cache.next_task = next_task;
+        }
+        self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
+        outcome.map(Outcome::All)
+    }
+
+    fn check_submits(&mut self, members: &[Write]) -> Verb<()> {
+        for (index, member) in members.iter().enumerate() {
+            if let Write::Submit(task) = member {
+                self.check_submit(task).map_err(|stop| in_member(index, stop))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn members(&mut self, members: &[Write]) -> Verb<Vec<Outcome>> {
+        let step = |(index, member)| self.verb(member).map_err(|stop| in_member(index, stop));
+        members.iter().enumerate().map(step).collect()
+    }
+
+    /// Writes what the transaction has gathered. The caller commits.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.cache.index.in_memory() > MEMORY_TASKS {
+            let frontier = self.cache.next_task - 1;
+            self.cache.index.flush(self.connection, frontier)?;
+        }
+        if !self.log.is_empty() {
+            self.connection
+                .prepare_cached("INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)")?
+                .execute(params![
+                    self.cache.next_log,
+                    self.now.as_microseconds(),
+                    self.cache.next_task,
+                    self.log.bytes()
+                ])?;
+            self.cache.next_log += 1;
+        }
+        self.write_statistics()
+    }
+
+    fn write_statistics(&mut self) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(include_str!("sql/add_statistics.sql"))?;
+        for ((lane, state), change) in self.statistics.drain() {
+            let StatisticsChange { ended, kept, attempts, wait, run, run_maximum } = change;
+            statement.execute(params![lane, state.code(), ended, kept, attempts, wait, run, run_maximum])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn log(&mut self, task: TaskId, lane: i64, change: Change) {
+        self.log.push(task, lane, change);
+    }
+
+    pub(super) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        let mut statement = self.connection.prepare_cached(include_str!("sql/live_task.sql"))?;
+        Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
+    }
+
+    /// The running task of a lease, if the lease holds.
+    pub(super) fn held_by(&self, lease: Lease) -> Verb<(LiveTask, Held)> {
+        if let Some(task) = self.live(lease.task)?
+            && let Some(held) = task.held
+            && held.session == lease.session.0
+            && held.claim == lease.claim
+        {
+            return Ok((task, held));
+        }
+        self.check_session(lease.session)?;
+        Err(Refusal::LeaseLost(lease).into())
+    }
+
+    /// The state of an ended task.
+    pub(super) fn ended_state(&self, task: TaskId) -> Result<Option<TaskState>> {
+        let code: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT state FROM history WHERE id = ?")?
+            .query_row([task.0], |row| row.get(0))
+            .optional()?;
+        Ok(code.and_then(TaskState::from_code))
+    }
+}
+
+fn in_member(index: usize, stop: Stop) -> Stop {
+    match stop {
+        Stop::Refused(refusal) => Stop::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
+        Stop::Failed(error) => Stop::Failed(error),
+    }
+}
+
+impl Stop {
+    /// A refusal where none can be, as the error it then is.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Refused(refusal) => Error::invalid(refusal.to_string()),
+            Self::Failed(error) => error,
+        }
+    }
+}

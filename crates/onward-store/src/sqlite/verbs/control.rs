@@ -1,0 +1,153 @@
+//! What people do to tasks: cancel, retry, pause.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::Result;
+use crate::event::Change;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules::attempt::expiry_at_submission;
+use crate::sqlite::index::Entry;
+use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
+use crate::task::{Priority, TaskId, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+/// What `retry` needs of an ended task.
+struct EndedTask {
+    lane: i64,
+    state: i64,
+    priority: u8,
+    options: TaskOptions,
+    key: Option<String>,
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> Verb<Outcome> {
+        let live = self.live_or_refuse(task)?;
+        if live.held.is_some() {
+            self.request_cancel(&live, 1)?;
+            return Ok(Outcome::CancelRequested);
+        }
+        self.end_unheld(&live, TaskState::Cancelled)?;
+        Ok(Outcome::Cancelled)
+    }
+
+    /// Asks the worker of a running task to stop. A `mark` of 2 also takes its key away.
+    pub(in crate::sqlite) fn request_cancel(&mut self, task: &LiveTask, mark: u8) -> Result<()> {
+        if mark > 1
+            && let Some(key) = &task.key
+        {
+            let kind = self.kind_of(task.lane);
+            self.cache.index.free_key(self.connection, kind, key, task.id.0)?;
+        }
+        self.connection
+            .prepare_cached("UPDATE task SET cancel_requested = max(cancel_requested, ?) WHERE id = ?")?
+            .execute(params![mark, task.id.0])?;
+        if task.cancel_requested == 0 {
+            self.log(task.id, task.lane, Change::CancelRequested);
+            self.hint.transitions += 1;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn retry(&mut self, task: TaskId) -> Verb<Outcome> {
+        if let Some(live) = self.live(task)? {
+            return Err(Refusal::NotEnded { task, state: live.state() }.into());
+        }
+        let ended = self.ended(task)?.ok_or(Refusal::TaskNotFound(task))?;
+        self.take_key_again(task, &ended)?;
+        let expires_at = expiry_at_submission(ended.options.ttl, self.now).map(Timestamp::as_microseconds);
+        let now = self.now.as_microseconds();
+        self.connection
+            .prepare_cached(include_str!("../sql/move_from_history.sql"))?
+            .execute(params![task.0, now, expires_at])?;
+        self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
+        self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
+        self.cache.index.add(
+            self.connection,
+            &Entry {
+                id: task.0,
+                lane: ended.lane,
+                priority: Priority(ended.priority),
+                scheduled: false,
+                run_at: now,
+                expires_at,
+                key: None,
+            },
+        )?;
+        self.uncount(ended.lane, ended.state);
+        self.log(task, ended.lane, Change::Retried);
+        self.hint.work += 1;
+        Ok(Outcome::Done)
+    }
+
+    fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT lane, state, priority, options, key FROM history WHERE id = ?")?;
+        let ended = statement.query_row([task.0], |row| {
+            Ok(EndedTask {
+                lane: row.get(0)?,
+                state: row.get(1)?,
+                priority: row.get(2)?,
+                options: row.get(3)?,
+                key: row.get(4)?,
+            })
+        });
+        Ok(ended.optional()?)
+    }
+
+    fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Verb<()> {
+        let Some(key) = &ended.key else { return Ok(()) };
+        let kind = self.kind_of(ended.lane);
+        if let Some(by) = self.cache.index.key_owner(self.connection, kind, key)? {
+            return Err(Refusal::KeyTaken { task, by: TaskId(by) }.into());
+        }
+        self.connection
+            .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
+            .execute(params![kind, key])?;
+        self.cache.index.take_key(self.connection, kind, key, task.0)?;
+        Ok(())
+    }
+
+    /// One ended task less in history.
+    pub(in crate::sqlite) fn uncount(&mut self, lane: i64, state: i64) {
+        if let Some(state) = TaskState::from_code(state) {
+            let change: &mut StatisticsChange = self.statistics.entry((lane, state)).or_default();
+            change.kept -= 1;
+        }
+    }
+
+    pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> Verb<Outcome> {
+        self.ensure_scope(scope)?;
+        self.cache.pauses.set(self.connection, scope, until)?;
+        self.hint.work += 1;
+        Ok(Outcome::Done)
+    }
+
+    /// Makes the queue or kind that is paused before its first task.
+    fn ensure_scope(&mut self, scope: &Scope) -> Verb<()> {
+        let (queue, kind) = match scope {
+            Scope::All => (None, None),
+            Scope::Queue(name) => (Some(name), None),
+            Scope::Kind(name) => (None, Some(name)),
+        };
+        if let Some(text) = self.cache.names.refusal(queue, kind) {
+            return Err(Refusal::Invalid(text).into());
+        }
+        if let Some(queue) = queue {
+            self.cache.names.ensure_queue(self.connection, queue)?;
+        }
+        if let Some(kind) = kind {
+            self.cache.names.ensure_kind(self.connection, kind)?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> Verb<Outcome> {
+        if self.cache.pauses.clear(self.connection, scope)? {
+            self.hint.work += 1;
+        }
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,282 @@
+//! How attempts end.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::{Failed, Outcome, Refusal};
+use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
+use crate::sqlite::log::end_change;
+use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
+use crate::task::{Lease, SessionId, TaskId, TaskState, check_payload};
+use crate::timestamp::Timestamp;
+use crate::write::AfterFailure;
+
+/// How a task ends.
+struct End<'a> {
+    state: TaskState,
+    attempts: u32,
+    claims: u32,
+    started_at: Option<i64>,
+    result: Option<&'a [u8]>,
+}
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&[u8]>) -> Verb<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        if let Some(result) = result {
+            self.check_result(&task, result)?;
+        }
+        let end = End {
+            state: TaskState::Completed,
+            attempts: task.attempts.saturating_add(1),
+            claims: held.claim,
+            started_at: Some(held.started_at),
+            result,
+        };
+        self.end(&task, &end)?;
+        Ok(Outcome::Done)
+    }
+
+    fn check_result(&self, task: &LiveTask, result: &[u8]) -> Verb<()> {
+        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        check_payload("result", result.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()).into())
+    }
+
+    pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> Verb<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.record_error(&task, task.attempts.saturating_add(1), error)?;
+        let failed = FailedAttempt {
+            cancel_requested: task.cancel_requested > 0,
+            attempts: task.attempts,
+            expires_at: task.expires_at.map(Timestamp::from_microseconds),
+        };
+        Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
+            AfterAttempt::End(state) => {
+                self.end_held(&task, held, state)?;
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Again { at, attempts } => {
+                let after = at - self.now;
+                self.log(task.id, task.lane, Change::Retrying { attempt: task.attempts.saturating_add(1), after });
+                let state = self.wait_again(&task, held, at, attempts, 0)?;
+                Failed { state, lease: None }
+            }
+            AfterAttempt::Hold { attempts } => self.hold(&task, held, attempts)?,
+        }))
+    }
+
+    /// The session goes on with the task under a new lease.
+    fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> Verb<Failed> {
+        let claim = held.claim.saturating_add(1);
+        let now = self.now.as_microseconds();
+        self.connection
+            .prepare_cached("UPDATE lease SET claim = ?, started_at = ? WHERE task = ?")?
+            .execute(params![claim, now, task.id.0])?;
+        self.connection
+            .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
+            .execute(params![held.claim, attempts, now, task.id.0])?;
+        let failed_attempt = task.attempts.saturating_add(1);
+        self.log(task.id, task.lane, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
+        self.log(task.id, task.lane, Change::Started { attempt: attempts.saturating_add(1) });
+        let lease = Lease { task: task.id, session: SessionId(held.session), claim };
+        Ok(Failed { state: TaskState::Running, lease: Some(lease) })
+    }
+
+    pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> Verb<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.give_back(&task, held, after)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Gives a held task back without using up an attempt.
+    pub(in crate::sqlite) fn give_back(&mut self, task: &LiveTask, held: Held, after: Duration) -> Result<()> {
+        if task.cancel_requested > 0 {
+            return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
+        }
+        self.log(task.id, task.lane, Change::Released);
+        self.wait_again(task, held, self.now.plus(after), task.attempts, task.lost).map(|_| ())
+    }
+
+    pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> Verb<Outcome> {
+        let (task, held) = self.held_by(lease)?;
+        self.record_error(&task, task.attempts.saturating_add(1), reason)?;
+        self.end_held(&task, held, TaskState::Cancelled)?;
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::sqlite) fn report(
+        &mut self,
+        lease: Lease,
+        fraction: Option<f32>,
+        message: Option<&str>,
+    ) -> Verb<Outcome> {
+        let (task, _) = self.held_by(lease)?;
+        let fraction = fraction.filter(|fraction| fraction.is_finite()).map(|fraction| fraction.clamp(0.0, 1.0));
+        let message = message.map(|message| cut(message.to_owned(), limits::PROGRESS_BYTES));
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO progress (task, fraction, message, at) VALUES (?, ?, ?, ?)")?
+            .execute(params![task.id.0, fraction, message, self.now.as_microseconds()])?;
+        Ok(Outcome::Done)
+    }
+
+    /// Takes a task back from a session that has lapsed.
+    pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, held: Held) -> Result<()> {
+        let text = format!("the lease of session {} lapsed while it ran this attempt", held.session);
+        self.record_error(task, task.attempts.saturating_add(1), &text)?;
+        match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
+            AfterAttempt::End(state) => self.end_held(task, held, state),
+            AfterAttempt::Again { at, attempts } => {
+                self.log(task.id, task.lane, Change::LeaseLost);
+                self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
+            }
+            AfterAttempt::Hold { .. } => Ok(()),
+        }
+    }
+
+    /// A held task waits, or is scheduled, again.
+    fn wait_again(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        at: Timestamp,
+        attempts: u32,
+        lost: u32,
+    ) -> Result<TaskState> {
+        let scheduled = at > self.now;
+        let run_at = at.as_microseconds();
+        self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
+        self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
+            task.id.0,
+            scheduled,
+            run_at,
+            held.claim,
+            attempts,
+            lost,
+            held.started_at
+        ])?;
+        let waiting = LiveTask { scheduled, run_at, held: None, ..task.clone() };
+        self.cache.index.add(self.connection, &waiting.entry())?;
+        self.hint.work += 1;
+        Ok(waiting.state())
+    }
+
+    /// Adds an error to a task's, and drops the second oldest where there are too many.
+    fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
+        let message = cut(message.to_owned(), limits::ERROR_BYTES);
+        let (count, last): (usize, Option<i64>) = self
+            .connection
+            .prepare_cached("SELECT count(*), max(number) FROM attempt_error WHERE task = ?")?
+            .query_row([task.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if count >= limits::ERRORS_KEPT {
+            self.connection.prepare_cached(include_str!("../sql/drop_second_error.sql"))?.execute([task.id.0])?;
+        }
+        self.connection
+            .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![
+                task.id.0,
+                last.map_or(0, |last| last + 1),
+                attempt,
+                self.now.as_microseconds(),
+                message
+            ])?;
+        Ok(())
+    }
+
+    /// Ends a task that nobody holds.
+    pub(in crate::sqlite) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
+        self.cache.index.remove(self.connection, &task.entry())?;
+        let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
+        self.end(task, &End { state, attempts, claims, started_at, result: None })
+    }
+
+    /// Ends a held task; the attempt that ran counts.
+    fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<()> {
+        self.end_held_with(task, held, state, task.attempts.saturating_add(1))
+    }
+
+    fn end_held_with(&mut self, task: &LiveTask, held: Held, state: TaskState, attempts: u32) -> Result<()> {
+        let started_at = Some(held.started_at);
+        self.end(task, &End { state, attempts, claims: held.claim, started_at, result: None })
+    }
+
+    /// Moves a task to history; frees its key; submits what was to follow.
+    fn end(&mut self, task: &LiveTask, end: &End<'_>) -> Result<()> {
+        self.connection.prepare_cached(include_str!("../sql/move_to_history.sql"))?.execute(params![
+            task.id.0,
+            end.state.code(),
+            self.cache.next_log,
+            end.claims,
+            end.attempts,
+            end.started_at,
+            self.now.as_microseconds(),
+            end.result,
+        ])?;
+        self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
+        if task.held.is_some() {
+            self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
+        }
+        self.log(task.id, task.lane, end_change(end.state));
+        self.hint.transitions += 1;
+        self.count_end(task, end);
+        if let Some(key) = &task.key {
+            self.free_key(task, key)?;
+            self.submit_follower(task.id)?;
+        }
+        Ok(())
+    }
+
+    fn count_end(&mut self, task: &LiveTask, end: &End<'_>) {
+        let change = self.statistics.entry((task.lane, end.state)).or_default();
+        change.ended += 1;
+        change.kept += 1;
+        if let (TaskState::Completed, Some(started_at)) = (end.state, end.started_at) {
+            let run = (self.now.as_microseconds() - started_at).max(0);
+            change.attempts += i64::from(end.attempts);
+            change.wait += (started_at - task.run_at).max(0);
+            change.run += run;
+            change.run_maximum = change.run_maximum.max(run);
+        }
+    }
+
+    /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.
+    fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
+        let kind = self.kind_of(task.lane);
+        if task.cancel_requested > 1 {
+            return Ok(());
+        }
+        self.cache.index.free_key(self.connection, kind, key, task.id.0)?;
+        if !task.options.keep_key_for.is_zero() {
+            let until = self.now.plus(task.options.keep_key_for).as_microseconds();
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
+                .execute(params![kind, key, task.id.0, until])?;
+        }
+        Ok(())
+    }
+
+    /// Drops what was kept of a key that another task takes.
+    pub(in crate::sqlite) fn forget_kept_key(&mut self, lane: i64, task: &LiveTask) -> Result<()> {
+        let Some(key) = &task.key else { return Ok(()) };
+        let kind = self.kind_of(lane);
+        self.connection
+            .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
+            .execute(params![kind, key])?;
+        Ok(())
+    }
+
+    /// The live task with this number, or why there is none.
+    pub(in crate::sqlite) fn live_or_refuse(&self, task: TaskId) -> Verb<LiveTask> {
+        if let Some(live) = self.live(task)? {
+            return Ok(live);
+        }
+        match self.ended_state(task)? {
+            Some(state) => Err(Refusal::AlreadyEnded { task, state }.into()),
+            None => Err(Refusal::TaskNotFound(task).into()),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The verbs, a family a file, each as a method of a transaction.
+
+mod claim;
+mod control;
+mod end;
+mod processes;
+mod removal;
+mod session;
+mod submit;
+mod sweep;
+
+pub(super) use session::microseconds;

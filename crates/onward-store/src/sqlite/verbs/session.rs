@@ -1,0 +1,90 @@
+//! Sessions: who works here.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::limits;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules::attempt::cut;
+use crate::sqlite::transaction::{Transaction, Verb};
+use crate::task::{SessionId, TaskId};
+use crate::write::OpenSession;
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> Verb<Outcome> {
+        if !(limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
+            let text = format!("a lease of {:?} was asked for; a lease lasts from 100 ms to 24 h", open.lease);
+            return Err(Refusal::Invalid(text).into());
+        }
+        let lease = microseconds(open.lease);
+        let name = cut(open.name.clone(), limits::NAME_BYTES);
+        self.connection.prepare_cached(include_str!("../sql/open_session.sql"))?.execute(params![
+            name,
+            self.process,
+            self.now.as_microseconds(),
+            lease,
+            self.steady.saturating_add(lease)
+        ])?;
+        Ok(Outcome::SessionOpened(SessionId(self.connection.last_insert_rowid())))
+    }
+
+    pub(in crate::sqlite) fn renew_session(&mut self, session: SessionId) -> Verb<Outcome> {
+        self.renew(session)?;
+        Ok(Outcome::Renewed { cancel: self.cancel_requests(session)? })
+    }
+
+    /// Extends the lease of an open session to its full length.
+    pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> Verb<()> {
+        let renewed = self
+            .connection
+            .prepare_cached("UPDATE session SET lease_until = ? + lease WHERE id = ?")?
+            .execute(params![self.steady, session.0])?;
+        if renewed == 0 { Err(Refusal::SessionLost(session).into()) } else { Ok(()) }
+    }
+
+    pub(in crate::sqlite) fn check_session(&self, session: SessionId) -> Verb<()> {
+        let open: bool = self
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM session WHERE id = ?)")?
+            .query_row([session.0], |row| row.get(0))?;
+        if open { Ok(()) } else { Err(Refusal::SessionLost(session).into()) }
+    }
+
+    /// The session's running tasks that somebody wants stopped.
+    pub(in crate::sqlite) fn cancel_requests(&self, session: SessionId) -> Result<Vec<TaskId>> {
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/cancel_requests.sql"))?;
+        let tasks = statement.query_map([session.0], |row| row.get(0).map(TaskId))?;
+        Ok(tasks.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub(in crate::sqlite) fn close_session(&mut self, session: SessionId) -> Verb<Outcome> {
+        for task in self.held_tasks(session.0, usize::MAX)? {
+            if let Some(task) = self.live(task)?
+                && let Some(held) = task.held
+            {
+                self.give_back(&task, held, Duration::ZERO)?;
+            }
+        }
+        self.forget_session(session.0)?;
+        Ok(Outcome::Done)
+    }
+
+    pub(in crate::sqlite) fn held_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut statement =
+            self.connection.prepare_cached("SELECT task FROM lease WHERE session = ? ORDER BY task LIMIT ?")?;
+        let tasks = statement.query_map([session, limit], |row| row.get(0).map(TaskId))?;
+        Ok(tasks.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub(in crate::sqlite) fn forget_session(&self, session: i64) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM session WHERE id = ?")?.execute([session])?;
+        Ok(())
+    }
+}
+
+pub(in crate::sqlite) fn microseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}

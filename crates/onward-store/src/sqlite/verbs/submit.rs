@@ -1,0 +1,159 @@
+//! Accepting a task.
+
+use rusqlite::{CachedStatement, OptionalExtension, params};
+
+use crate::error::Result;
+use crate::event::Change;
+use crate::outcome::{Refusal, Submitted};
+use crate::rules::attempt::expiry_at_submission;
+use crate::rules::duplicate::{Decision, KeyHolder, decide};
+use crate::sqlite::index::Entry;
+use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::transaction::{Transaction, Verb};
+use crate::task::{NewTask, TaskId, TaskState, UniqueKey, When};
+use crate::timestamp::Timestamp;
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> Verb<Submitted> {
+        self.check_submit(task)?;
+        let Some(unique) = &task.unique else {
+            return Ok(Submitted::Inserted { id: self.insert(task)? });
+        };
+        let holder = self.key_holder(task, unique)?;
+        Ok(match decide(holder, unique.on_duplicate, task.priority) {
+            Decision::Insert => Submitted::Inserted { id: self.insert(task)? },
+            Decision::Keep(id) => Submitted::Duplicate { id },
+            Decision::Raise(id) => self.raise_priority(id, task)?,
+            Decision::Follow(id) => self.follow(id, task)?,
+            Decision::Supersede(old) => self.supersede(old, task)?,
+            Decision::Reject(id) => Submitted::Rejected { id },
+        })
+    }
+
+    /// Refuses what no store accepts, before anything is written.
+    pub(in crate::sqlite) fn check_submit(&mut self, task: &NewTask) -> Verb<()> {
+        if let Err(error) = task.check(self.payload_limit) {
+            return Err(Refusal::Invalid(error.to_string()).into());
+        }
+        match self.cache.names.refusal(Some(&task.queue), Some(&task.kind)) {
+            Some(text) => Err(Refusal::Invalid(text).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Inserts a task whose key, if it has one, is free.
+    pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
+        let lane = self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind)?;
+        let id = self.cache.next_task;
+        let run_at = due(task.when, self.now);
+        let scheduled = run_at > self.now;
+        let expires_at = expiry_at_submission(task.ttl, self.now).map(Timestamp::as_microseconds);
+        let run_at = run_at.as_microseconds();
+        let key = task.unique.as_ref().map(|unique| unique.key.as_str());
+        let mut statement: CachedStatement<'_> =
+            self.connection.prepare_cached(include_str!("../sql/insert_task.sql"))?;
+        statement.execute(params![
+            id,
+            lane,
+            task.priority.0,
+            scheduled,
+            run_at,
+            self.now.as_microseconds(),
+            expires_at,
+            TaskOptions::of(task),
+            key,
+            &task.payload[..],
+        ])?;
+        self.cache.next_task += 1;
+        let entry = Entry { id, lane, priority: task.priority, scheduled, run_at, expires_at, key: None };
+        self.cache.index.add(self.connection, &entry)?;
+        if let Some(key) = key {
+            let kind = self.kind_of(lane);
+            self.cache.index.take_key(self.connection, kind, key, id)?;
+        }
+        self.hint.work += 1;
+        Ok(TaskId(id))
+    }
+
+    pub(in crate::sqlite) fn kind_of(&self, lane: i64) -> i64 {
+        self.cache.names.lane(lane).map_or(0, |lane| lane.kind)
+    }
+
+    fn key_holder(&mut self, task: &NewTask, unique: &UniqueKey) -> Result<Option<KeyHolder>> {
+        let Some(kind) = self.cache.names.kind(&task.kind) else { return Ok(None) };
+        if let Some(id) = self.cache.index.key_owner(self.connection, kind, &unique.key)? {
+            let Some(live) = self.live(TaskId(id))? else { return Ok(None) };
+            let running = live.state() == TaskState::Running;
+            return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false }));
+        }
+        let kept: Option<(i64, i64)> = self
+            .connection
+            .prepare_cached("SELECT task, until FROM kept_key WHERE kind = ? AND key = ?")?
+            .query_row(params![kind, unique.key], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let kept = kept.filter(|(_, until)| *until > self.now.as_microseconds());
+        Ok(kept.map(|(id, _)| KeyHolder { id: TaskId(id), priority: task.priority, running: false, ended: true }))
+    }
+
+    fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
+        if let Some(live) = self.live(id)? {
+            self.cache.index.remove(self.connection, &live.entry())?;
+            self.connection
+                .prepare_cached("UPDATE task SET priority = ? WHERE id = ?")?
+                .execute(params![task.priority.0, id.0])?;
+            self.cache.index.add(self.connection, &Entry { priority: task.priority, ..live.entry() })?;
+            self.log(id, live.lane, Change::PriorityRaised);
+            self.hint.work += 1;
+        }
+        Ok(Submitted::PriorityRaised { id })
+    }
+
+    /// Keeps a task for when a running one ends.
+    fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
+        let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
+        let text = serde_json::to_string(&without_payload)
+            .map_err(|error| crate::error::Error::io("a task that is to follow cannot be written").caused_by(error))?;
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO follower (task, new_task, payload) VALUES (?, ?, ?)")?
+            .execute(params![id.0, text, &task.payload[..]])?;
+        Ok(Submitted::Requeued { id })
+    }
+
+    /// Submits what was kept for when this task ends.
+    pub(in crate::sqlite) fn submit_follower(&mut self, task: TaskId) -> Result<()> {
+        let follower: Option<(String, Vec<u8>)> = self
+            .connection
+            .prepare_cached("DELETE FROM follower WHERE task = ? RETURNING new_task, payload")?
+            .query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((text, payload)) = follower else { return Ok(()) };
+        let mut follower: NewTask = serde_json::from_str(&text).map_err(|error| {
+            crate::error::Error::corrupt("a task that is to follow another cannot be read; restore a backup")
+                .caused_by(error)
+        })?;
+        follower.payload = payload.into();
+        self.insert(&follower).map(|_| ())
+    }
+
+    fn supersede(&mut self, old: TaskId, task: &NewTask) -> Verb<Submitted> {
+        if let Some(live) = self.live(old)? {
+            if live.held.is_some() {
+                self.request_cancel(&live, 2)?;
+            } else {
+                self.end_unheld(&live, TaskState::Cancelled)?;
+                self.forget_kept_key(live.lane, &live)?;
+            }
+        }
+        let id = self.insert(task)?;
+        Ok(Submitted::Superseded { id, old })
+    }
+}
+
+/// When a task submitted now becomes due.
+fn due(when: When, now: Timestamp) -> Timestamp {
+    match when {
+        When::Now => now,
+        When::After(duration) => now.plus(duration),
+        When::At(at) => at.max(now),
+    }
+}

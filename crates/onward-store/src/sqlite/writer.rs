@@ -1,0 +1,155 @@
+//! Group commit: callers leave their writes in a queue, and whoever commits takes them all.
+//!
+//! In class `full` a thread of its own commits, so that a sync never blocks an async runtime. In the other classes a commit takes
+//! microseconds and a hand-over between threads would cost more than the commit, so a caller that finds the writer free commits
+//! on the spot, and takes along what others have left meanwhile; what is left in the queue after that goes to the thread.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::outcome::Outcome;
+use crate::sqlite::core::{Core, Job};
+use crate::write::Write;
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether commits sync, and are left to the thread.
+    syncs: bool,
+    /// Holds callers back when too many wait.
+    places: Semaphore,
+}
+
+#[derive(Debug)]
+struct Shared {
+    core: Arc<Mutex<Core>>,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+    /// Whether the thread waits for a job, and must be woken.
+    thread_waits: bool,
+}
+
+impl Writer {
+    pub(super) fn start(core: Arc<Mutex<Core>>, syncs: bool) -> Result<Self> {
+        let shared = Arc::new(Shared { core, queue: Mutex::new(Queue::default()), arrived: Condvar::new() });
+        let run = {
+            let shared = Arc::clone(&shared);
+            move || shared.run()
+        };
+        let thread = std::thread::Builder::new()
+            .name("onward-writer".into())
+            .spawn(run)
+            .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))?;
+        Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(limits::PENDING) })
+    }
+
+    pub(super) fn core(&self) -> MutexGuard<'_, Core> {
+        self.shared.core()
+    }
+
+    /// Commits writes together with those of other callers.
+    pub(super) async fn apply(&self, writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
+        let (answer, outcome) = oneshot::channel();
+        self.shared.push(Job { writes, answer }, self.syncs)?;
+        if !self.syncs {
+            self.shared.commit_if_free();
+        }
+        outcome.await.map_err(|_| Error::closed())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.arrived.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // The thread does not panic; if it did all the same, there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, job: Job, wake: bool) -> Result<()> {
+        let mut queue = self.queue();
+        if queue.closed {
+            return Err(Error::closed());
+        }
+        queue.jobs.push_back(job);
+        if wake {
+            self.wake(queue);
+        }
+        Ok(())
+    }
+
+    fn wake(&self, queue: MutexGuard<'_, Queue>) {
+        let waits = queue.thread_waits;
+        drop(queue);
+        if waits {
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Commits one batch unless somebody else is at it: that one looks into the queue again when it is done.
+    fn commit_if_free(&self) {
+        let core = match self.core.try_lock() {
+            Ok(core) => core,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(std::sync::TryLockError::WouldBlock) => return self.wake(self.queue()),
+        };
+        self.commit_batch(core);
+        let queue = self.queue();
+        if !queue.jobs.is_empty() {
+            self.wake(queue);
+        }
+    }
+
+    fn commit_batch(&self, mut core: MutexGuard<'_, Core>) {
+        let jobs: Vec<Job> = {
+            let mut queue = self.queue();
+            let take = queue.jobs.len().min(limits::COMMIT);
+            queue.jobs.drain(..take).collect()
+        };
+        if !jobs.is_empty() {
+            core.commit(jobs);
+        }
+    }
+
+    /// The thread: commits whatever arrives until the store is closed and the queue is empty.
+    fn run(&self) {
+        while self.wait_for_job() {
+            self.commit_batch(self.core());
+        }
+    }
+
+    fn wait_for_job(&self) -> bool {
+        let mut queue = self.queue();
+        while queue.jobs.is_empty() && !queue.closed {
+            queue.thread_waits = true;
+            queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.thread_waits = false;
+        }
+        !queue.jobs.is_empty()
+    }
+}
