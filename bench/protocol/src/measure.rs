@@ -140,7 +140,7 @@ pub struct Usage {
     pub resident: u64,
     /// The most bytes ever resident.
     pub peak: u64,
-    /// Bytes handed to the file system for writing.
+    /// Bytes caused to be written to a disk.
     pub written: u64,
 }
 
@@ -156,7 +156,7 @@ impl Usage {
             cpu: cpu_time()?,
             resident: field(&status, "VmRSS:")? * 1024,
             peak: field(&status, "VmHWM:")? * 1024,
-            written: field(&input_output, "wchar:")?,
+            written: field(&input_output, "write_bytes:")?,
         })
     }
 }

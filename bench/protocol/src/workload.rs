@@ -26,6 +26,14 @@ impl Order {
         Ok(order)
     }
 
+    /// The document.
+    ///
+    /// # Errors
+    /// Never in practice: there is nothing in it that JSON cannot say.
+    pub fn to_json(&self) -> anyhow::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
     /// The same filler with another number: cheap enough for the timed part. The size changes by the digits alone.
     #[must_use]
     pub fn numbered(&self, number: u64) -> Self {

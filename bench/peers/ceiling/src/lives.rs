@@ -42,7 +42,7 @@ pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
 fn lives(request: &Request, cycle: Cycle) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let payload = serde_json::to_vec(&Order::new(0, 0, row.payload_bytes)?)?;
+    let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
     let database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
     database.fill(&row.backlog)?;
     let mut run = Run::new(&database, request, cycle)?;

@@ -17,7 +17,7 @@ pub(crate) fn submits(request: &Request) -> Result<Measurement> {
         _ => request.commits.context("give the commit sizes of another run with --commits")?.submits.round() as usize,
     };
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let payload = serde_json::to_vec(&Order::new(0, 0, row.payload_bytes)?)?;
+    let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
     let database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
     database.fill(&row.backlog)?;
     let mut latencies = Latencies::with_capacity(row.count);
