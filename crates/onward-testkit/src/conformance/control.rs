@@ -74,6 +74,13 @@ pub async fn an_ended_task_can_be_tried_again_under_its_number(bench: Bench) {
     assert_eq!((record.finished_at, record.progress, record.result), (None, None, None));
 }
 
+pub async fn trying_again_forgets_the_result(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.done(Write::Complete { lease, result: Some("old".into()) }).await;
+    bench.retry(lease.task).await;
+    assert_eq!(bench.record(lease.task).await.result, None);
+}
+
 pub async fn trying_again_keeps_the_errors(bench: Bench) {
     let id = dead(&bench, task("k")).await;
     bench.retry(id).await;

@@ -132,6 +132,14 @@ pub async fn a_superseded_task_does_not_free_its_successors_key(bench: Bench) {
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
+pub async fn a_superseded_task_keeps_no_key_when_it_ends(bench: Bench) {
+    let old = bench.running(kept("a", MINUTE)).await;
+    let id = bench.submitted(keyed("a", Supersede)).await.id();
+    bench.complete(old).await;
+    bench.advance(MINUTE);
+    assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
 pub async fn superseding_what_has_a_follower_takes_its_place_too(bench: Bench) {
     let old = bench.running(keyed("a", Skip)).await;
     bench.submitted(keyed("a", Requeue)).await;
