@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::sqlite::held_tasks::HeldTasks;
 use crate::sqlite::index::Index;
 use crate::sqlite::names::Names;
 use crate::sqlite::pauses::Pauses;
@@ -13,6 +14,7 @@ pub(super) struct Cache {
     pub(super) names: Names,
     pub(super) index: Index,
     pub(super) pauses: Pauses,
+    pub(super) held: HeldTasks,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
     /// row carries the number of the next task.
     pub(super) next_task: i64,
@@ -33,6 +35,7 @@ impl Cache {
             names: Names::load(connection)?,
             index: Index::load(connection)?,
             pauses: Pauses::load(connection)?,
+            held: HeldTasks::default(),
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
         })

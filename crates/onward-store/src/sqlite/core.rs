@@ -128,6 +128,7 @@ impl Core {
             log: LogBuffer::default(),
             statistics: std::collections::HashMap::new(),
             hint: Hint::default(),
+            completions: Vec::new(),
         };
         work(&mut transaction)
     }

@@ -1,7 +1,9 @@
 //! One transaction: the writes of many callers, each on its own terms, made durable together.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
@@ -56,6 +58,8 @@ pub(super) struct Transaction<'a> {
     pub(super) log: LogBuffer,
     pub(super) statistics: HashMap<(i64, TaskState), StatisticsChange>,
     pub(super) hint: Hint,
+    /// Completions that are answered but not written yet, and whether their result is in history already.
+    pub(super) completions: Vec<(TaskId, bool)>,
 }
 
 /// What a transaction adds to one row of `statistics`.
@@ -98,7 +102,7 @@ pub(super) struct Held {
 }
 
 impl LiveTask {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let session: Option<i64> = row.get(13)?;
         let held = match session {
             Some(session) => Some(Held { session, claim: row.get(14)?, started_at: row.get(15)? }),
@@ -120,6 +124,10 @@ impl LiveTask {
             key: row.get(12)?,
             held,
         })
+    }
+
+    pub(super) fn is_held_by(&self, lease: Lease) -> bool {
+        self.held.is_some_and(|held| held.session == lease.session.0 && held.claim == lease.claim)
     }
 
     pub(super) fn state(&self) -> TaskState {
@@ -155,6 +163,10 @@ impl Transaction<'_> {
 
     /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes back what it did.
     fn verb(&mut self, write: &Write) -> Verb<Outcome> {
+        // A submit sees no more of a task without a key than the completions themselves.
+        if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
+            self.flush_completions()?;
+        }
         match write {
             Write::OpenSession(open) => self.open_session(open),
             Write::RenewSession { session } => self.renew_session(*session),
@@ -189,6 +201,11 @@ impl Transaction<'_> {
         let (log, statistics, hint) = (self.log.mark(), self.statistics.clone(), self.hint);
         let next_task = self.cache.next_task;
         let outcome = self.members(members);
+        if outcome.is_ok() {
+            self.flush_completions()?;
+        } else {
+            self.completions.clear();
+        }
         if matches!(outcome, Err(Stop::Refused(_))) {
             self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
             self.log.undo_to(log);
@@ -218,6 +235,7 @@ impl Transaction<'_> {
 
     /// Writes what the transaction has gathered. The caller commits.
     pub(super) fn finish(&mut self) -> Result<()> {
+        self.flush_completions()?;
         if self.cache.index.in_memory() > MEMORY_TASKS {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;
@@ -250,6 +268,9 @@ impl Transaction<'_> {
     }
 
     pub(super) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        if let Some(held) = self.cache.held.get(task) {
+            return Ok(Some(held.clone()));
+        }
         let mut statement = self.connection.prepare_cached(include_str!("sql/live_task.sql"))?;
         Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
     }
@@ -258,8 +279,7 @@ impl Transaction<'_> {
     pub(super) fn held_by(&self, lease: Lease) -> Verb<(LiveTask, Held)> {
         if let Some(task) = self.live(lease.task)?
             && let Some(held) = task.held
-            && held.session == lease.session.0
-            && held.claim == lease.claim
+            && task.is_held_by(lease)
         {
             return Ok((task, held));
         }
@@ -276,6 +296,11 @@ impl Transaction<'_> {
             .optional()?;
         Ok(code.and_then(TaskState::from_code))
     }
+}
+
+/// Task numbers as a value to bind for `rarray`.
+pub(super) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<Value>> {
+    Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
 fn in_member(index: usize, stop: Stop) -> Stop {

@@ -4,17 +4,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use bytes::Bytes;
-use rusqlite::{Row, params};
+use rusqlite::params;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Claimed, Outcome};
 use crate::rules::attempt::expiry_at_start;
 use crate::sqlite::index::{LaneCursor, task_at};
-use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::transaction::{Transaction, Verb};
-use crate::task::{ClaimedTask, Lease, Priority, TaskId, TaskState};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb, id_values};
+use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, KindSelection, QueueSelection};
 
@@ -35,18 +34,6 @@ struct CandidateLane {
     queue: i64,
 }
 
-/// A waiting task, read to be claimed.
-struct WaitingTask {
-    lane: i64,
-    priority: Priority,
-    claims: u32,
-    attempts: u32,
-    submitted_at: Timestamp,
-    expires_at: Option<i64>,
-    options: TaskOptions,
-    payload: Bytes,
-}
-
 impl Transaction<'_> {
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
         self.renew(claim.session)?;
@@ -58,21 +45,57 @@ impl Transaction<'_> {
 
     fn take(&mut self, claim: &Claim) -> Result<Vec<ClaimedTask>> {
         let limit = claim.limit.min(limits::CLAIM);
-        let mut tasks = Vec::new();
         let mut candidates = self.candidates(claim, limit)?;
         let mut taken: BTreeMap<i64, i64> = BTreeMap::new();
-        while tasks.len() < limit {
-            let Some((lane, position)) = self.next_candidate(&mut candidates)? else { break };
-            if let Some(task) = self.start(claim, TaskId(task_at(position)))? {
-                candidates.took(lane);
-                tasks.push(task);
-            }
-            taken.insert(candidates.lanes[lane].cursor.lane, position);
-        }
+        // A sweep leaves expired tasks behind where there are very many; then each task is looked at before the next is chosen.
+        let some_expired = !self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty();
+        let tasks = if some_expired {
+            self.take_one_by_one(claim, limit, &mut candidates, &mut taken)?
+        } else {
+            self.take_together(claim, limit, &mut candidates, &mut taken)?
+        };
         for (lane, position) in taken {
             self.cache.index.remove_ready_up_to(self.connection, lane, position)?;
         }
         Ok(tasks)
+    }
+
+    fn take_one_by_one(
+        &mut self,
+        claim: &Claim,
+        limit: usize,
+        candidates: &mut Candidates,
+        taken: &mut BTreeMap<i64, i64>,
+    ) -> Result<Vec<ClaimedTask>> {
+        let mut tasks = Vec::new();
+        while tasks.len() < limit {
+            let Some((lane, position)) = self.next_candidate(candidates)? else { break };
+            taken.insert(candidates.lanes[lane].cursor.lane, position);
+            let id = TaskId(task_at(position));
+            if self.expire_if_due(id)? {
+                continue;
+            }
+            candidates.took(lane);
+            tasks.extend(self.start(claim, &[id])?);
+        }
+        Ok(tasks)
+    }
+
+    fn take_together(
+        &mut self,
+        claim: &Claim,
+        limit: usize,
+        candidates: &mut Candidates,
+        taken: &mut BTreeMap<i64, i64>,
+    ) -> Result<Vec<ClaimedTask>> {
+        let mut ids = Vec::new();
+        while ids.len() < limit {
+            let Some((lane, position)) = self.next_candidate(candidates)? else { break };
+            taken.insert(candidates.lanes[lane].cursor.lane, position);
+            candidates.took(lane);
+            ids.push(TaskId(task_at(position)));
+        }
+        if ids.is_empty() { Ok(Vec::new()) } else { self.start(claim, &ids) }
     }
 
     /// The lanes that a claim may take from.
@@ -132,53 +155,74 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Starts an attempt, unless the task has expired, which ends it. The caller takes it out of its lane.
-    fn start(&mut self, claim: &Claim, id: TaskId) -> Result<Option<ClaimedTask>> {
-        let row = self
-            .connection
-            .prepare_cached(include_str!("../sql/waiting_task.sql"))?
-            .query_row([id.0], WaitingTask::read)?;
-        if row.expires_at.is_some_and(|at| at <= self.now.as_microseconds()) {
-            if let Some(task) = self.live(id)? {
-                self.end_unheld(&task, TaskState::Expired)?;
-            }
-            return Ok(None);
+    /// Ends a waiting task that has expired; answers whether it has.
+    fn expire_if_due(&mut self, id: TaskId) -> Result<bool> {
+        let task = self.live(id)?;
+        let Some(task) = task.filter(|task| task.expires_at.is_some_and(|at| at <= self.now.as_microseconds())) else {
+            return Ok(false);
+        };
+        self.end_unheld(&task, TaskState::Expired)?;
+        Ok(true)
+    }
+
+    /// Starts an attempt of each of these waiting tasks. The caller takes them out of their lanes.
+    fn start(&mut self, claim: &Claim, ids: &[TaskId]) -> Result<Vec<ClaimedTask>> {
+        let values = id_values(ids.iter().copied());
+        let now = self.now.as_microseconds();
+        self.connection.prepare_cached(include_str!("../sql/lease_tasks.sql"))?.execute(params![
+            values,
+            claim.session.0,
+            now
+        ])?;
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/started_tasks.sql"))?;
+        let mut rows = statement.query([&values])?;
+        let mut tasks = Vec::with_capacity(ids.len());
+        while let Some(row) = rows.next()? {
+            let task = LiveTask::from_row(row)?;
+            let submitted_at = Timestamp::from_microseconds(row.get(16)?);
+            let payload = Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?);
+            tasks.extend(self.started(task, submitted_at, payload)?);
         }
-        if row.expires_at.is_some() || row.options.ttl.is_some() {
-            self.start_time_to_live(id, &row)?;
+        if tasks.len() == ids.len() {
+            return Ok(tasks);
         }
-        let lease = Lease { task: id, session: claim.session, claim: row.claims.saturating_add(1) };
-        let attempt = row.attempts.saturating_add(1);
-        self.connection
-            .prepare_cached("INSERT INTO lease (task, session, claim, started_at) VALUES (?, ?, ?, ?)")?
-            .execute(params![id.0, claim.session.0, lease.claim, self.now.as_microseconds()])?;
-        self.log(id, row.lane, Change::Started { attempt });
-        Ok(self.cache.names.lane(row.lane).map(|lane| ClaimedTask {
-            lease,
+        Err(Error::corrupt("a line of due tasks names one that does not exist; restore a backup"))
+    }
+
+    fn started(&mut self, mut task: LiveTask, submitted_at: Timestamp, payload: Bytes) -> Result<Option<ClaimedTask>> {
+        if task.expires_at.is_some() || task.options.ttl.is_some() {
+            self.start_time_to_live(&mut task)?;
+        }
+        let (Some(held), Some(lane)) = (task.held, self.cache.names.lane(task.lane)) else { return Ok(None) };
+        let claimed = ClaimedTask {
+            lease: Lease { task: task.id, session: SessionId(held.session), claim: held.claim },
             kind: lane.kind_name.clone(),
             queue: lane.queue_name.clone(),
-            payload: row.payload,
-            priority: row.priority,
-            attempt,
-            submitted_at: row.submitted_at,
-            timeout: row.options.timeout,
-            deadline: row.options.deadline,
-            retry: row.options.retry,
-        }))
+            payload,
+            priority: task.priority,
+            attempt: task.attempts.saturating_add(1),
+            submitted_at,
+            timeout: task.options.timeout,
+            deadline: task.options.deadline,
+            retry: task.options.retry,
+        };
+        self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });
+        self.cache.held.insert(task);
+        Ok(Some(claimed))
     }
 
     /// A start ends a time to live that counts from submission and begins one that counts from the first attempt.
-    fn start_time_to_live(&mut self, id: TaskId, row: &WaitingTask) -> Result<()> {
-        let before = row.expires_at;
+    fn start_time_to_live(&mut self, task: &mut LiveTask) -> Result<()> {
+        let before = task.expires_at;
         if let Some(at) = before {
-            self.cache.index.remove_expiry(self.connection, at, id.0)?;
+            self.cache.index.remove_expiry(self.connection, at, task.id.0)?;
         }
-        let after = expiry_at_start(row.options.ttl, before.map(Timestamp::from_microseconds), self.now);
-        let after = after.map(Timestamp::as_microseconds);
-        if after != before {
+        let after = expiry_at_start(task.options.ttl, before.map(Timestamp::from_microseconds), self.now);
+        task.expires_at = after.map(Timestamp::as_microseconds);
+        if task.expires_at != before {
             self.connection
                 .prepare_cached("UPDATE task SET expires_at = ? WHERE id = ?")?
-                .execute(params![after, id.0])?;
+                .execute(params![task.expires_at, task.id.0])?;
         }
         Ok(())
     }
@@ -189,20 +233,5 @@ impl Candidates {
         if let Some(left) = self.left.get_mut(&self.lanes[lane].queue) {
             *left = left.saturating_sub(1);
         }
-    }
-}
-
-impl WaitingTask {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            lane: row.get(0)?,
-            priority: Priority(row.get(1)?),
-            claims: row.get(2)?,
-            attempts: row.get(3)?,
-            submitted_at: Timestamp::from_microseconds(row.get(4)?),
-            expires_at: row.get(5)?,
-            options: row.get(6)?,
-            payload: Bytes::copy_from_slice(row.get_ref(7)?.as_blob()?),
-        })
     }
 }

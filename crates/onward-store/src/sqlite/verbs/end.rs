@@ -12,7 +12,7 @@ use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
-use crate::task::{Lease, SessionId, TaskId, TaskState, check_payload};
+use crate::task::{Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -26,26 +26,23 @@ struct End<'a> {
 }
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&[u8]>) -> Verb<Outcome> {
-        let (task, held) = self.held_by(lease)?;
-        if let Some(result) = result {
-            self.check_result(&task, result)?;
-        }
-        let end = End {
-            state: TaskState::Completed,
-            attempts: task.attempts.saturating_add(1),
-            claims: held.claim,
-            started_at: Some(held.started_at),
-            result,
-        };
-        self.end(&task, &end)?;
-        Ok(Outcome::Done)
-    }
-
-    fn check_result(&self, task: &LiveTask, result: &[u8]) -> Verb<()> {
-        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
-        check_payload("result", result.len(), self.payload_limit, kind)
-            .map_err(|error| Refusal::Invalid(error.to_string()).into())
+    /// Ends a held task well; the attempt is counted by the caller.
+    pub(in crate::sqlite) fn end_completed(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        result: Option<&[u8]>,
+    ) -> Result<()> {
+        self.end(
+            task,
+            &End {
+                state: TaskState::Completed,
+                attempts: task.attempts.saturating_add(1),
+                claims: held.claim,
+                started_at: Some(held.started_at),
+                result,
+            },
+        )
     }
 
     pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> Verb<Outcome> {
@@ -73,6 +70,7 @@ impl Transaction<'_> {
 
     /// The session goes on with the task under a new lease.
     fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> Verb<Failed> {
+        self.cache.held.remove(task.id);
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
         self.connection
@@ -150,6 +148,7 @@ impl Transaction<'_> {
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
         let run_at = at.as_microseconds();
+        self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
             task.id.0,
@@ -217,31 +216,23 @@ impl Transaction<'_> {
             self.now.as_microseconds(),
             end.result,
         ])?;
+        self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
             self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;
-        self.count_end(task, end);
+        if end.state != TaskState::Completed {
+            let change = self.statistics.entry((task.lane, end.state)).or_default();
+            change.ended += 1;
+            change.kept += 1;
+        }
         if let Some(key) = &task.key {
             self.free_key(task, key)?;
             self.submit_follower(task.id)?;
         }
         Ok(())
-    }
-
-    fn count_end(&mut self, task: &LiveTask, end: &End<'_>) {
-        let change = self.statistics.entry((task.lane, end.state)).or_default();
-        change.ended += 1;
-        change.kept += 1;
-        if let (TaskState::Completed, Some(started_at)) = (end.state, end.started_at) {
-            let run = (self.now.as_microseconds() - started_at).max(0);
-            change.attempts += i64::from(end.attempts);
-            change.wait += (started_at - task.run_at).max(0);
-            change.run += run;
-            change.run_maximum = change.run_maximum.max(run);
-        }
     }
 
     /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.

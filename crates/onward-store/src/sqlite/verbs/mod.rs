@@ -1,6 +1,7 @@
 //! The verbs, a family a file, each as a method of a transaction.
 
 mod claim;
+mod complete;
 mod control;
 mod end;
 mod processes;

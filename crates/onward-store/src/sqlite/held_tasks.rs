@@ -1,0 +1,29 @@
+//! Running tasks that this process has claimed, as they were then: so that ending them needs no look at their rows.
+
+use std::collections::HashMap;
+
+use crate::sqlite::transaction::LiveTask;
+use crate::task::TaskId;
+
+/// How many are kept; of the others the rows are read.
+const KEPT: usize = 65_536;
+
+/// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
+#[derive(Debug, Default)]
+pub(super) struct HeldTasks(HashMap<i64, LiveTask>);
+
+impl HeldTasks {
+    pub(super) fn insert(&mut self, task: LiveTask) {
+        if self.0.len() < KEPT {
+            self.0.insert(task.id.0, task);
+        }
+    }
+
+    pub(super) fn get(&self, task: TaskId) -> Option<&LiveTask> {
+        self.0.get(&task.0)
+    }
+
+    pub(super) fn remove(&mut self, task: TaskId) {
+        self.0.remove(&task.0);
+    }
+}

@@ -1,1 +1,0 @@
-SELECT lane, priority, claims, attempts, submitted_at, expires_at, options, payload FROM task WHERE id = ?
