@@ -1,3 +1,76 @@
-//! Developer commands.
+//! Developer commands: everything that CI does, and what writes the generated documentation.
+//!
+//! `cargo xtask ci` is the whole of CI, step by step; each step is also a command of its own.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer command speaks to the person who typed it")]
 
-fn main() {}
+mod artifacts;
+mod backends;
+mod bench;
+mod ci;
+mod command;
+mod deny;
+mod examples;
+mod features;
+mod project;
+mod readme;
+mod reference;
+mod soak;
+mod source;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+/// Developer commands of Onward.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run all of CI, step by step, and print a summary.
+    Ci(ci::Options),
+    /// Check style, structure, links and that generated files are fresh.
+    Tidy(tidy::Options),
+    /// Prepare what the tests need, then run every test of the workspace.
+    Test(test::Options),
+    /// Write docs/features.md: which tests show which feature.
+    Features(features::Options),
+    /// Write docs/reference: the command line's own description of itself.
+    Docs(reference::Options),
+    /// Run benchmarks (see bench/README.md).
+    Bench(bench::Options),
+    /// Run the long form of a reliability test.
+    Soak(soak::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    let project = Project::open()?;
+    match arguments.command {
+        Command::Ci(options) => ci::run(&project, &options),
+        Command::Tidy(options) => tidy::run(&project, &options),
+        Command::Test(options) => test::run(&project, &options),
+        Command::Features(options) => features::run(&project, &options),
+        Command::Docs(options) => reference::run(&project, &options),
+        Command::Bench(options) => bench::run(&project, &options),
+        Command::Soak(options) => soak::run(&project, &options),
+    }
+}

@@ -1,3 +1,60 @@
 //! The program `onward`.
+//!
+//! It is glue: what it does is in [`commands`], one file per command; what is durable is in the store. In reading order:
+//! [`arguments`] (what can be typed), [`commands`], [`process`] (running other programs), [`output`].
 
-fn main() {}
+mod apply;
+mod arguments;
+mod commands;
+mod exit_code;
+mod input;
+mod location;
+mod logging;
+mod options;
+mod output;
+mod process;
+mod store_file;
+mod values;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::exit_code::ExitCode;
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    let json = arguments.options.json;
+    logging::start(arguments.options.verbose);
+    match run(arguments) {
+        Ok(code) => code.into(),
+        Err(error) if is_broken_pipe(&error) => ExitCode::Done.into(),
+        Err(error) => {
+            report(&error, json);
+            ExitCode::of(&error).into()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(commands::run(arguments));
+    // A thread that still reads a terminal or a pipe must not hold the end up.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Whether whoever read our output has gone, as `head` does when it has seen enough.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn report(error: &anyhow::Error, json: bool) {
+    let message = format!("{error:#}");
+    if json {
+        output::remark(serde_json::json!({ "error": message, "exit_code": ExitCode::of(error).number() }));
+    } else {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        output::remark(format_args!("{red}error:{red:#} {message}"));
+    }
+}

@@ -1,1 +1,129 @@
 //! Runs work that must not get lost.
+//!
+//! A **task** is submitted to a store, which keeps it on disk, and is run by a **handler** until it has ended, whatever happens to
+//! the process meanwhile. The engine lives inside your program: there is no server to run.
+//!
+//! ```
+//! use onward::prelude::*;
+//! use serde::{Deserialize, Serialize};
+//!
+//! /// What is to be done.
+//! #[derive(Serialize, Deserialize)]
+//! struct Greeting {
+//!     name: String,
+//! }
+//!
+//! impl Task for Greeting {
+//!     const KIND: &'static str = "greeting";
+//!     type Output = String;
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     // `Engine::open("onward.db")` keeps the work in a file.
+//!     let engine = Engine::builder().memory().open().await?;
+//!
+//!     // How it is done. An error is tried again, as the retry policy says.
+//!     engine.register(|greeting: Greeting, context: Context| async move {
+//!         context.progress(0.5);
+//!         Ok(format!("Hello, {}!", greeting.name))
+//!     });
+//!
+//!     // When the submit is acknowledged, the task is kept.
+//!     let handle = engine.submit(Greeting { name: "Ada".into() }).await?;
+//!
+//!     // Until everything is done; a service calls `engine.run()` instead.
+//!     engine.drain().await?;
+//!     assert_eq!(handle.wait().await?, "Hello, Ada!");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # The parts, in reading order
+//!
+//! * [`Engine`] opens a store, takes handlers, submits tasks and runs them; [`EngineBuilder`] has the settings.
+//! * [`Task`] is a task as a type, [`NewTask`] one as bytes. [`Handle`] awaits a typed result; [`Engine::wait`] any task.
+//! * [`Context`] is what a handler is given: payload, progress, the wish that it stop. [`Failure`] is what it answers when it did
+//!   not succeed, and [`RetryPolicy`] what follows from that.
+//! * [`EventStream`] tells everything that happens; [`Snapshot`] what happens now.
+//! * [`testing`] moves time; [`telemetry`] lists metrics and traces; [`limits`] has every limit.
+//!
+//! # What holds
+//!
+//! * A task that was acknowledged is kept, and its handler runs **at least once**. It runs more than once only after a failure
+//!   that its policy tries again, a crash, or a lost lease, so a handler's effect should bear being repeated. It never runs twice
+//!   *at once* under leases that hold, and it is *completed* at most once: a late result is refused.
+//! * An attempt ends in one of these ways, each of which frees its slot:
+//!
+//! | what happens | what becomes of the task |
+//! |---|---|
+//! | the handler answers `Ok`, however late | completed; a result beyond the payload limit is a permanent failure instead |
+//! | it answers an error, or panics | tried again, dead or failed, as [`Failure`] and policy say |
+//! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
+//! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
+//! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
+//! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
+//!
+//! * **Handlers that block.** A handler is aborted by dropping its future where it awaits. One that computes or blocks without
+//!   awaiting cannot be aborted: it keeps its slot, its lease and its attempt until it returns, because to give the task away
+//!   while the old code still runs would run it twice at once. Its timeout then takes effect when it returns with an error or
+//!   awaits; a result that it returns counts. Use `tokio::task::spawn_blocking` for such work and look at
+//!   [`Context::is_cancelled`] in it. As many blocking handlers as the runtime has threads hold up the engine itself, and with
+//!   it the renewal of its lease.
+//!
+//! # What it is not
+//!
+//! Not a message broker, not a cluster scheduler, and not a place for large data: payloads and results are at most 1 MiB unless the
+//! store is opened otherwise. It needs a tokio runtime with time enabled.
+
+mod attempt;
+mod builder;
+mod context;
+mod dispatch;
+mod engine;
+mod error;
+mod events;
+mod failure;
+mod handle;
+mod handler;
+pub mod limits;
+mod output;
+mod place;
+mod progress;
+mod run;
+mod snapshot;
+mod state;
+mod submission;
+mod summary;
+pub mod telemetry;
+pub mod testing;
+mod timer;
+mod typed;
+mod wait;
+
+pub use builder::EngineBuilder;
+pub use context::Context;
+pub use engine::{Cancellation, Engine};
+pub use error::{Error, Result};
+pub use events::EventStream;
+pub use failure::Failure;
+pub use handle::{Handle, TaskError};
+pub use handler::HandlerOptions;
+pub use output::Output;
+pub use snapshot::{RunningTask, Snapshot};
+pub use submission::Submission;
+pub use summary::DrainSummary;
+pub use typed::Task;
+
+pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
+pub use onward_store::{
+    AttemptError, Change, Clock, Durability, EndedCounts, Event, EventCursor, KindStatistics, MemoryStore, Name,
+    NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueRecord, Refusal, Scope, SessionId, SessionRecord,
+    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, When,
+};
+
+/// The five names that most programs need.
+pub mod prelude {
+    pub use crate::{Context, Engine, Failure, NewTask, Task};
+}

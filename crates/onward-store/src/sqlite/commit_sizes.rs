@@ -14,6 +14,9 @@ pub(super) struct CommitSizes {
     submitted: AtomicU64,
     claimed: AtomicU64,
     ended: AtomicU64,
+    submitting: AtomicU64,
+    claiming: AtomicU64,
+    ending: AtomicU64,
 }
 
 /// How many commits there were and what they held, since the store was opened.
@@ -29,6 +32,12 @@ pub struct CommitCounts {
     pub claimed: u64,
     /// Attempts ended: completed, failed, released or cancelled.
     pub ended: u64,
+    /// Commits that submitted any task.
+    pub submitting: u64,
+    /// Commits that claimed any task.
+    pub claiming: u64,
+    /// Commits that ended any attempt.
+    pub ending: u64,
 }
 
 impl CommitSizes {
@@ -43,6 +52,9 @@ impl CommitSizes {
         self.submitted.fetch_add(counts.submitted, Ordering::Relaxed);
         self.claimed.fetch_add(counts.claimed, Ordering::Relaxed);
         self.ended.fetch_add(counts.ended, Ordering::Relaxed);
+        self.submitting.fetch_add(u64::from(counts.submitted > 0), Ordering::Relaxed);
+        self.claiming.fetch_add(u64::from(counts.claimed > 0), Ordering::Relaxed);
+        self.ending.fetch_add(u64::from(counts.ended > 0), Ordering::Relaxed);
     }
 
     pub(super) fn counts(&self) -> CommitCounts {
@@ -52,6 +64,9 @@ impl CommitSizes {
             submitted: self.submitted.load(Ordering::Relaxed),
             claimed: self.claimed.load(Ordering::Relaxed),
             ended: self.ended.load(Ordering::Relaxed),
+            submitting: self.submitting.load(Ordering::Relaxed),
+            claiming: self.claiming.load(Ordering::Relaxed),
+            ending: self.ending.load(Ordering::Relaxed),
         }
     }
 }

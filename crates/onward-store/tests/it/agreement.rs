@@ -17,3 +17,8 @@ fn sqlite_in_memory_agrees_with_the_specification() {
 fn sqlite_in_a_file_agrees_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::InFile(onward_store::Durability::Normal));
 }
+
+#[test]
+fn two_stores_on_one_file_used_in_turn_agree_with_the_specification() {
+    agreement::run(&MemoryFixture, &crate::sqlite::Shared);
+}

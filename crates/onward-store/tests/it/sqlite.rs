@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward_store::{Clock, Durability, SqliteStore, Store};
+use onward_store::{
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, Outcome, Page, PauseRecord,
+    QueueRecord, SessionRecord, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+};
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
 /// Stores in memory.
@@ -59,6 +63,98 @@ impl Place for FilePlace {
         let options =
             SqliteStore::options().durability(self.durability).payload_limit(conditions.payload_limit).clock(clock);
         Box::pin(async move { Arc::new(options.open(path).await.expect("a store opens")) as Arc<dyn Store> })
+    }
+}
+
+/// Stores in a file that another store of this process has open too, each write through the other one in turn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shared;
+
+#[derive(Debug)]
+struct SharedPlace(tempfile::TempDir);
+
+/// Two stores on one file, used in turn.
+#[derive(Debug)]
+struct InTurn {
+    stores: [SqliteStore; 2],
+    calls: AtomicUsize,
+}
+
+impl InTurn {
+    fn next(&self) -> &SqliteStore {
+        &self.stores[self.calls.fetch_add(1, Ordering::Relaxed) % 2]
+    }
+}
+
+impl Fixture for Shared {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(SharedPlace(tempfile::tempdir().expect("a directory can be made")))
+    }
+}
+
+impl Place for SharedPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let clock: Arc<dyn Clock> = conditions.clock.clone();
+        let path = self.0.path().join("onward.db");
+        let options = SqliteStore::options()
+            .durability(Durability::Normal)
+            .payload_limit(conditions.payload_limit)
+            .clock(clock);
+        Box::pin(async move {
+            let one = options.clone().open(&path).await.expect("a store opens");
+            let other = options.open(&path).await.expect("a store opens twice");
+            Arc::new(InTurn { stores: [one, other], calls: AtomicUsize::new(0) }) as Arc<dyn Store>
+        })
+    }
+}
+
+impl Store for InTurn {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        self.next().apply(writes)
+    }
+
+    fn changes(&self) -> Changes {
+        self.stores[0].changes()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.stores[0].clock()
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.next().task(task)
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.next().tasks(filter, page)
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.next().peek(claim)
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        self.next().queues()
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        self.next().statistics()
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        self.next().sessions()
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        self.next().pauses()
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        self.next().events(after, limit)
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.stores[0].info()
     }
 }
 

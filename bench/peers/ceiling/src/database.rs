@@ -1,0 +1,115 @@
+//! The layout: live tasks in a table without a secondary index, claims as a log, ended tasks in history.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::{Result, bail};
+use bench_protocol::{Backlog, Class};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+
+const SCHEMA: &str = "
+    CREATE TABLE task (
+        id INTEGER PRIMARY KEY, lane INTEGER, priority INTEGER, attempt INTEGER, submitted_at INTEGER, payload BLOB);
+    CREATE TABLE claim (number INTEGER PRIMARY KEY, ids BLOB);
+    CREATE TABLE history (
+        id INTEGER PRIMARY KEY, lane INTEGER, state INTEGER, attempts INTEGER, submitted_at INTEGER, finished_at INTEGER,
+        payload BLOB, result BLOB);";
+
+const INSERT: &str = "INSERT INTO task VALUES (?1, 1, 128, 0, ?2, ?3)";
+const CLAIM: &str = "INSERT INTO claim (ids) VALUES (?1)";
+const TO_HISTORY: &str = "INSERT INTO history
+    SELECT task.id, task.lane, 4, 1, task.submitted_at, ?2, task.payload, NULL
+    FROM rarray(?1) AS done CROSS JOIN task ON task.id = done.value";
+const DELETE: &str = "DELETE FROM task WHERE id IN rarray(?1)";
+
+/// A moment that rows carry: the ceiling does not read the clock.
+const MOMENT: i64 = 1_750_000_000_000_000;
+
+/// A database file of its own.
+pub(crate) struct Database {
+    connection: Connection,
+    payload: Vec<u8>,
+}
+
+impl Database {
+    pub(crate) fn create(path: &Path, class: Class, payload: Vec<u8>) -> Result<Self> {
+        let synchronous = match class {
+            Class::Full => "FULL",
+            Class::Normal => "NORMAL",
+            Class::Memory => bail!("the ceiling is for files"),
+        };
+        let connection = Connection::open(path)?;
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 0;
+             PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
+        ))?;
+        rusqlite::vtab::array::load_module(&connection)?;
+        connection.execute_batch(SCHEMA)?;
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(Self { connection, payload })
+    }
+
+    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1.
+    pub(crate) fn fill(&self, backlog: &Backlog) -> Result<()> {
+        self.begin()?;
+        let live = i64::try_from(backlog.waiting + backlog.delayed)?;
+        (1..=live).try_for_each(|id| self.submit(id))?;
+        let mut history = self.connection.prepare("INSERT INTO history VALUES (?1, 1, 4, 1, ?2, ?2, ?3, NULL)")?;
+        for id in -i64::try_from(backlog.finished)?..0 {
+            history.execute(params![id, MOMENT, self.payload])?;
+        }
+        self.commit()?;
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    pub(crate) fn begin(&self) -> Result<()> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(())
+    }
+
+    pub(crate) fn commit(&self) -> Result<()> {
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+
+    /// Accepts a task. Outside a transaction it is a commit of its own.
+    pub(crate) fn submit(&self, id: i64) -> Result<()> {
+        self.connection.prepare_cached(INSERT)?.execute(params![id, MOMENT + id, self.payload])?;
+        Ok(())
+    }
+
+    /// Accepts tasks with consecutive ids.
+    pub(crate) fn submit_many(&self, ids: std::ops::Range<i64>) -> Result<()> {
+        let mut insert = self.connection.prepare_cached(INSERT)?;
+        for id in ids {
+            insert.execute(params![id, MOMENT + id, self.payload])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn claim(&self, ids: &[i64]) -> Result<()> {
+        let blob: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        self.connection.prepare_cached(CLAIM)?.execute(params![blob])?;
+        Ok(())
+    }
+
+    pub(crate) fn complete(&self, ids: &[i64]) -> Result<()> {
+        let ids = Rc::new(ids.iter().copied().map(Value::Integer).collect::<Vec<_>>());
+        self.connection.prepare_cached(TO_HISTORY)?.execute(params![ids, MOMENT])?;
+        self.connection.prepare_cached(DELETE)?.execute(params![ids])?;
+        Ok(())
+    }
+
+    /// Moves the WAL into the database, as far as can be done without waiting.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |_| Ok(()))?;
+        Ok(())
+    }
+
+    pub(crate) fn count(&self, table: &str) -> Result<u64> {
+        let count: i64 = self.connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+        Ok(u64::try_from(count)?)
+    }
+}

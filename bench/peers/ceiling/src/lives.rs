@@ -1,0 +1,151 @@
+//! Whole lives: submitted, claimed, completed.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use bench_protocol::{Measurement, Order, Request, now};
+
+use crate::cycle::Cycle;
+use crate::database::Database;
+
+/// How many lives pass between two checkpoints.
+const CHECKPOINT: usize = 16_384;
+
+/// The sizes that `best batch` tries, as far as so many may be outstanding.
+const BATCHES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+
+/// With the commit sizes of another run.
+pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
+    let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
+    let mut measurement = lives(request, Cycle::new(sizes))?;
+    measurement.commits = Some(sizes);
+    Ok(measurement)
+}
+
+/// With all three steps in each commit, at the size that is fastest in a tenth of the lives.
+pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
+    let mut trial = request.clone();
+    trial.row.count = (request.row.count / 10).max(1);
+    let mut best = (0, 0.0);
+    for batch in BATCHES.into_iter().filter(|batch| *batch <= request.row.submitters) {
+        let speed = lives(&trial, Cycle::of_batch(batch))?.value;
+        if speed > best.1 {
+            best = (batch, speed);
+        }
+    }
+    let (batch, _) = best;
+    ensure!(batch > 0, "no batch is small enough for the {} tasks outstanding", request.row.submitters);
+    Ok(lives(request, Cycle::of_batch(batch))?.with("batch", batch as f64))
+}
+
+fn lives(request: &Request, cycle: Cycle) -> Result<Measurement> {
+    let row = &request.row;
+    let directory = tempfile::tempdir_in(&request.directory)?;
+    let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
+    let database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
+    database.fill(&row.backlog)?;
+    let mut run = Run::new(&database, request, cycle)?;
+    let start = now();
+    run.until_done(row.count)?;
+    let elapsed = start.elapsed();
+    check(&database, request)?;
+    Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64())
+        .with("commits", run.commits as f64)
+        .with("checkpoint_percent", run.checkpoints.as_secs_f64() / elapsed.as_secs_f64() * 100.0)
+        .observed("completed", run.completed as u64))
+}
+
+/// The file must hold what the run says: a history of all lives, and the backlog as it was.
+fn check(database: &Database, request: &Request) -> Result<()> {
+    let backlog = request.row.backlog;
+    let (history, live) = (database.count("history")?, database.count("task")?);
+    let expected = (request.row.count + backlog.finished) as u64;
+    ensure!(history == expected, "history has {history} tasks, not {expected}");
+    let expected = (backlog.waiting + backlog.delayed) as u64;
+    ensure!(live == expected, "{live} tasks are live, not {expected}");
+    Ok(())
+}
+
+/// A run: what is ready and what is claimed, in memory as in an engine that rebuilds it at the start.
+struct Run<'a> {
+    database: &'a Database,
+    cycle: Cycle,
+    ready: VecDeque<i64>,
+    claimed: VecDeque<i64>,
+    next_id: i64,
+    completed: usize,
+    since_checkpoint: usize,
+    commits: usize,
+    checkpoints: Duration,
+}
+
+impl<'a> Run<'a> {
+    fn new(database: &'a Database, request: &Request, cycle: Cycle) -> Result<Self> {
+        let backlog = request.row.backlog;
+        let waiting = i64::try_from(backlog.waiting)?;
+        let live = i64::try_from(backlog.waiting + backlog.delayed)?;
+        Ok(Self {
+            database,
+            cycle,
+            ready: (1..=waiting).collect(),
+            claimed: VecDeque::new(),
+            next_id: live + 1,
+            completed: 0,
+            since_checkpoint: 0,
+            commits: 0,
+            checkpoints: Duration::ZERO,
+        })
+    }
+
+    /// Completes and submits exactly `count`; what waits at the end is the backlog.
+    fn until_done(&mut self, count: usize) -> Result<()> {
+        let mut to_submit = count;
+        while self.completed < count {
+            let commit = self.cycle.next();
+            let unclaimed = count - self.completed - self.claimed.len();
+            let completions = commit.completions.min(self.claimed.len());
+            let submits = commit.submits.min(to_submit);
+            let claims = commit.claims.min(self.ready.len() + submits).min(unclaimed);
+            if completions + submits + claims > 0 {
+                self.commit(completions, submits, claims)?;
+                to_submit -= submits;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, completions: usize, submits: usize, claims: usize) -> Result<()> {
+        self.database.begin()?;
+        if completions > 0 {
+            let ids: Vec<i64> = self.claimed.drain(..completions).collect();
+            self.database.complete(&ids)?;
+        }
+        if submits > 0 {
+            let ids = self.next_id..self.next_id + i64::try_from(submits)?;
+            self.next_id = ids.end;
+            self.ready.extend(ids.clone());
+            self.database.submit_many(ids)?;
+        }
+        if claims > 0 {
+            let ids: Vec<i64> = self.ready.drain(..claims).collect();
+            self.database.claim(&ids)?;
+            self.claimed.extend(ids);
+        }
+        self.database.commit()?;
+        self.commits += 1;
+        self.completed += completions;
+        self.checkpoint_if_due(completions)
+    }
+
+    fn checkpoint_if_due(&mut self, completions: usize) -> Result<()> {
+        self.since_checkpoint += completions;
+        if self.since_checkpoint >= CHECKPOINT {
+            self.since_checkpoint = 0;
+            let before = now();
+            self.database.checkpoint()?;
+            self.checkpoints += before.elapsed();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! The ceiling: what bare SQLite reaches when it takes the same steps as a task engine, in one thread, with the best layout known.
+//!
+//! It accepts a task (a row), claims it (one blob row for all that are claimed together), and completes it (moves the row to
+//! history, set-based), with the same payload, the same durability class and commits of a given size. It has no callers to
+//! answer, no handlers, no keys, no queues, no events and no leases: nothing that an engine is for.
+
+mod cycle;
+mod database;
+mod lives;
+mod submit;
+
+use anyhow::{Result, bail};
+use bench_protocol::{Measurement, Request, run};
+
+fn main() -> Result<()> {
+    run("ceiling", work)
+}
+
+fn work(request: &Request) -> Result<Measurement> {
+    match (request.row.workload.as_str(), request.settings.as_str()) {
+        ("file_submit", _) => submit::submits(request),
+        ("file_lives", "same commits") => lives::same_commits(request),
+        ("file_lives", "best batch") => lives::best_batch(request),
+        (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
+    }
+}

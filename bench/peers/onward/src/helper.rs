@@ -1,0 +1,121 @@
+//! The second process of some rows: this program, started by itself.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use bench_protocol::{Class, Order, monotonic_nanoseconds, pace};
+use onward::{Store, When};
+use tokio::runtime::Runtime;
+
+use crate::lives::Place;
+use crate::open::{engine, open_file};
+use crate::backlog;
+
+/// Says that the program is a helper, and which.
+const VARIABLE: &str = "ONWARD_BENCH_HELPER";
+
+/// What a helper does on a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Job {
+    /// Submits so many tasks, claims some of them, says `ready` and holds them until it is killed (or its input ends).
+    Hold { waiting: usize, in_flight: usize },
+    /// Submits at a fixed rate.
+    Produce { count: usize, rate: u32 },
+}
+
+/// A helper and the file that it works on.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    pub(crate) path: PathBuf,
+    pub(crate) class: Class,
+    pub(crate) payload_bytes: usize,
+    pub(crate) job: Job,
+}
+
+/// The helper that this process was started as, if it was.
+pub(crate) fn asked_for() -> Result<Option<Helper>> {
+    let Ok(text) = std::env::var(VARIABLE) else { return Ok(None) };
+    let words: Vec<&str> = text.splitn(6, ' ').collect();
+    let &[job, one, other, class, bytes, path] = words.as_slice() else { bail!("`{text}` is not a helper") };
+    let job = match job {
+        "hold" => Job::Hold { waiting: one.parse()?, in_flight: other.parse()? },
+        "produce" => Job::Produce { count: one.parse()?, rate: other.parse()? },
+        _ => bail!("`{job}` is not what a helper does"),
+    };
+    let class = if class == "full" { Class::Full } else { Class::Normal };
+    Ok(Some(Helper { path: path.into(), class, payload_bytes: bytes.parse()?, job }))
+}
+
+impl Helper {
+    /// Starts a process for it.
+    pub(crate) fn spawn(&self) -> Result<Child> {
+        let job = match self.job {
+            Job::Hold { waiting, in_flight } => format!("hold {waiting} {in_flight}"),
+            Job::Produce { count, rate } => format!("produce {count} {rate}"),
+        };
+        let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
+        let mut command = Command::new(std::env::current_exe()?);
+        Ok(command.env(VARIABLE, text).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
+    }
+
+    /// Does its job, in its own process.
+    pub(crate) fn run(&self) -> Result<()> {
+        let runtime = Runtime::new()?;
+        match self.job {
+            Job::Hold { waiting, in_flight } => runtime.block_on(self.hold(waiting, in_flight)),
+            Job::Produce { count, rate } => self.produce(&runtime, count, rate),
+        }
+    }
+
+    async fn hold(&self, waiting: usize, in_flight: usize) -> Result<()> {
+        let store: Arc<dyn Store> = Arc::new(open_file(&self.path, self.class).await?);
+        let engine = engine(&store, 1).await?;
+        backlog::submit(&engine, waiting + in_flight, self.payload_bytes, When::Now).await?;
+        let held = backlog::claim(&store, in_flight, Duration::from_secs(3600)).await?;
+        println!("ready");
+        std::io::stdout().flush()?;
+        std::io::stdin().read_to_end(&mut Vec::new())?;
+        drop(held);
+        Ok(())
+    }
+
+    fn produce(&self, runtime: &Runtime, count: usize, rate: u32) -> Result<()> {
+        let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(&self.path, self.class))?);
+        let engine = runtime.block_on(engine(&store, 1))?;
+        let template = Order::new(0, 0, self.payload_bytes)?;
+        let mut submits = Vec::with_capacity(count);
+        pace(count, rate, |number| {
+            let order = Order { submitted: monotonic_nanoseconds(), ..template.numbered(number) };
+            let engine = engine.clone();
+            submits.push(runtime.spawn(async move { engine.submit(Place(order)).await.map(drop) }));
+        });
+        for submit in submits {
+            runtime.block_on(submit)??;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until a holder holds.
+pub(crate) fn wait_until_ready(holder: &mut Child) -> Result<()> {
+    let mut word = [0; 6];
+    holder.stdout.as_mut().context("the helper has no output")?.read_exact(&mut word).context("the helper failed")?;
+    Ok(())
+}
+
+/// A new file on which a holder did its job and was killed, or ended when it held nothing.
+pub(crate) fn leave_behind(path: &Path, class: Class, bytes: usize, waiting: usize, in_flight: usize) -> Result<()> {
+    let job = Job::Hold { waiting, in_flight };
+    let mut holder = Helper { path: path.to_owned(), class, payload_bytes: bytes, job }.spawn()?;
+    wait_until_ready(&mut holder)?;
+    if in_flight > 0 {
+        holder.kill()?;
+    }
+    drop(holder.stdin.take());
+    holder.wait()?;
+    Ok(())
+}

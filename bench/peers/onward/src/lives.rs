@@ -1,0 +1,150 @@
+//! The file rows: submits alone, and whole lives.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use bench_protocol::{Latencies, Ledger, Measurement, Order, Request, monotonic_nanoseconds, now};
+use onward::{Engine, Handle, Task};
+use serde::{Deserialize, Serialize};
+
+use crate::open::{engine, open_store};
+use crate::{backlog, running};
+
+/// The kind of the file rows.
+pub(crate) const KIND: &str = "place";
+
+/// A typed task with the payload of the file rows.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Place(pub(crate) Order);
+
+impl Task for Place {
+    const KIND: &'static str = KIND;
+    type Output = ();
+}
+
+/// What handlers saw.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) ledger: Ledger,
+    pub(crate) starts: Mutex<Latencies>,
+}
+
+impl Seen {
+    pub(crate) fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self { ledger: Ledger::new(count), starts: Mutex::default() })
+    }
+}
+
+/// Registers the handler: it counts the task, and the time since its submit where the task says when that was.
+pub(crate) fn register(engine: &Engine, seen: &Arc<Seen>) {
+    let seen = seen.clone();
+    engine.register(move |Place(order): Place, _context| {
+        if order.submitted > 0 {
+            let latency = Duration::from_nanos(monotonic_nanoseconds() - order.submitted);
+            seen.starts.lock().unwrap_or_else(PoisonError::into_inner).record(latency);
+        }
+        seen.ledger.ran(order.number);
+        async { Ok(()) }
+    });
+}
+
+/// Submits alone, nobody running.
+pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let before = opened.commits();
+    let started = now();
+    let mut latencies = submitters(request, &engine, None).await?;
+    let elapsed = started.elapsed();
+    let commits = opened.commit_sizes(&before, row.count);
+    let inserted = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
+    let measurement = Measurement::of(latencies.percentile(0.5))
+        .with("per_second", row.count as f64 / elapsed.as_secs_f64())
+        .with_latencies(latencies)
+        .observed("inserted", inserted);
+    Ok(Measurement { commits, ..measurement })
+}
+
+/// Tasks not awaited yet, oldest first.
+type Unawaited = Arc<Mutex<VecDeque<Handle<()>>>>;
+
+/// Whole lives. Each submitter submits a task and awaits the oldest that nobody awaits: its own, unless the row has tasks
+/// waiting, which come first and in whose place its own waits.
+pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let opened = open_store(request).await?;
+    backlog::fill(&opened.store, row).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let seen = Seen::new(row.count);
+    register(&engine, &seen);
+    let unawaited = waiting_tasks(&engine, row.backlog.waiting, row.payload_bytes).await?;
+    let running = running::start(&engine);
+
+    let before = opened.commits();
+    let started = now();
+    let latencies = submitters(request, &engine, Some(&unawaited)).await?;
+    let elapsed = started.elapsed();
+    let commits = opened.commit_sizes(&before, row.count);
+
+    running::finish(&engine, running).await?;
+    let completed = opened.store.statistics().await?.iter().map(|kind| kind.ended.completed).sum::<u64>();
+    let mut measurement = Measurement::of(row.count as f64 / elapsed.as_secs_f64()).with_latencies(latencies);
+    measurement.lost = seen.ledger.lost(row.count);
+    measurement.duplicated = seen.ledger.duplicated();
+    let others = (row.backlog.finished + row.backlog.waiting) as u64;
+    Ok(Measurement { commits, ..measurement }.observed("completed", completed.saturating_sub(others)))
+}
+
+async fn waiting_tasks(engine: &Engine, count: usize, bytes: usize) -> Result<Unawaited> {
+    let mut handles = VecDeque::with_capacity(count);
+    for _ in 0..count {
+        handles.push_back(engine.submit(Place(Order::new(u64::MAX, 0, bytes)?)).await?);
+    }
+    Ok(Arc::new(Mutex::new(handles)))
+}
+
+/// Runs all submitters, and answers the latencies of their submits.
+async fn submitters(request: &Request, engine: &Engine, unawaited: Option<&Unawaited>) -> Result<Latencies> {
+    let row = &request.row;
+    let template = Order::new(0, 0, row.payload_bytes)?;
+    let all: Vec<_> = (0..row.submitters)
+        .map(|submitter| {
+            let numbers = (submitter..row.count).step_by(row.submitters);
+            tokio::spawn(submitter_of(numbers, engine.clone(), template.clone(), unawaited.cloned()))
+        })
+        .collect();
+    let mut latencies = Latencies::with_capacity(row.count);
+    for submitter in all {
+        latencies.merge(submitter.await??);
+    }
+    Ok(latencies)
+}
+
+async fn submitter_of(
+    numbers: impl Iterator<Item = usize>,
+    engine: Engine,
+    template: Order,
+    unawaited: Option<Unawaited>,
+) -> Result<Latencies> {
+    let mut latencies = Latencies::default();
+    for number in numbers {
+        let before = now();
+        let handle = engine.submit(Place(template.numbered(number as u64))).await?;
+        latencies.record(before.elapsed());
+        if let Some(unawaited) = &unawaited {
+            let oldest = exchange(unawaited, handle).context("no task to await")?;
+            oldest.wait().await?;
+        }
+    }
+    Ok(latencies)
+}
+
+fn exchange(unawaited: &Unawaited, newest: Handle<()>) -> Option<Handle<()>> {
+    let mut unawaited = unawaited.lock().unwrap_or_else(PoisonError::into_inner);
+    unawaited.push_back(newest);
+    unawaited.pop_front()
+}

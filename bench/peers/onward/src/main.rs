@@ -1,0 +1,49 @@
+//! The rows of the benchmarks on Onward.
+//!
+//! Two rows need a second process: the program then starts itself as a helper (see `helper`).
+
+mod backlog;
+mod dispatch;
+mod helper;
+mod latency;
+mod lives;
+mod open;
+mod read;
+mod resident;
+mod restart;
+mod running;
+mod submit;
+
+use anyhow::{Result, bail};
+use bench_protocol::{Measurement, Request, repeat, run};
+use tokio::runtime::Runtime;
+
+fn main() -> Result<()> {
+    match helper::asked_for()? {
+        Some(helper) => helper.run(),
+        None => run("onward", work),
+    }
+}
+
+fn work(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let runtime = Runtime::new()?;
+    match row.workload.as_str() {
+        "submit" => repeat(row, || runtime.block_on(submit::one_by_one(request))),
+        "batch_submit" => repeat(row, || runtime.block_on(submit::batch(request))),
+        "dedup_hit" => repeat(row, || runtime.block_on(submit::same_key(request))),
+        "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
+            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
+        }
+        "peek" => read::peek(&runtime, request),
+        "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, request),
+        "backoff_delay" => repeat(row, || read::backoff_delay(row)),
+        "file_submit" => runtime.block_on(lives::submits(request)),
+        "file_lives" => runtime.block_on(lives::lives(request)),
+        "file_restart" => runtime.block_on(restart::restart(request)),
+        "file_memory" => runtime.block_on(resident::memory(request)),
+        "file_latency" => runtime.block_on(latency::latency(request)),
+        "file_idle" => runtime.block_on(resident::idle(request)),
+        other => bail!("onward has no workload `{other}`"),
+    }
+}

@@ -1,0 +1,52 @@
+//! What an engine uses up that has much to do later, or nothing at all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use bench_protocol::{Measurement, Request, Usage};
+use onward::Store;
+
+use crate::helper::leave_behind;
+use crate::open::{engine, open_file, open_store};
+use crate::{lives, running};
+
+const MIB: f64 = 1_048_576.0;
+
+/// Resident memory of a process that has opened a file with `count` waiting tasks and claimed nothing yet.
+pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let directory = tempfile::tempdir_in(&request.directory)?;
+    let path = directory.path().join("onward.db");
+    leave_behind(&path, request.class, row.payload_bytes, row.count, 0)?;
+    let before = Usage::read()?;
+    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
+    let opened = Usage::read()?;
+    let waiting = store.queues().await?.iter().map(|queue| queue.waiting).sum();
+    Ok(Measurement::of(opened.resident as f64 / MIB)
+        .with("before_mib", before.resident as f64 / MIB)
+        .with("peak_mib", opened.peak as f64 / MIB)
+        .observed("waiting", waiting))
+}
+
+/// An engine on a file with nothing to do for `count` seconds.
+pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, request.row.slots).await?;
+    let seen = lives::Seen::new(0);
+    lives::register(&engine, &seen);
+    let running = running::start(&engine);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (before, commits) = (Usage::read()?, opened.commits());
+    tokio::time::sleep(Duration::from_secs(request.row.count as u64)).await;
+    let after = Usage::read()?;
+    let per_thousand = opened.commit_sizes(&commits, 1000).map_or(0.0, |sizes| sizes.commits);
+    running::stop(&engine, running).await?;
+    let waiting = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
+    let seconds = request.row.count as f64;
+    let core = (after.cpu.saturating_sub(before.cpu)).as_secs_f64() / seconds;
+    Ok(Measurement::of((after.written - before.written) as f64 / seconds)
+        .with("core_percent", core * 100.0)
+        .with("commits", per_thousand)
+        .observed("waiting", waiting))
+}

@@ -1,0 +1,30 @@
+//! An engine that runs beside the row.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use onward::Engine;
+use tokio::task::JoinHandle;
+
+/// How often it is asked whether anything is left, after the timed part.
+const POLL: Duration = Duration::from_millis(10);
+
+pub(crate) type Running = JoinHandle<onward::Result<()>>;
+
+pub(crate) fn start(engine: &Engine) -> Running {
+    let engine = engine.clone();
+    tokio::spawn(async move { engine.run().await })
+}
+
+/// Waits until no task is due or running, then stops the engine.
+pub(crate) async fn finish(engine: &Engine, running: Running) -> Result<()> {
+    while engine.store().queues().await?.iter().any(|queue| queue.waiting + queue.running > 0) {
+        tokio::time::sleep(POLL).await;
+    }
+    stop(engine, running).await
+}
+
+pub(crate) async fn stop(engine: &Engine, running: Running) -> Result<()> {
+    engine.stop();
+    Ok(running.await??)
+}

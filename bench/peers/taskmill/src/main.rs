@@ -1,0 +1,36 @@
+//! The rows of the benchmarks on taskmill 0.7.1, driven as its own benchmark suite drives it.
+
+mod dispatch;
+mod file;
+mod read;
+mod submit;
+mod tasks;
+
+use anyhow::{Result, bail};
+use bench_protocol::{Measurement, Request, repeat, run};
+use tokio::runtime::Runtime;
+
+fn main() -> Result<()> {
+    run("taskmill", work)
+}
+
+fn work(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let runtime = Runtime::new()?;
+    match row.workload.as_str() {
+        "submit" => repeat(row, || runtime.block_on(submit::one_by_one(row))),
+        "batch_submit" => repeat(row, || runtime.block_on(submit::batch(row))),
+        "dedup_hit" => repeat(row, || runtime.block_on(submit::same_key(row))),
+        "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
+            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
+        }
+        "peek" => read::peek(&runtime, row),
+        "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
+        "backoff_delay" => repeat(row, || read::backoff_delay(row)),
+        "file_submit" => runtime.block_on(file::submit(request)),
+        "file_lives" => runtime.block_on(file::lives(request)),
+        "file_latency" => runtime.block_on(file::latency(request)),
+        "file_idle" => runtime.block_on(file::idle(request)),
+        other => bail!("taskmill has no workload `{other}`"),
+    }
+}

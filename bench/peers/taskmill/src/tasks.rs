@@ -1,0 +1,88 @@
+//! The tasks and their handlers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use bench_protocol::{BackoffName, Row};
+use serde::{Deserialize, Serialize};
+use taskmill::{
+    BackoffStrategy, Domain, DomainKey, DomainTaskContext, RetryPolicy, Scheduler, SchedulerBuilder, TaskError, TaskStore,
+    TypedExecutor, TypedTask,
+};
+
+/// The poll interval of its benchmark suite.
+pub(crate) const SUITE_POLL: Duration = Duration::from_millis(10);
+
+/// The domain of all tasks.
+pub(crate) struct Bench;
+
+impl DomainKey for Bench {
+    const NAME: &'static str = "bench";
+}
+
+/// A task without a payload.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Empty;
+
+impl TypedTask for Empty {
+    type Domain = Bench;
+    const TASK_TYPE: &'static str = "test";
+}
+
+/// What the handler of [`Empty`] does.
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    Completes,
+    FailsForGood,
+    FailsRetryably,
+}
+
+/// A handler that counts its calls.
+pub(crate) struct Handler {
+    pub(crate) ending: Ending,
+    pub(crate) attempts: Arc<AtomicU64>,
+}
+
+impl TypedExecutor<Empty> for Handler {
+    async fn execute<'a>(&'a self, _payload: Empty, _context: DomainTaskContext<'a, Bench>) -> Result<(), TaskError> {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        match self.ending {
+            Ending::Completes => Ok(()),
+            Ending::FailsForGood => Err(TaskError::permanent("bench: permanent failure")),
+            Ending::FailsRetryably => Err(TaskError::retryable("bench: transient failure")),
+        }
+    }
+}
+
+/// A scheduler on a database in memory, as its suite builds one.
+pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &str) -> Result<Scheduler> {
+    let mut domain = Domain::<Bench>::new().task::<Empty>(handler);
+    if let Some(name) = row.backoff {
+        domain = domain.default_retry(RetryPolicy { strategy: strategy(name, true), max_retries: 2 });
+    }
+    let builder = Scheduler::builder().store(TaskStore::open_memory().await?).domain(domain).max_concurrency(row.slots.max(1));
+    let builder = if row.workload == "permanent_failure" { builder.max_retries(0) } else { builder };
+    Ok(polling(builder, settings).build().await?)
+}
+
+/// Sets the poll interval of its suite unless the settings are `default`.
+pub(crate) fn polling(builder: SchedulerBuilder, settings: &str) -> SchedulerBuilder {
+    if settings == "default" { builder } else { builder.poll_interval(SUITE_POLL) }
+}
+
+/// A back-off as its suite has it: with its delays for the computation, with none (`immediate`) for running.
+pub(crate) fn strategy(name: BackoffName, immediate: bool) -> BackoffStrategy {
+    let time = |milliseconds| Duration::from_millis(if immediate { 0 } else { milliseconds });
+    match name {
+        BackoffName::Constant => BackoffStrategy::Constant { delay: time(100) },
+        BackoffName::Linear => BackoffStrategy::Linear { initial: time(100), increment: time(50), max: time(30_000) },
+        BackoffName::Exponential => {
+            BackoffStrategy::Exponential { initial: time(100), max: time(60_000), multiplier: 2.0 }
+        }
+        BackoffName::ExponentialJitter => {
+            BackoffStrategy::ExponentialJitter { initial: time(100), max: time(60_000), multiplier: 2.0 }
+        }
+    }
+}

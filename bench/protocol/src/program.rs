@@ -1,0 +1,121 @@
+//! The frame of a benchmark program: arguments in, lines out.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+
+use crate::Measurement;
+use crate::line::{CommitSizes, Line};
+use crate::measure::Usage;
+use crate::scenario::{Class, Row, load_scenarios};
+
+/// What every program is told on its command line.
+#[derive(Debug, Clone, Parser)]
+pub struct Arguments {
+    /// The row to do, such as `T/submit_tasks/1000`.
+    #[arg(long)]
+    pub row: String,
+    /// What an acknowledgement must survive.
+    #[arg(long, value_enum)]
+    pub class: Class,
+    /// The name of the settings to use.
+    #[arg(long, default_value = "default")]
+    pub settings: String,
+    /// Fewer operations and a tenth of the backlog.
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON lines instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// The directory of the scenario files.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios"))]
+    pub scenarios: PathBuf,
+    /// The directory for database files; made if missing. All systems must get the same disk.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/data"))]
+    pub directory: PathBuf,
+    /// The commit sizes of another run, for a ceiling: `commits,submits,claims,completions`.
+    #[arg(long)]
+    pub commits: Option<CommitSizes>,
+}
+
+/// One row to do.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The row, with `--quick` applied.
+    pub row: Row,
+    /// What an acknowledgement must survive.
+    pub class: Class,
+    /// The name of the settings.
+    pub settings: String,
+    /// Where database files go.
+    pub directory: PathBuf,
+    /// The commit sizes to repeat.
+    pub commits: Option<CommitSizes>,
+    /// Whether `--quick` was given.
+    pub quick: bool,
+}
+
+impl Request {
+    /// The request that the arguments make.
+    ///
+    /// # Errors
+    /// If there is no such row, or the directory cannot be made.
+    pub fn new(arguments: &Arguments, system: &str) -> Result<Self> {
+        let rows = load_scenarios(&arguments.scenarios)?;
+        let row = rows.into_iter().find(|row| row.name == arguments.row);
+        let row = row.with_context(|| format!("no scenario has a row `{}`", arguments.row))?;
+        let row = if arguments.quick { row.quick() } else { row };
+        std::fs::create_dir_all(&arguments.directory)?;
+        Ok(Self {
+            row: row.of_system(system),
+            class: arguments.class,
+            settings: arguments.settings.clone(),
+            directory: arguments.directory.clone(),
+            commits: arguments.commits,
+            quick: arguments.quick,
+        })
+    }
+}
+
+/// The whole of a program's `main`: parses the arguments, does the row, checks the answer, prints the lines.
+///
+/// # Errors
+/// If the row could not be done, or what was observed is not what the row expects.
+pub fn run(system: &str, work: impl FnOnce(&Request) -> Result<Measurement>) -> Result<()> {
+    let arguments = Arguments::parse();
+    let request = Request::new(&arguments, system)?;
+    let measurement = work(&request)?;
+    request.row.verify(&measurement.answer)?;
+    let line = line_of(system, &request, measurement)?;
+    let text = if arguments.json { serde_json::to_string(&line)? } else { format!("{line:#?}") };
+    println!("{text}");
+    Ok(())
+}
+
+fn line_of(system: &str, request: &Request, measurement: Measurement) -> Result<Line> {
+    let usage = Usage::read()?;
+    let mut latencies = measurement.latencies;
+    let mut percentile = |fraction| latencies.as_mut().map(|latencies| latencies.percentile(fraction));
+    Ok(Line {
+        row: request.row.name.clone(),
+        class: request.class,
+        system: system.to_owned(),
+        settings: measurement.settings.unwrap_or_else(|| request.settings.clone()),
+        value: measurement.value,
+        unit: request.row.unit.clone(),
+        better: request.row.better,
+        min: measurement.value,
+        max: measurement.value,
+        p50: percentile(0.5),
+        p99: percentile(0.99),
+        p999: percentile(0.999),
+        runs: 1,
+        lost: measurement.lost,
+        duplicated: measurement.duplicated,
+        cpu_seconds: Some(usage.cpu.as_secs_f64()),
+        peak_mib: Some(usage.peak as f64 / 1_048_576.0),
+        commits: measurement.commits,
+        extra: measurement.extra,
+    })
+}

@@ -1,0 +1,265 @@
+//! Workload as data: the rows of `bench/scenarios/*.toml`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::BackoffName;
+
+/// What an acknowledgement survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Nothing.
+    Memory,
+    /// A killed process.
+    Normal,
+    /// Power loss.
+    Full,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Memory => "memory",
+            Self::Normal => "normal",
+            Self::Full => "full",
+        })
+    }
+}
+
+/// Which way a figure is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// The lower, the better.
+    Lower,
+    /// The higher, the better.
+    Higher,
+}
+
+/// Who does a row and how: `onward`, or `taskmill: suite` for settings other than `default`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Entry {
+    /// The system's name; its program is in `bench/peers/<name>`.
+    pub system: String,
+    /// The name of the settings.
+    pub settings: String,
+}
+
+impl FromStr for Entry {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (system, settings) = text.split_once(':').unwrap_or((text, "default"));
+        Ok(Self { system: system.trim().to_owned(), settings: settings.trim().to_owned() })
+    }
+}
+
+impl TryFrom<String> for Entry {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// What is in the store before the timed part, beside what the row does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backlog {
+    /// Completed tasks in history.
+    pub finished: usize,
+    /// Due tasks that wait at every moment: they are claimed before newer ones, which take their place.
+    pub waiting: usize,
+    /// Tasks not due for an hour.
+    pub delayed: usize,
+    /// Tasks that a process had claimed when it was killed.
+    pub in_flight: usize,
+}
+
+impl Backlog {
+    fn reduced(self, factor: usize) -> Self {
+        Self {
+            finished: self.finished / factor,
+            waiting: self.waiting / factor,
+            delayed: self.delayed / factor,
+            in_flight: self.in_flight / factor,
+        }
+    }
+}
+
+/// One expected fact.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Expected {
+    /// This number.
+    Number(u64),
+    /// The named field of the row: `count`.
+    Field(String),
+}
+
+/// One row of the benchmarks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name, such as `T/submit_tasks/1000`.
+    pub name: String,
+    /// What is done; the programs know it by this word.
+    pub workload: String,
+    /// What the figure counts, such as `us/op`.
+    pub unit: String,
+    /// Which way it is good.
+    pub better: Better,
+    /// Operations in the timed part.
+    pub count: usize,
+    /// The same under `--quick`; the row's count if absent.
+    pub quick_count: Option<usize>,
+    /// The same for a system with which the row's count would take many minutes.
+    #[serde(default)]
+    pub count_of: BTreeMap<String, usize>,
+    /// Handlers that may run at once.
+    #[serde(default)]
+    pub slots: usize,
+    /// Concurrent submitters, each awaiting its own.
+    #[serde(default)]
+    pub submitters: usize,
+    /// Size of a payload; zero for none.
+    #[serde(default)]
+    pub payload_bytes: usize,
+    /// Arrivals per second of an open loop.
+    #[serde(default)]
+    pub rate: u32,
+    /// How often the timed part is repeated in one run, after one repetition that does not count; the median counts.
+    #[serde(default = "one")]
+    pub repetitions: usize,
+    /// The most runs of the row, where it takes long.
+    pub most_runs: Option<u32>,
+    /// The back-off of the rows that compare them.
+    pub backoff: Option<BackoffName>,
+    /// What else is in the store.
+    #[serde(default)]
+    pub backlog: Backlog,
+    /// What every program must have observed.
+    #[serde(default)]
+    pub expect: BTreeMap<String, Expected>,
+    /// Who does it, by class. A system that is not named cannot do it; why is said beside the list.
+    pub systems: BTreeMap<Class, Vec<Entry>>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Row {
+    /// The row as `--quick` does it: fewer operations, a tenth of the backlog, one repetition.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.count = self.quick_count.unwrap_or(self.count);
+        self.backlog = self.backlog.reduced(10);
+        self.repetitions = 1;
+        self
+    }
+
+    /// The row as `system` does it.
+    #[must_use]
+    pub fn of_system(mut self, system: &str) -> Self {
+        self.count = self.count_of.get(system).map_or(self.count, |count| self.count.min(*count));
+        self
+    }
+
+    /// Checks what a program observed.
+    ///
+    /// # Errors
+    /// If an expected fact is missing or different: the result would say less than the workload did.
+    pub fn verify(&self, answer: &BTreeMap<String, u64>) -> Result<()> {
+        for (name, expected) in &self.expect {
+            let expected = match expected {
+                Expected::Number(number) => *number,
+                Expected::Field(field) if field == "count" => self.count as u64,
+                Expected::Field(field) => anyhow::bail!("row {}: `{field}` is not a field to compare with", self.name),
+            };
+            let observed = answer.get(name).with_context(|| format!("row {}: nothing said of `{name}`", self.name))?;
+            anyhow::ensure!(
+                *observed == expected,
+                "row {}: `{name}` should be {expected} and is {observed}",
+                self.name
+            );
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct ScenarioFile {
+    #[serde(default)]
+    defaults: toml::Table,
+    row: Vec<toml::Table>,
+}
+
+/// All rows of a directory of scenario files, in the order of the file names and within a file.
+///
+/// # Errors
+/// If a file cannot be read or says something that a row has no field for.
+pub fn load_scenarios(directory: &Path) -> Result<Vec<Row>> {
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .with_context(|| format!("no scenarios in {}", directory.display()))?
+        .map(|file| file.map(|file| file.path()))
+        .collect::<Result<_, _>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let mut rows = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file)?;
+        rows.extend(parse_scenarios(&text).with_context(|| format!("{}", file.display()))?);
+    }
+    Ok(rows)
+}
+
+fn parse_scenarios(text: &str) -> Result<Vec<Row>> {
+    let file: ScenarioFile = toml::from_str(text)?;
+    let with_defaults = |row: toml::Table| {
+        let mut whole = file.defaults.clone();
+        whole.extend(row);
+        Ok(Row::deserialize(whole)?)
+    };
+    file.row.into_iter().map(with_defaults).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+        [defaults]
+        unit = "us/op"
+        better = "lower"
+        systems = { memory = ["onward", "taskmill: suite"] }
+        [[row]]
+        name = "T/a/1"
+        workload = "submit"
+        count = 3
+        expect = { inserted = "count", duplicates = 0 }
+    "#;
+
+    #[test]
+    fn a_row_takes_what_it_does_not_say_from_the_defaults() -> Result<()> {
+        let rows = parse_scenarios(TEXT)?;
+        let settings: Vec<_> = rows[0].systems[&Class::Memory].iter().map(|entry| entry.settings.as_str()).collect();
+        assert_eq!(settings, ["default", "suite"]);
+        Ok(())
+    }
+
+    #[test]
+    fn an_answer_that_says_less_than_the_workload_is_refused() -> Result<()> {
+        let rows = parse_scenarios(TEXT)?;
+        let answer = |inserted| BTreeMap::from([("inserted".to_owned(), inserted), ("duplicates".to_owned(), 0)]);
+        assert!(rows[0].verify(&answer(2)).is_err());
+        rows[0].verify(&answer(3))
+    }
+}

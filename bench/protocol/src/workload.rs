@@ -1,0 +1,83 @@
+//! The parts of a workload that every program must make in the same way.
+
+use serde::{Deserialize, Serialize};
+
+/// The payload of the file rows: a JSON document of a fixed size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Which task of the run it is, from 0.
+    pub number: u64,
+    /// When it was submitted, in nanoseconds of the boot-time clock; zero where nobody asks.
+    pub submitted: u64,
+    /// Fills the document up.
+    pub note: String,
+}
+
+impl Order {
+    /// An order whose JSON has `bytes` bytes.
+    ///
+    /// # Errors
+    /// If `bytes` is too small for the fixed parts.
+    pub fn new(number: u64, submitted: u64, bytes: usize) -> anyhow::Result<Self> {
+        let mut order = Self { number, submitted, note: String::new() };
+        let fixed = serde_json::to_vec(&order)?.len();
+        anyhow::ensure!(fixed <= bytes, "a payload needs at least {fixed} bytes, not {bytes}");
+        order.note = "n".repeat(bytes - fixed);
+        Ok(order)
+    }
+
+    /// The document.
+    ///
+    /// # Errors
+    /// Never in practice: there is nothing in it that JSON cannot say.
+    pub fn to_json(&self) -> anyhow::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    /// The same filler with another number: cheap enough for the timed part. The size changes by the digits alone.
+    #[must_use]
+    pub fn numbered(&self, number: u64) -> Self {
+        Self { number, ..self.clone() }
+    }
+}
+
+/// The prefix of the keys of a workload, as the taskmill suite writes them.
+#[must_use]
+pub fn key_prefix(workload: &str) -> &'static str {
+    match workload {
+        "submit" => "s",
+        "batch_submit" => "b",
+        "concurrency" => "cs",
+        "mixed_priority" => "mp",
+        "permanent_failure" => "pf",
+        "dead_letter" => "rf",
+        "peek" => "pk",
+        "history_query" | "history_by_type" | "history_stats" => "h",
+        _ => "d",
+    }
+}
+
+/// A back-off strategy of the rows that name one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackoffName {
+    /// 100 ms each time.
+    Constant,
+    /// 100 ms, then 50 ms more each time, at most 30 s.
+    Linear,
+    /// 100 ms doubling, at most 60 s.
+    Exponential,
+    /// The same with jitter.
+    ExponentialJitter,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_has_the_size_asked_for() -> anyhow::Result<()> {
+        assert_eq!(serde_json::to_vec(&Order::new(7, 0, 200)?)?.len(), 200);
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Ratios: how one line stands against another.
+
+use bench_protocol::{Better, Class, Line};
+
+use crate::record::Entry;
+
+/// Onward's own line of a row, in its default settings.
+pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, class: Class) -> Option<&'a Line> {
+    find(entries, row, class, |line| line.system == "onward" && line.settings == "default")
+}
+
+fn find<'a>(entries: &'a [Entry], row: &str, class: Class, wanted: impl Fn(&Line) -> bool) -> Option<&'a Line> {
+    entries.iter().filter_map(Entry::line).find(|line| line.row == row && line.class == class && wanted(line))
+}
+
+/// How many times as good `line` is as `other`: above 1 is better, whichever way the unit counts.
+pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
+    match line.better {
+        Better::Lower => other.value / line.value,
+        Better::Higher => line.value / other.value,
+    }
+}
+
+/// One comparison that no single row shows.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    pub(crate) what: String,
+    pub(crate) value: f64,
+}
+
+/// What a backlog leaves of the throughput, ours over the ceiling's, and what a sync costs.
+pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
+    const PLAIN: &str = "T/file_lives/4096";
+    let ceiling = |row: &str, class| find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits");
+    let mut all = Vec::new();
+    for class in [Class::Normal, Class::Full] {
+        for row in ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k"] {
+            let kept = |line: Option<&Line>, plain: Option<&Line>| Some(line?.value / plain?.value);
+            let ours = kept(onward(entries, row, class), onward(entries, PLAIN, class));
+            let theirs = kept(ceiling(row, class), ceiling(PLAIN, class));
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                let what = format!("{row}, {class}: kept by Onward ({ours:.2}) over kept by the ceiling ({theirs:.2})");
+                all.push(Comparison { what, value: ours / theirs });
+            }
+        }
+    }
+    if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
+        all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
+    }
+    all
+}
+
+/// The comparisons for a terminal; empty if none can be made.
+pub(crate) fn text(entries: &[Entry]) -> String {
+    comparisons(entries).iter().map(|comparison| format!("{:.2}  {}\n", comparison.value, comparison.what)).collect()
+}

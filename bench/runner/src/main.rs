@@ -1,0 +1,101 @@
+//! Runs the benchmark programs in turn, prints one table, and keeps a record; makes the page of a record.
+//!
+//! The systems alternate (A B A B) within each row, each run in a process of its own, so that what else the machine does
+//! falls on all of them. A system that is missing, does not build or fails is a line of the table that says so.
+
+mod compare;
+mod machine;
+mod merge;
+mod plan;
+mod plot;
+mod programs;
+mod record;
+mod report;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use bench_protocol::load_scenarios;
+use clap::{Parser, Subcommand};
+
+/// Compares systems on the rows of bench/scenarios.
+#[derive(Debug, Parser)]
+#[command(name = "bench", args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Writes the page of a record, with its plots.
+    Report {
+        /// The record: a file of JSON lines.
+        record: PathBuf,
+        /// The page.
+        #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md"))]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArguments {
+    /// Rows to run, such as 'T/file_*'; all if none is given.
+    rows: Vec<String>,
+    /// Systems to run beside onward; all if none is given.
+    #[arg(long, num_args = 1..)]
+    peer: Vec<String>,
+    /// How often each system does each row.
+    #[arg(long)]
+    runs: Option<u32>,
+    /// Few operations, small backlogs and one run: to see that all of it works.
+    #[arg(long)]
+    quick: bool,
+    /// The record to write; bench/record/<date>-<machine>.json if absent.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where database files go: on the disk that is to be measured.
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/data"))]
+    directory: PathBuf,
+}
+
+/// Runs of a row unless told otherwise.
+const RUNS: u32 = 7;
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        Some(Command::Report { record, output }) => report::write(&record::read(&record)?, &output),
+        None => run(&arguments.run),
+    }
+}
+
+fn run(arguments: &RunArguments) -> Result<()> {
+    let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    let rows = load_scenarios(&bench.join("scenarios"))?;
+    let plan = plan::select(&rows, &arguments.rows, &arguments.peer);
+    anyhow::ensure!(!plan.is_empty(), "no row matches {:?}; they look like T/submit_tasks/1000", arguments.rows);
+    std::fs::create_dir_all(&arguments.directory)?;
+    let programs = programs::Programs::build(&bench, &plan, arguments.directory.clone(), arguments.quick)?;
+    let runs = arguments.runs.unwrap_or(if arguments.quick { 1 } else { RUNS });
+    let path = match &arguments.json {
+        Some(path) => path.clone(),
+        None => record::default_path(&bench)?,
+    };
+    let mut record = record::Writer::create(&path, &machine::describe(&bench, runs, arguments.quick)?)?;
+    for group in &plan {
+        let runs = group.row.most_runs.map_or(runs, |most| most.min(runs));
+        for entry in merge::run_in_turn(&programs, group, runs) {
+            record.add(entry)?;
+        }
+    }
+    println!("{}", table::text(record.entries()));
+    println!("{}", compare::text(record.entries()));
+    eprintln!("the record is {}", path.display());
+    let failed = record.entries().iter().filter(|entry| entry.line().is_none()).count();
+    anyhow::ensure!(failed < record.entries().len(), "nothing was measured");
+    std::io::Write::flush(&mut std::io::stdout()).context("could not write the table")
+}

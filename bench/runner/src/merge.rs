@@ -1,0 +1,74 @@
+//! Runs of several systems in turn, and one line for all runs of each.
+
+use bench_protocol::{CommitSizes, Entry as SystemEntry, Line};
+
+use crate::plan::Group;
+use crate::programs::Programs;
+use crate::record::{Entry, Missing};
+
+/// Does a row `runs` times with each system in turn. The commit sizes that Onward had in a run are those that the ceiling repeats
+/// in the same run.
+pub(crate) fn run_in_turn(programs: &Programs, group: &Group<'_>, runs: u32) -> Vec<Entry> {
+    let mut results: Vec<Result<Vec<Line>, String>> = group.entries.iter().map(|_| Ok(Vec::new())).collect();
+    for run in 1..=runs {
+        let mut commits = None;
+        for (entry, result) in group.entries.iter().zip(&mut results) {
+            let Ok(lines) = result else { continue };
+            eprintln!("{run}/{runs} {} {} {}: {}", group.row.name, group.class, entry.system, entry.settings);
+            match run_once(programs, group, entry, commits) {
+                Ok(line) => {
+                    commits = commits.or(line.commits.filter(|_| entry.system == "onward"));
+                    lines.push(line);
+                }
+                Err(error) => {
+                    eprintln!("    {error}");
+                    *result = Err(error);
+                }
+            }
+        }
+    }
+    group.entries.iter().zip(results).map(|(entry, result)| merge(group, entry, result)).collect()
+}
+
+fn run_once(programs: &Programs, group: &Group<'_>, entry: &SystemEntry, commits: Option<CommitSizes>) -> Result<Line, String> {
+    if entry.settings == "same commits" && commits.is_none() {
+        return Err("there is no Onward run whose commits it could repeat".to_owned());
+    }
+    programs.run(group, entry, commits).map_err(|error| format!("{error:#}"))
+}
+
+/// A run that failed makes the system's result a failure: a figure of the others would hide it.
+fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, String>) -> Entry {
+    let missing = |why: String| {
+        let (row, class) = (group.row.name.clone(), group.class);
+        Entry::Missing(Missing { row, class, system: entry.system.clone(), settings: entry.settings.clone(), missing: why })
+    };
+    match result {
+        Ok(lines) => merged(lines).map_or_else(|| missing("no run".to_owned()), |line| Entry::Line(Box::new(line))),
+        Err(why) => missing(why),
+    }
+}
+
+/// The median line by figure, with the spread of all and their losses together. Percentiles are medians of the runs' percentiles.
+fn merged(mut lines: Vec<Line>) -> Option<Line> {
+    lines.sort_by(|one, other| one.value.total_cmp(&other.value));
+    let median = |figure: fn(&Line) -> Option<f64>| {
+        let mut figures: Vec<f64> = lines.iter().filter_map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures.get(figures.len() / 2).copied()
+    };
+    let middle = lines.get(lines.len() / 2)?;
+    Some(Line {
+        min: lines.first()?.value,
+        max: lines.last()?.value,
+        p50: median(|line| line.p50),
+        p99: median(|line| line.p99),
+        p999: median(|line| line.p999),
+        cpu_seconds: median(|line| line.cpu_seconds),
+        peak_mib: median(|line| line.peak_mib),
+        runs: u32::try_from(lines.len()).ok()?,
+        lost: lines.iter().map(|line| line.lost).sum(),
+        duplicated: lines.iter().map(|line| line.duplicated).sum(),
+        ..middle.clone()
+    })
+}

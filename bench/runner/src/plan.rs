@@ -1,0 +1,47 @@
+//! Which rows, in which class, by which systems.
+
+use bench_protocol::{Class, Entry, Row};
+
+/// One row in one class, with the systems that do it in turn.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) row: &'a Row,
+    pub(crate) class: Class,
+    pub(crate) entries: Vec<&'a Entry>,
+}
+
+/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns or no peers mean all.
+pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String]) -> Vec<Group<'a>> {
+    let row_wanted = |row: &Row| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &row.name));
+    let system_wanted = |system: &str| peers.is_empty() || system == "onward" || peers.iter().any(|peer| peer == system);
+    let mut groups = Vec::new();
+    for row in rows.iter().filter(|row| row_wanted(row)) {
+        for (class, entries) in &row.systems {
+            let entries = entries.iter().filter(|entry| system_wanted(&entry.system)).collect();
+            groups.push(Group { row, class: *class, entries });
+        }
+    }
+    groups
+}
+
+/// Whether `text` matches `pattern`, in which `*` stands for any characters.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
+            (0..=text.len()).filter(|at| text.is_char_boundary(*at)).any(|at| matches(rest, &text[at..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_matches_any_characters() {
+        let name = "T/file_lives/64";
+        assert!(["T/*", "*", "T/file_*/64", name].iter().all(|pattern| matches(pattern, name)));
+        assert!(!["T/", "M/*", "T/file_*/6", ""].iter().any(|pattern| matches(pattern, name)));
+    }
+}

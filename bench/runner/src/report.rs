@@ -1,0 +1,83 @@
+//! The page of a record.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use bench_protocol::{Class, Line};
+
+use crate::compare;
+use crate::plot::{Bar, bars};
+use crate::record::{Entry, Record};
+use crate::table;
+
+const HEAD: &str = "# Benchmarks
+
+Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+
+The systems take turns within each row, each run in a process of its own. Ratios are worth more than times: the machine is what it
+is. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
+many times as good Onward's figure is as the line's. The `ceiling` is bare SQLite in one thread taking the same steps, with the
+commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
+specification kept in memory without a database. What each row does is in `bench/scenarios/`.
+";
+
+/// Writes the page and its plots beside it.
+pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
+    let directory = output.parent().context("the page needs a directory")?;
+    std::fs::create_dir_all(directory)?;
+    let mut page = format!("{HEAD}\n{}\n", provenance(record));
+    for (name, svg) in plots(&record.entries) {
+        std::fs::write(directory.join(&name), svg)?;
+        page += &format!("![{name}]({name})\n\n");
+    }
+    page += &table::markdown(&record.entries);
+    let comparisons = compare::comparisons(&record.entries);
+    if !comparisons.is_empty() {
+        page += "\n| ratio | of what |\n|---|---|\n";
+        comparisons.iter().for_each(|each| page += &format!("| {:.2} | {} |\n", each.value, each.what));
+    }
+    std::fs::write(output, page).with_context(|| format!("could not write {}", output.display()))
+}
+
+fn provenance(record: &Record) -> String {
+    let machine = &record.machine;
+    let quick = if machine.quick { " **A quick run: its figures show that it works, not how fast.**" } else { "" };
+    format!(
+        "Measured on {} at {}: {}, {} cores, Linux {}, {}; median of up to {} runs.{quick}\n",
+        machine.date, machine.commit, machine.processor, machine.cores, machine.kernel, machine.rust, machine.runs
+    )
+}
+
+fn plots(entries: &[Entry]) -> Vec<(String, String)> {
+    let ratios = bars("How many times as fast as taskmill 0.7.1, in memory", &memory_ratios(entries), Some(1.0));
+    let lives = bars("Lives per second on a file", &file_lives(entries), None);
+    vec![("benchmarks-memory.svg".to_owned(), ratios), ("benchmarks-file.svg".to_owned(), lives)]
+}
+
+fn memory_ratios(entries: &[Entry]) -> Vec<Bar> {
+    let lines = entries.iter().filter_map(Entry::line);
+    let taskmill = lines.filter(|line| line.system == "taskmill" && line.class == Class::Memory);
+    let bar = |line: &Line| {
+        let onward = compare::onward(entries, &line.row, line.class)?;
+        let label = format!("{} ({})", line.row, line.settings);
+        Some(Bar { label, value: compare::times_as_good(onward, line), series: 0 })
+    };
+    taskmill.filter_map(bar).collect()
+}
+
+fn file_lives(entries: &[Entry]) -> Vec<Bar> {
+    let lines = entries.iter().filter_map(Entry::line).filter(|line| line.row.starts_with("T/file_lives"));
+    let series = |line: &Line| match (line.system.as_str(), line.settings.as_str()) {
+        ("onward", _) => 0,
+        ("ceiling", "same commits") => 1,
+        ("ceiling", _) => 2,
+        _ => 3,
+    };
+    lines
+        .map(|line| Bar {
+            label: format!("{} {} {}: {}", line.row, line.class, line.system, line.settings),
+            value: line.value,
+            series: series(line),
+        })
+        .collect()
+}

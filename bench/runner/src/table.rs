@@ -1,0 +1,113 @@
+//! The table of a record, for a terminal and for a page.
+
+use bench_protocol::Line;
+
+use crate::compare;
+use crate::record::Entry;
+
+const HEADINGS: [&str; 12] =
+    ["row", "class", "system", "settings", "median", "min–max", "unit", "p50 µs", "p99 µs", "CPU s", "lost/dup", "Onward is"];
+
+/// The table as text in columns.
+pub(crate) fn text(entries: &[Entry]) -> String {
+    let rows = rows(entries);
+    let widths: Vec<usize> = (0..HEADINGS.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The table as Markdown.
+pub(crate) fn markdown(entries: &[Entry]) -> String {
+    let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+    let mut lines: Vec<String> = rows(entries).iter().map(line).collect();
+    lines.insert(1, format!("|{}\n", "---|".repeat(HEADINGS.len())));
+    lines.concat()
+}
+
+/// The headings and a row of cells for each entry; a row's name stands before its first entry only.
+fn rows(entries: &[Entry]) -> Vec<Vec<String>> {
+    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
+    let mut group = None;
+    for entry in entries {
+        let first = group.replace(entry.group()) != Some(entry.group());
+        let (row, class) = entry.group();
+        let named = if first { [row.to_owned(), class.to_string()] } else { [String::new(), String::new()] };
+        rows.push(named.into_iter().chain(cells(entry, entries)).collect());
+    }
+    rows
+}
+
+fn cells(entry: &Entry, entries: &[Entry]) -> Vec<String> {
+    match entry {
+        Entry::Line(line) => line_cells(line, entries),
+        Entry::Missing(missing) => {
+            let why = format!("missing: {}", missing.missing.replace('|', "/"));
+            let empty = std::iter::repeat_n(String::new(), 7);
+            [missing.system.clone(), missing.settings.clone(), why].into_iter().chain(empty).collect()
+        }
+    }
+}
+
+fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
+    let spread = format!("{}–{}", figure(line.min), figure(line.max));
+    let optional = |value: Option<f64>| value.map_or(String::new(), figure);
+    let losses = format!("{}/{}", line.lost, line.duplicated);
+    let ratio = match compare::onward(entries, &line.row, line.class) {
+        Some(onward) if !std::ptr::eq(onward, line) => format!("{}×", figure(compare::times_as_good(onward, line))),
+        _ => String::new(),
+    };
+    vec![
+        line.system.clone(),
+        settings(line),
+        figure(line.value),
+        spread,
+        line.unit.clone(),
+        optional(line.p50),
+        optional(line.p99),
+        optional(line.cpu_seconds),
+        losses,
+        ratio,
+    ]
+}
+
+/// The settings, with the commit sizes that the run had or repeated.
+fn settings(line: &Line) -> String {
+    match (line.commits, line.extra.get("batch")) {
+        (Some(sizes), _) => format!(
+            "{} ({} submits, {} claims, {} completions a commit; {} commits for 1000)",
+            line.settings,
+            figure(sizes.submits),
+            figure(sizes.claims),
+            figure(sizes.completions),
+            figure(sizes.commits)
+        ),
+        (None, Some(batch)) => format!("{} ({batch})", line.settings),
+        (None, None) => line.settings.clone(),
+    }
+}
+
+/// A number with three or four digits that say something.
+pub(crate) fn figure(value: f64) -> String {
+    let digits = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_or_more() {
+        assert_eq!([123_456.7, 12.34, 1.234, 0.1234].map(figure), ["123457", "12.3", "1.23", "0.123"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What can be typed.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, each, events, generate, queue, store, submit, task, work};
+use crate::exit_code::EXPLANATION;
+use crate::options::GlobalOptions;
+
+/// Runs work that must not get lost: durable tasks on one SQLite file
+#[derive(Debug, Parser)]
+#[command(name = "onward", version, after_help = EXPLANATION, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub(crate) options: GlobalOptions,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command once per line of input, durably: a second run goes on where the first stopped
+    Each(Box<each::Arguments>),
+    /// Run a command once per task of a kind: payload on stdin, result on stdout
+    Work(work::Arguments),
+    /// Hand in tasks
+    Submit(Box<submit::Arguments>),
+    /// List, show, cancel, retry and await tasks
+    #[command(subcommand)]
+    Task(task::Command),
+    /// List, show, pause, resume, purge and delete queues
+    #[command(subcommand)]
+    Queue(queue::Command),
+    /// Show how much there is and how it went: queues, kinds, sessions, pauses
+    Stats,
+    /// Check a store and say what is wrong and what to do
+    Doctor,
+    /// Back up, restore, prune, compact and migrate the store
+    #[command(subcommand)]
+    Store(store::Command),
+    /// Show what happened, in order
+    Events(events::Arguments),
+    /// Print a completion script for a shell
+    Completions(completions::Arguments),
+    /// Print the manual page
+    Man,
+    /// Write generated documentation into a directory
+    #[command(hide = true, subcommand)]
+    Generate(generate::Command),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_agree_with_each_other() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,141 @@
+//! The file, and the disk it is on.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use onward_store::Clock;
+
+use super::finding::Finding;
+use crate::location::Location;
+use crate::output::duration_text;
+
+/// How often the cost of a sync is measured; the median counts.
+const SYNCS: usize = 20;
+
+/// How much is written before each sync: a page.
+const SYNC_BYTES: usize = 4096;
+
+/// A sync faster than this has not reached any device that keeps data without power.
+const SYNC_SUSPICIOUS: Duration = Duration::from_micros(20);
+
+/// From here on a sync is slow.
+const SYNC_SLOW: Duration = Duration::from_millis(20);
+
+/// From here on a write-ahead log is long.
+const WAL_LONG: u64 = 256 * 1024 * 1024;
+
+/// Below this there is little free space.
+const SPACE_LITTLE: u64 = 1024 * 1024 * 1024;
+
+/// Below this there is too little free space.
+const SPACE_TOO_LITTLE: u64 = 64 * 1024 * 1024;
+
+/// Checks what can be seen without opening the store.
+pub(super) fn file(location: &Location) -> Vec<Finding> {
+    let path = location.path();
+    let size = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Ok(_) => return vec![Finding::bad("file", format!("{location} is not a file"), "name the file with --store")],
+        Err(error) => {
+            let remedy = "name the store with --store or ONWARD_STORE; onward submit makes a new one";
+            return vec![Finding::bad("file", format!("{location}: {error}"), remedy)];
+        }
+    };
+    vec![Finding::ok("file", format!("{location}, {size} bytes")), wal(path)]
+}
+
+fn wal(path: &Path) -> Finding {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let size = std::fs::metadata(PathBuf::from(wal)).map_or(0, |metadata| metadata.len());
+    let found = format!("the write-ahead log has {size} bytes");
+    if size <= WAL_LONG {
+        return Finding::ok("wal", found);
+    }
+    let remedy = "some process has been reading for long and keeps it from being emptied; end that process, then onward store compact";
+    Finding::warn("wal", found, remedy)
+}
+
+/// Checks the disk that the store is on.
+pub(super) fn device(location: &Location, clock: &dyn Clock) -> Vec<Finding> {
+    let directory = match location.path().parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    vec![sync(directory, clock), space(directory)]
+}
+
+fn sync(directory: &Path, clock: &dyn Clock) -> Finding {
+    match measure_sync(directory, clock) {
+        Ok(median) => judge_sync(median),
+        Err(error) => {
+            let found = format!("cannot write beside the store: {error}");
+            Finding::bad("sync", found, format!("make {} writable and see that there is space", directory.display()))
+        }
+    }
+}
+
+fn measure_sync(directory: &Path, clock: &dyn Clock) -> io::Result<Duration> {
+    let mut file = tempfile::tempfile_in(directory)?;
+    let mut costs = Vec::with_capacity(SYNCS);
+    for _ in 0..SYNCS {
+        let before = clock.steady();
+        file.write_all(&[0x5a; SYNC_BYTES])?;
+        file.sync_data()?;
+        costs.push(clock.steady().saturating_sub(before));
+    }
+    costs.sort_unstable();
+    Ok(costs.get(SYNCS / 2).copied().unwrap_or_default())
+}
+
+fn judge_sync(median: Duration) -> Finding {
+    let found = format!("a disk sync takes {} (median of {SYNCS})", duration_text(median));
+    if median < SYNC_SUSPICIOUS {
+        let remedy = "that is faster than any disk: a memory file system, or a disk that does not keep its word; power loss may cost work";
+        Finding::warn("sync", found, remedy)
+    } else if median > SYNC_SLOW {
+        Finding::warn(
+            "sync",
+            found,
+            "a lone submit waits for one; submit in batches, use a faster disk, or --durability normal",
+        )
+    } else {
+        Finding::ok("sync", found)
+    }
+}
+
+fn space(directory: &Path) -> Finding {
+    let free = match rustix::fs::statvfs(directory) {
+        Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
+        Err(error) => {
+            return Finding::warn("space", format!("cannot ask the disk: {error}"), "check the free space yourself");
+        }
+    };
+    let found = format!("{} MiB free", free / (1024 * 1024));
+    match free {
+        0..SPACE_TOO_LITTLE => {
+            Finding::bad("space", found, "make room: when the disk is full, nothing more is accepted")
+        }
+        SPACE_TOO_LITTLE..SPACE_LITTLE => {
+            Finding::warn("space", found, "make room soon; onward store prune, onward store compact")
+        }
+        _ => Finding::ok("space", found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn a_sync_that_costs_nothing_is_suspicious() {
+        assert_eq!(judge_sync(Duration::from_micros(3)).level, Level::Warn);
+    }
+
+    #[test]
+    fn a_sync_of_a_millisecond_is_fine() {
+        assert_eq!(judge_sync(Duration::from_millis(1)).level, Level::Ok);
+    }
+}

@@ -1,0 +1,90 @@
+//! What the store says of itself.
+
+use onward_store::{Durability, QueueRecord, SessionRecord, SqliteStore, Store};
+
+use super::finding::Finding;
+use crate::commands::queue::scope_text;
+use crate::output::{moment, optional};
+
+/// From this share on, unused room in the file is worth giving back: a half.
+const FREE_SHARE: u64 = 2;
+
+/// Less unused room than this is not worth a word.
+const FREE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads the whole file, and checks that it hangs together and holds what it should.
+pub(super) async fn file(store: &SqliteStore) -> anyhow::Result<Vec<Finding>> {
+    let report = store.check().await?;
+    let problems: Vec<String> = report.integrity.into_iter().chain(report.consistency).collect();
+    Ok(vec![integrity(&problems, report.schema), unused(report.free_bytes, report.database_bytes)])
+}
+
+fn integrity(problems: &[String], schema: u32) -> Finding {
+    let Some(first) = problems.first() else {
+        return Finding::ok("integrity", format!("the file hangs together; schema {schema}"));
+    };
+    let remedy =
+        "stop all that use the store, keep a copy of it, and restore the last backup: onward store restore FILE";
+    Finding::bad("integrity", format!("{} problems, the first: {first}", problems.len()), remedy)
+}
+
+fn unused(free: u64, size: u64) -> Finding {
+    let found = format!("{free} of {size} bytes in the file are unused");
+    if free < FREE_BYTES || free < size / FREE_SHARE {
+        return Finding::ok("unused", found);
+    }
+    Finding::warn("unused", found, "onward store compact gives them back to the disk; writers wait meanwhile")
+}
+
+/// Durability, sessions and leases, dead letters, pauses.
+pub(super) async fn check(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
+    let (queues, sessions) = (store.queues().await?, store.sessions().await?);
+    let mut findings = vec![durability(store), self::sessions(&sessions, &queues), dead_letters(&queues)];
+    findings.extend(pauses(store).await?);
+    Ok(findings)
+}
+
+fn durability(store: &dyn Store) -> Finding {
+    let class = store.info().durability;
+    match class {
+        Durability::Full => Finding::ok("durability", "full: what is acknowledged survives power loss"),
+        Durability::Normal | Durability::Memory => Finding::warn(
+            "durability",
+            format!("{class}: what is acknowledged survives a killed process, not power loss"),
+            "leave out --durability normal where that matters",
+        ),
+    }
+}
+
+fn sessions(sessions: &[SessionRecord], queues: &[QueueRecord]) -> Finding {
+    let running: u64 = queues.iter().map(|queue| queue.running).sum();
+    let held: u64 = sessions.iter().map(|session| session.running).sum();
+    let found = format!("{} sessions hold {held} of {running} running tasks", sessions.len());
+    if held == running {
+        return Finding::ok("sessions", found);
+    }
+    let remedy = "the rest belongs to workers that are gone; the next worker that runs takes it over, so start one";
+    Finding::warn("sessions", found, remedy)
+}
+
+fn dead_letters(queues: &[QueueRecord]) -> Finding {
+    let dead: u64 = queues.iter().map(|queue| queue.ended.dead).sum();
+    if dead == 0 {
+        return Finding::ok("dead", "no dead letters");
+    }
+    Finding::warn(
+        "dead",
+        format!("{dead} dead letters"),
+        "look at them with onward task list --state dead; onward task retry TASK",
+    )
+}
+
+async fn pauses(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
+    let pauses = store.pauses().await?;
+    let finding = |pause: &onward_store::PauseRecord| {
+        let until = optional(pause.until, moment);
+        let found = format!("{} is paused until: {until}", scope_text(&pause.scope));
+        Finding::warn("paused", found, "nothing of it starts; end it with onward queue resume")
+    };
+    Ok(pauses.iter().map(finding).collect())
+}

@@ -1,0 +1,124 @@
+//! What `onward each` takes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use onward_store::rules::retry::{Backoff, RetryPolicy};
+
+use crate::input::Delimiter;
+use crate::process::Limits;
+use crate::values::{Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
+
+/// The most that is kept of each of a command's streams, unless told otherwise.
+const CAPTURE_BYTES: &str = "1MiB";
+
+/// Arguments of `onward each`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// Read lines from this file instead of stdin
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) input: Option<PathBuf>,
+    /// Lines end with a zero byte, as find -print0 writes them
+    #[arg(short = '0', long = "null")]
+    null: bool,
+    /// The name of the run; default: a digest of the directory, the command and the input
+    #[arg(long)]
+    pub(super) name: Option<String>,
+    /// Forget what this run has finished, and start anew
+    #[arg(long)]
+    pub(super) again: bool,
+    /// Try the lines again that failed finally in an earlier run
+    #[arg(long)]
+    pub(super) retry_failed: bool,
+    /// How long finished lines are remembered
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30d")]
+    pub(super) keep: Duration,
+    /// How many commands run at once; default: the number of cores
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Further attempts after a failed one
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    retries: u32,
+    /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
+    #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff, default_value = "jitter:1s:10m")]
+    backoff: Backoff,
+    /// Stop a command that takes longer; that is a failed attempt
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    timeout: Option<Duration>,
+    /// How long a command that is to stop has before it is killed
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
+    grace: Duration,
+    /// Start at most so many commands: 10/s, 100/m, 5/h (counted in this process)
+    #[arg(long, value_name = "RATE")]
+    pub(super) rate: Option<Rate>,
+    /// Give the line on the command's stdin instead of as an argument
+    #[arg(long)]
+    pub(super) stdin: bool,
+    /// Write one JSON object per line of input to this file, or - for stdout
+    #[arg(long, value_name = "FILE")]
+    pub(super) results: Option<PathBuf>,
+    /// Write stdout and stderr of each line to files 000001.out and 000001.err in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) output_dir: Option<PathBuf>,
+    /// Write the lines that failed finally to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) failures: Option<PathBuf>,
+    /// In which order results are shown
+    #[arg(long, value_name = "ORDER", default_value = "input")]
+    pub(super) order: Order,
+    /// How much is kept of each of a command's streams; of stdout the beginning, of stderr the end
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = CAPTURE_BYTES)]
+    pub(super) capture: usize,
+    /// The command and its arguments; {} is replaced by the line, which else comes last
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// In which order results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// As the lines came
+    Input,
+    /// As they finish
+    Finish,
+}
+
+const AFTER_HELP: &str = "\
+A line is finished when its result is in the store. Run the same command again after any interruption: it goes on
+where it was and repeats nothing that finished. Run it once more after that, and it shows the results without
+running anything. Empty lines are left out.
+
+Without --name the input is read completely before the first command starts: a file is read twice, a pipe is
+copied to a temporary file. With --name commands start while the input is still coming.
+
+The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
+
+Examples:
+  ls *.png | onward each --jobs 4 -- optipng -quiet {}
+  onward each --input urls.txt --retries 3 --rate 10/s --output-dir pages -- curl -sSf";
+
+impl Arguments {
+    /// What ends a line.
+    pub(super) fn delimiter(&self) -> Delimiter {
+        if self.null { Delimiter::Zero } else { Delimiter::LineFeed }
+    }
+
+    /// How many commands run at once.
+    pub(super) fn jobs(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(cores, usize::from)
+    }
+
+    /// How a line is tried again.
+    pub(super) fn retry_policy(&self) -> RetryPolicy {
+        RetryPolicy { attempts: self.retries.saturating_add(1), backoff: self.backoff }
+    }
+
+    /// What a command may take.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { capture: self.capture, timeout: self.timeout, grace: self.grace }
+    }
+}

@@ -1,0 +1,102 @@
+//! From lines to tasks.
+
+use std::sync::Arc;
+
+use onward_store::{Outcome, Store, Submitted, TaskId, TaskState, Write};
+use tokio::sync::mpsc;
+
+use super::arguments::Arguments;
+use super::identity::Identity;
+use super::opening::Opening;
+use crate::apply::{apply_one, unexpected};
+use crate::input::Line;
+
+/// A line that has its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fed {
+    /// Which one it is of those that are worked on, counted from 0.
+    pub(super) position: u64,
+    /// The number of the line in the input.
+    pub(super) line: u64,
+    /// The task.
+    pub(super) task: TaskId,
+    /// Whether the task had ended already.
+    pub(super) earlier: bool,
+}
+
+/// Makes tasks of lines.
+#[derive(Debug)]
+pub(super) struct Feed {
+    store: Arc<dyn Store>,
+    arguments: Arc<Arguments>,
+    identity: Identity,
+    batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
+    fed: u64,
+    ended: bool,
+}
+
+impl Feed {
+    /// Tasks for the lines of a run.
+    pub(super) fn new(store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening) -> Self {
+        let Opening { identity, batches, .. } = opening;
+        Self { store, arguments, identity, batches, fed: 0, ended: false }
+    }
+
+    /// Whether the input has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// How many lines have their task.
+    pub(super) fn fed(&self) -> u64 {
+        self.fed
+    }
+
+    /// The next lines; none when the input has ended. Cancel-safe.
+    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<Line>> {
+        match self.batches.recv().await {
+            Some(batch) => batch,
+            None => {
+                self.ended = true;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Submits lines in one commit, and looks at those that have a task already.
+    pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<Fed>> {
+        let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
+        let task = |line| self.identity.task(line, &self.arguments).map(|task| Write::Submit(Box::new(task)));
+        let writes = lines.into_iter().map(task).collect::<anyhow::Result<Vec<_>>>()?;
+        let outcomes = self.store.apply(writes).await?;
+        let mut fed = Vec::with_capacity(outcomes.len());
+        for (line, outcome) in numbers.into_iter().zip(outcomes) {
+            let submitted = match outcome {
+                Outcome::Submitted(submitted) => submitted,
+                Outcome::Refused(refusal) => return Err(refusal.into()),
+                other => return Err(unexpected(other)),
+            };
+            let earlier = !submitted.is_new() && self.ended_earlier(submitted).await?;
+            fed.push(Fed { position: self.fed, line, task: submitted.id(), earlier });
+            self.fed += 1;
+        }
+        Ok(fed)
+    }
+
+    /// Whether the task that a line has already is over; with `--retry-failed` one that failed is not, for it waits again.
+    async fn ended_earlier(&self, submitted: Submitted) -> anyhow::Result<bool> {
+        let task = submitted.id();
+        let state = self.store.task(task).await?.map(|record| record.state);
+        match state {
+            // Pruned from history, so it had ended; its key is kept longer.
+            None => Ok(true),
+            Some(state) if !state.is_ended() => Ok(false),
+            Some(TaskState::Completed) => Ok(true),
+            Some(_) if self.arguments.retry_failed => {
+                apply_one(&*self.store, Write::Retry { task }).await?;
+                Ok(false)
+            }
+            Some(_) => Ok(true),
+        }
+    }
+}

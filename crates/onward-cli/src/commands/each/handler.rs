@@ -1,0 +1,75 @@
+//! Running a line's command, as a handler of the engine.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward::{Context, Failure};
+
+use super::record;
+use super::template::Template;
+use super::token_bucket::TokenBucket;
+use crate::process::{End, Finished, Invocation, Limits, Runner};
+
+/// A stopped line is due again after this long: not at once, so that this process does not take it again.
+const AFTER_STOP: Duration = Duration::from_millis(1);
+
+/// What every line of a run needs.
+#[derive(Debug)]
+pub(super) struct LineWork {
+    pub(super) template: Template,
+    pub(super) limits: Limits,
+    pub(super) bucket: Option<TokenBucket>,
+    pub(super) runner: Runner,
+}
+
+impl LineWork {
+    /// Runs one attempt.
+    pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
+        let stop = context.cancelled();
+        if let Some(bucket) = &self.bucket {
+            tokio::select! {
+                () = bucket.take() => {}
+                () = stop.cancelled() => return Err(stopped()),
+            }
+        }
+        match self.runner.run(self.invocation(&context), self.limits, &stop).await {
+            Ok(finished) => judged(&finished),
+            Err(error) => Err(not_started(&self.template, &error)),
+        }
+    }
+
+    fn invocation(&self, context: &Context) -> Invocation {
+        let environment = vec![
+            ("ONWARD_TASK_ID", OsString::from(context.id().to_string())),
+            ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
+        ];
+        self.template.fill(context.payload(), environment)
+    }
+}
+
+fn judged(finished: &Finished) -> Result<Bytes, Failure> {
+    match finished.end {
+        End::Exited(0) => Ok(record::result(finished)),
+        End::Stopped => Err(stopped()),
+        End::Exited(_) | End::Killed(_) | End::TimedOut => Err(Failure::retryable(record::error(finished))),
+    }
+}
+
+fn stopped() -> Failure {
+    Failure::not_counted(record::how(End::Stopped), AFTER_STOP)
+}
+
+/// A program that is not there, or an argument that cannot be one, will not be better the next time.
+fn not_started(template: &Template, error: &std::io::Error) -> Failure {
+    let message = format!("cannot start `{}`: {error}", template.program().display());
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::InvalidInput
+        | ErrorKind::ArgumentListTooLong => Failure::permanent(message),
+        _ => Failure::retryable(message),
+    }
+}

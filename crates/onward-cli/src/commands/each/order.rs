@@ -1,0 +1,87 @@
+//! In which order ended lines are reported.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::arguments::Order;
+use super::feed::Fed;
+
+/// Lines that have ended and are not reported yet.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// Waiting for all that come before them.
+    ByInput {
+        /// The position of the next one to be reported.
+        next: u64,
+        /// By position.
+        held: BTreeMap<u64, Fed>,
+    },
+    /// Waiting for nothing.
+    ByFinish(VecDeque<Fed>),
+}
+
+impl Ended {
+    /// Nothing yet.
+    pub(super) fn new(order: Order) -> Self {
+        match order {
+            Order::Input => Self::ByInput { next: 0, held: BTreeMap::new() },
+            Order::Finish => Self::ByFinish(VecDeque::new()),
+        }
+    }
+
+    /// Adds a line that has ended.
+    pub(super) fn push(&mut self, fed: Fed) {
+        match self {
+            Self::ByInput { held, .. } => {
+                held.insert(fed.position, fed);
+            }
+            Self::ByFinish(ended) => ended.push_back(fed),
+        }
+    }
+
+    /// The next line to be reported, if it has ended.
+    pub(super) fn pop(&mut self) -> Option<Fed> {
+        match self {
+            Self::ByInput { next, held } => {
+                let fed = held.remove(next)?;
+                *next += 1;
+                Some(fed)
+            }
+            Self::ByFinish(ended) => ended.pop_front(),
+        }
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::ByInput { held, .. } => held.len(),
+            Self::ByFinish(ended) => ended.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onward_store::TaskId;
+
+    use super::*;
+
+    fn reported(order: Order, finished: [u64; 3]) -> Vec<u64> {
+        let mut ended = Ended::new(order);
+        let mut reported = Vec::new();
+        for position in finished {
+            ended.push(Fed { position, line: position + 1, task: TaskId(1), earlier: false });
+            reported.extend(std::iter::from_fn(|| ended.pop()).map(|fed| fed.position));
+        }
+        reported
+    }
+
+    #[test]
+    fn by_input_a_line_waits_for_those_before_it() {
+        assert_eq!(reported(Order::Input, [2, 0, 1]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn by_finish_none_waits() {
+        assert_eq!(reported(Order::Finish, [2, 0, 1]), [2, 0, 1]);
+    }
+}

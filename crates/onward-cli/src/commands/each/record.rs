@@ -1,0 +1,246 @@
+//! What is kept of a line that has ended, and reading it back.
+//!
+//! A command that succeeded leaves a result: a line of JSON that says how long its streams are, and the streams. One that failed
+//! leaves an error, which the store cuts at 8 KiB: a line for people that says how long the streams are, and what of them fits.
+
+use bytes::Bytes;
+use onward_store::{TaskRecord, TaskState, limits};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::output::bytes_field;
+use crate::process::{Captured, End, Finished};
+
+/// How much of the end of stderr is kept of a failed attempt.
+const FAILED_STDERR_BYTES: usize = 5 * 1024;
+
+/// How much of the beginning of stdout is kept of a failed attempt.
+const FAILED_STDOUT_BYTES: usize = 2 * 1024;
+
+/// What the first line of an error and its two streams may come to.
+const _: () = assert!(FAILED_STDERR_BYTES + FAILED_STDOUT_BYTES + 512 < limits::ERROR_BYTES);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    exit: i32,
+    stdout: usize,
+    stderr: usize,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    stdout_cut: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    stderr_cut: bool,
+}
+
+/// The room that a result needs beside its streams.
+pub(super) const HEADER_BYTES: usize = 256;
+
+/// The result of a command that succeeded.
+pub(super) fn result(finished: &Finished) -> Bytes {
+    let (stdout, stderr) = (&finished.stdout, &finished.stderr);
+    let header = Header {
+        exit: 0,
+        stdout: stdout.bytes.len(),
+        stderr: stderr.bytes.len(),
+        stdout_cut: stdout.cut,
+        stderr_cut: stderr.cut,
+    };
+    let mut result = serde_json::to_vec(&header).unwrap_or_default();
+    result.push(b'\n');
+    result.extend_from_slice(&stdout.bytes);
+    result.extend_from_slice(&stderr.bytes);
+    result.into()
+}
+
+/// The error of a command that failed.
+pub(super) fn error(finished: &Finished) -> String {
+    let stderr = end_of(&String::from_utf8_lossy(&finished.stderr.bytes), FAILED_STDERR_BYTES);
+    let stdout = onward_store::rules::attempt::cut(
+        String::from_utf8_lossy(&finished.stdout.bytes).into_owned(),
+        FAILED_STDOUT_BYTES,
+    );
+    let how = how(finished.end);
+    format!("{how} ({} bytes of stderr and {} of stdout follow)\n{stderr}{stdout}", stderr.len(), stdout.len())
+}
+
+/// How a command ended, for people.
+pub(super) fn how(end: End) -> String {
+    match end {
+        End::Exited(status) => format!("exit status {status}"),
+        End::Killed(signal) => format!("killed by signal {signal}"),
+        End::TimedOut => "stopped because it took longer than --timeout allows".to_owned(),
+        End::Stopped => "stopped before it was done".to_owned(),
+    }
+}
+
+fn end_of(text: &str, bytes: usize) -> String {
+    let mut from = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].to_owned()
+}
+
+/// A line that has ended, as it is reported.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct LineResult {
+    /// The number of the line.
+    pub(super) line: u64,
+    /// What it says.
+    pub(super) input: Bytes,
+    /// How its task ended; `None` if the task has been pruned from history.
+    pub(super) state: Option<TaskState>,
+    /// How many attempts it took.
+    pub(super) attempts: u32,
+    /// The exit status of the last attempt, if it ended by itself.
+    pub(super) exit: Option<i32>,
+    /// What the command wrote.
+    pub(super) stdout: Captured,
+    /// What the command wrote.
+    pub(super) stderr: Captured,
+    /// Why it failed, in one line.
+    pub(super) error: Option<String>,
+}
+
+impl LineResult {
+    /// What a task says of its line.
+    pub(super) fn of(line: u64, task: TaskRecord) -> Self {
+        let result = task.result.unwrap_or_default();
+        let mut of_line = Self {
+            line,
+            input: task.payload.unwrap_or_default(),
+            state: Some(task.state),
+            attempts: task.attempts,
+            ..Self::default()
+        };
+        if task.state == TaskState::Completed {
+            of_line.read_result(&result);
+        } else {
+            of_line.read_error(task.errors.last().map_or("no attempt was made", |error| &error.message));
+        }
+        of_line
+    }
+
+    /// Whether the line is done. A line whose task has been pruned is: what failed is not told apart from it any more.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, Some(TaskState::Completed) | None)
+    }
+
+    fn read_result(&mut self, result: &Bytes) {
+        let Some(end) = result.iter().position(|byte| *byte == b'\n') else { return };
+        let Ok(header) = serde_json::from_slice::<Header>(&result[..end]) else { return };
+        let (stdout, stderr) = halves(&result[end + 1..], header.stdout, header.stderr);
+        self.exit = Some(header.exit);
+        self.stdout = Captured { bytes: stdout, cut: header.stdout_cut };
+        self.stderr = Captured { bytes: stderr, cut: header.stderr_cut };
+    }
+
+    fn read_error(&mut self, message: &str) {
+        let (head, streams) = message.split_once('\n').unwrap_or((message, ""));
+        let Some((how, lengths)) = head.split_once(" (").and_then(|(how, rest)| Some((how, lengths(rest)?))) else {
+            self.error = Some(message.to_owned());
+            return;
+        };
+        let (stderr, stdout) = halves(streams.as_bytes(), lengths.0, lengths.1);
+        self.exit = how.strip_prefix("exit status ").and_then(|status| status.parse().ok());
+        self.error = Some(how.to_owned());
+        self.stderr.bytes = stderr;
+        self.stdout.bytes = stdout;
+    }
+
+    /// The line as a JSON object.
+    pub(super) fn json(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("line".to_owned(), self.line.into());
+        bytes_field(&mut object, "input", Some(&self.input));
+        object.insert("state".to_owned(), self.state.map_or("pruned", TaskState::as_str).into());
+        object.insert("attempts".to_owned(), self.attempts.into());
+        object.insert("exit".to_owned(), self.exit.into());
+        bytes_field(&mut object, "stdout", Some(&self.stdout.bytes));
+        bytes_field(&mut object, "stderr", Some(&self.stderr.bytes));
+        for (name, cut) in [("stdout_cut", self.stdout.cut), ("stderr_cut", self.stderr.cut)] {
+            if cut {
+                object.insert(name.to_owned(), true.into());
+            }
+        }
+        if let Some(error) = &self.error {
+            object.insert("error".to_owned(), error.as_str().into());
+        }
+        Value::Object(object)
+    }
+}
+
+/// The lengths in the first line of an error, behind its opening parenthesis.
+fn lengths(text: &str) -> Option<(usize, usize)> {
+    let (stderr, rest) = text.split_once(" bytes of stderr and ")?;
+    let stdout = rest.strip_suffix(" of stdout follow)")?;
+    Some((stderr.parse().ok()?, stdout.parse().ok()?))
+}
+
+fn halves(bytes: &[u8], first: usize, second: usize) -> (Vec<u8>, Vec<u8>) {
+    let (head, rest) = bytes.split_at(first.min(bytes.len()));
+    (head.to_vec(), rest[..second.min(rest.len())].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use onward_store::{AttemptError, Name, Priority, TaskId, Timestamp};
+
+    use super::*;
+
+    fn captured(text: &str) -> Captured {
+        Captured { bytes: text.into(), cut: false }
+    }
+
+    fn task(state: TaskState, result: Option<Bytes>, error: Option<String>) -> TaskRecord {
+        let at = Timestamp::from_microseconds(0);
+        TaskRecord {
+            id: TaskId(1),
+            kind: Name::new("each").unwrap(),
+            queue: Name::default_queue(),
+            state,
+            priority: Priority::NORMAL,
+            payload: Some("in".into()),
+            key: None,
+            submitted_at: at,
+            run_at: at,
+            expires_at: None,
+            attempts: 2,
+            started_at: None,
+            finished_at: None,
+            session: None,
+            cancel_requested: false,
+            result,
+            errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
+            progress: None,
+        }
+    }
+
+    #[test]
+    fn a_result_is_read_back_as_it_was() {
+        let finished = Finished { end: End::Exited(0), stdout: captured("a\n{b"), stderr: captured("warning") };
+        let line = LineResult::of(7, task(TaskState::Completed, Some(result(&finished)), None));
+        assert_eq!((line.exit, line.stdout, line.stderr), (Some(0), captured("a\n{b"), captured("warning")));
+    }
+
+    #[test]
+    fn an_error_is_read_back_as_it_was() {
+        let finished = Finished { end: End::Exited(3), stdout: captured("half\n"), stderr: captured("no (really)\n") };
+        let line = LineResult::of(7, task(TaskState::Dead, None, Some(error(&finished))));
+        assert_eq!((line.exit, line.error.as_deref()), (Some(3), Some("exit status 3")));
+        assert_eq!((line.stdout, line.stderr), (captured("half\n"), captured("no (really)\n")));
+    }
+
+    #[test]
+    fn an_error_that_the_store_made_is_shown_as_it_is() {
+        let line = LineResult::of(7, task(TaskState::Dead, None, Some("its worker was lost (three times)".into())));
+        assert_eq!(line.error.as_deref(), Some("its worker was lost (three times)"));
+    }
+
+    #[test]
+    fn of_a_long_stderr_the_end_is_kept_and_the_whole_fits() {
+        let stderr = format!("{}the reason", "é".repeat(10_000));
+        let error =
+            error(&Finished { end: End::Exited(1), stdout: captured(&"x".repeat(9000)), stderr: captured(&stderr) });
+        assert!(error.len() <= limits::ERROR_BYTES && error.contains("the reason"), "{}", error.len());
+    }
+}

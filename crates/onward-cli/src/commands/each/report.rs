@@ -1,0 +1,87 @@
+//! From ended lines to output, remarks about failures, and the tally.
+
+use super::arguments::Arguments;
+use super::record::LineResult;
+use super::sinks::Sinks;
+use super::summary::Tally;
+use crate::options::GlobalOptions;
+use crate::output::{ProgressBar, Unit, one_line, remark};
+
+/// How many failures are shown one by one.
+const FAILURES_SHOWN: u64 = 20;
+
+/// How many of the last lines of its stderr are shown of a failure.
+const STDERR_LINES: usize = 3;
+
+/// How much is shown of each of them, and of the input, in columns.
+const SHOWN_COLUMNS: usize = 100;
+
+/// Reports lines.
+#[derive(Debug)]
+pub(super) struct Report {
+    sinks: Sinks,
+    bar: ProgressBar,
+    tally: Tally,
+}
+
+impl Report {
+    /// Opens whatever the results go to.
+    pub(super) fn open(options: &GlobalOptions, arguments: &Arguments, total: Option<u64>) -> anyhow::Result<Self> {
+        let sinks = Sinks::open(arguments, options.json)?;
+        Ok(Self { sinks, bar: ProgressBar::new(options, Unit::Lines, total), tally: Tally::default() })
+    }
+
+    /// What was reported so far.
+    pub(super) fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Shows that so many lines have ended, reported or not.
+    pub(super) fn ended(&self, lines: u64) {
+        self.bar.set_position(lines);
+    }
+
+    /// Shows how many lines there are, once that is known.
+    pub(super) fn total(&self, lines: u64) {
+        self.bar.set_length(Unit::Lines, lines);
+    }
+
+    /// Reports one line.
+    pub(super) fn line(&mut self, result: &LineResult, earlier: bool) -> std::io::Result<()> {
+        self.tally.earlier += u64::from(earlier);
+        let (bar, sinks) = (&self.bar, &mut self.sinks);
+        if result.is_done() {
+            self.tally.done += 1;
+            return bar.suspend(|| sinks.write(result));
+        }
+        self.tally.failed += 1;
+        let failed = self.tally.failed;
+        bar.set_message(format!("{failed} failed"));
+        bar.suspend(|| {
+            sinks.write(result)?;
+            show_failure(result, failed);
+            Ok(())
+        })
+    }
+
+    /// Takes the bar away.
+    pub(super) fn close(&self) {
+        self.bar.clear();
+    }
+}
+
+fn show_failure(result: &LineResult, count: u64) {
+    if count > FAILURES_SHOWN {
+        if count == FAILURES_SHOWN + 1 {
+            remark("further failures are not shown here; --failures FILE and --results FILE have all of them");
+        }
+        return;
+    }
+    let input = one_line(&String::from_utf8_lossy(&result.input), SHOWN_COLUMNS);
+    let why = result.error.as_deref().unwrap_or("failed");
+    let state = result.state.map_or("pruned", |state| state.as_str());
+    remark(format_args!("line {} ({input}) is {state} after {} attempts: {why}", result.line, result.attempts));
+    let stderr = String::from_utf8_lossy(&result.stderr.bytes);
+    let last: Vec<&str> = stderr.lines().rev().take(STDERR_LINES).collect();
+    last.iter().rev().for_each(|line| remark(format_args!("    {}", one_line(line, SHOWN_COLUMNS))));
+}

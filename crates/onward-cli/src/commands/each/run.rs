@@ -1,0 +1,211 @@
+//! All of it together: lines become tasks, an engine runs them, and what has ended is reported.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use onward::Engine;
+use onward_store::Store;
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Arguments;
+use super::feed::{Fed, Feed};
+use super::handler::LineWork;
+use super::identity::{Identity, KIND};
+use super::opening::{self, Opening};
+use super::order::Ended;
+use super::record::{HEADER_BYTES, LineResult};
+use super::report::Report;
+use super::template::Template;
+use super::token_bucket::TokenBucket;
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::output::remark;
+use crate::process::{Interrupts, Runner, find_program};
+use crate::store_file;
+
+/// How many lines may have a task that has not ended. It bounds memory; more of them would not make anything faster.
+const UNFINISHED_LINES: usize = 2048;
+
+/// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
+const HELD_LINES: usize = 4_000_000;
+
+/// What the engine gives a handler beyond the grace that the handler gives its command.
+const GRACE_MARGIN: Duration = Duration::from_secs(5);
+
+/// How the work on the lines came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Finished,
+    Interrupted,
+}
+
+/// Runs a command once per line.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let template =
+        Template::new(&arguments.command, arguments.stdin).ok_or_else(|| wrong_usage("there is no command"))?;
+    find_program(template.program())?;
+    let arguments = Arc::new(arguments);
+    let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
+    let opening = opening::open(&arguments)?;
+    let store = store_file::open_with_payload_limit(options, limit.max(onward_store::limits::PAYLOAD_BYTES)).await?;
+    if arguments.again {
+        opening::forget(options, &*store, &opening.identity).await?;
+    }
+    let interrupts = Interrupts::listen()?;
+    let work = Arc::new(LineWork {
+        template,
+        limits: arguments.limits(),
+        bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),
+        runner: Runner::start()?,
+    });
+    let engine = engine(&arguments, &opening.identity, &store, &work).await?;
+    let report = Report::open(options, &arguments, opening.total)?;
+    let identity = opening.identity.clone();
+    let before = store.clock().steady();
+    let lines = Lines::new(engine, store, arguments, opening, report);
+    let (outcome, lines) = lines.run(interrupts, &work.runner).await?;
+    let took = lines.store.clock().steady().saturating_sub(before);
+    Ok(conclude(options, &lines, &identity, outcome, took))
+}
+
+async fn engine(
+    arguments: &Arguments,
+    identity: &Identity,
+    store: &Arc<dyn Store>,
+    work: &Arc<LineWork>,
+) -> anyhow::Result<Engine> {
+    let engine = Engine::builder()
+        .store(Arc::clone(store))
+        .concurrency(arguments.jobs())
+        .queues([identity.queue().as_str()])
+        // A line that waits in this process's buffer could run in another process of the same run.
+        .prefetch(0)
+        .grace(arguments.limits().grace + GRACE_MARGIN)
+        .shutdown_limit(Duration::ZERO)
+        .name(format!("onward each {}", std::process::id()))
+        .open()
+        .await?;
+    let work = Arc::clone(work);
+    engine.handle(KIND, move |context| Arc::clone(&work).attempt(context));
+    Ok(engine)
+}
+
+fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome: Work, took: Duration) -> ExitCode {
+    lines.report.close();
+    let tally = lines.report.tally();
+    if options.json {
+        remark(tally.json(identity.run(), took));
+    } else {
+        remark(tally.text(took));
+    }
+    match outcome {
+        Work::Interrupted => {
+            remark(format_args!(
+                "interrupted; what finished is kept in {}. Run the same command on the same input to go on",
+                options.store
+            ));
+            ExitCode::Interrupted
+        }
+        Work::Finished if tally.failed > 0 => ExitCode::Failed,
+        Work::Finished => ExitCode::Done,
+    }
+}
+
+/// The lines under way.
+struct Lines {
+    engine: Engine,
+    store: Arc<dyn Store>,
+    feed: Feed,
+    unfinished: FuturesUnordered<BoxFuture<'static, anyhow::Result<Fed>>>,
+    ended: Ended,
+    count: u64,
+    report: Report,
+}
+
+impl Lines {
+    fn new(engine: Engine, store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening, report: Report) -> Self {
+        let ended = Ended::new(arguments.order);
+        let feed = Feed::new(Arc::clone(&store), arguments, opening);
+        Self { engine, store, feed, unfinished: FuturesUnordered::new(), ended, count: 0, report }
+    }
+
+    /// Works until every line has ended and is reported, or until an interrupt; then lets what runs come to its end.
+    async fn run(mut self, mut interrupts: Interrupts, runner: &Runner) -> anyhow::Result<(Work, Self)> {
+        let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
+        let guard = stopped.clone().drop_guard();
+        let running = tokio::spawn(async move {
+            let _guard = guard;
+            engine.run().await
+        });
+        let outcome = self.work(&mut interrupts, &stopped).await;
+        self.engine.stop();
+        tokio::select! {
+            ended = running => {
+                ended??;
+                Ok((outcome?, self))
+            }
+            () = interrupts.next() => {
+                runner.kill_all();
+                outcome?;
+                Ok((Work::Interrupted, self))
+            }
+        }
+    }
+
+    /// `stopped` says that the engine has stopped, which it does not do by itself unless the store fails it.
+    async fn work(&mut self, interrupts: &mut Interrupts, stopped: &CancellationToken) -> anyhow::Result<Work> {
+        while !self.is_done() {
+            let has_room = self.has_room();
+            tokio::select! {
+                lines = self.feed.next(), if has_room => self.submit(lines?).await?,
+                Some(fed) = self.unfinished.next() => self.take_ended(fed?).await?,
+                () = interrupts.next() => return Ok(Work::Interrupted),
+                () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
+            }
+        }
+        Ok(Work::Finished)
+    }
+
+    fn is_done(&self) -> bool {
+        self.feed.has_ended() && self.unfinished.is_empty() && self.ended.len() == 0
+    }
+
+    fn has_room(&self) -> bool {
+        !self.feed.has_ended() && self.unfinished.len() < UNFINISHED_LINES && self.ended.len() < HELD_LINES
+    }
+
+    async fn submit(&mut self, lines: Vec<crate::input::Line>) -> anyhow::Result<()> {
+        if lines.is_empty() {
+            self.report.total(self.feed.fed());
+            return Ok(());
+        }
+        for fed in self.feed.submit(lines).await? {
+            if fed.earlier {
+                self.take_ended(fed).await?;
+                continue;
+            }
+            let engine = self.engine.clone();
+            self.unfinished.push(Box::pin(async move {
+                engine.wait(fed.task).await?;
+                Ok(fed)
+            }));
+        }
+        Ok(())
+    }
+
+    async fn take_ended(&mut self, fed: Fed) -> anyhow::Result<()> {
+        self.count += 1;
+        self.report.ended(self.count);
+        self.ended.push(fed);
+        while let Some(fed) = self.ended.pop() {
+            let record = self.store.task(fed.task).await?;
+            let pruned = || LineResult { line: fed.line, ..LineResult::default() };
+            let result = record.map_or_else(pruned, |record| LineResult::of(fed.line, record));
+            self.report.line(&result, fed.earlier)?;
+        }
+        Ok(())
+    }
+}

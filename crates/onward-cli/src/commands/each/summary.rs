@@ -1,0 +1,69 @@
+//! What a run came to.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::output::duration_text;
+
+/// How many lines were reported, and how they ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tally {
+    /// Lines whose command succeeded.
+    pub(super) done: u64,
+    /// Lines that failed finally.
+    pub(super) failed: u64,
+    /// Of all these, lines that had ended before this process came to them.
+    pub(super) earlier: u64,
+}
+
+impl Tally {
+    /// Lines that were reported.
+    pub(super) fn lines(&self) -> u64 {
+        self.done + self.failed
+    }
+
+    /// Lines per second, of those that ended in this run's time.
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn rate(&self, took: Duration) -> f64 {
+        let now = self.lines().saturating_sub(self.earlier) as f64;
+        if took.is_zero() { 0.0 } else { now / took.as_secs_f64() }
+    }
+
+    /// One line for people.
+    pub(super) fn text(&self, took: Duration) -> String {
+        format!(
+            "{} lines: {} done, {} failed; {} of them finished earlier; {}, {:.1} lines/s",
+            self.lines(),
+            self.done,
+            self.failed,
+            self.earlier,
+            duration_text(took),
+            self.rate(took)
+        )
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self, run: &str, took: Duration) -> Value {
+        json!({
+            "run": run,
+            "lines": self.lines(),
+            "done": self.done,
+            "failed": self.failed,
+            "earlier": self.earlier,
+            "seconds": took.as_secs_f64(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_leaves_out_what_was_finished_earlier() {
+        let tally = Tally { done: 9, failed: 1, earlier: 6 };
+        let text = tally.text(Duration::from_secs(2));
+        assert_eq!(text, "10 lines: 9 done, 1 failed; 6 of them finished earlier; 2.00s, 2.0 lines/s");
+    }
+}

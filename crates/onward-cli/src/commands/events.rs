@@ -1,0 +1,86 @@
+//! `onward events`
+
+use clap::Args;
+use onward_store::{Change, Error, Event, EventCursor, Store};
+
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{duration_text, moment, print_json, print_line};
+use crate::store_file;
+
+/// How many events are read at a time: the most that a store hands out.
+const PAGE: usize = 1000;
+
+/// Arguments of `onward events`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Start behind this cursor, which an event carried; default: with the first event there is
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<EventCursor>,
+    /// Stay, and show what happens from now on
+    #[arg(long)]
+    follow: bool,
+}
+
+/// Shows events in order; with `--follow` until it is interrupted.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let mut changes = store.changes();
+    let mut cursor = arguments.after.unwrap_or(EventCursor::START);
+    loop {
+        cursor = show_all(options, &*store, cursor).await?;
+        if !arguments.follow {
+            return Ok(ExitCode::Done);
+        }
+        changes.changed().await.ok_or_else(Error::closed)?;
+    }
+}
+
+/// Shows what there is behind the cursor; answers the cursor behind that.
+async fn show_all(options: &GlobalOptions, store: &dyn Store, mut cursor: EventCursor) -> anyhow::Result<EventCursor> {
+    loop {
+        let page = store.events(cursor, PAGE).await?;
+        for event in &page.events {
+            show(options, event)?;
+        }
+        if page.next == cursor {
+            return Ok(cursor);
+        }
+        cursor = page.next;
+    }
+}
+
+fn show(options: &GlobalOptions, event: &Event) -> std::io::Result<()> {
+    if options.json {
+        return print_json(event);
+    }
+    let (at, cursor) = (moment(event.at), event.cursor.to_string());
+    print_line(format_args!(
+        "{at}  {cursor:<12}  task {} ({}, queue {}) {}",
+        event.task,
+        event.kind,
+        event.queue,
+        said(event.change)
+    ))
+}
+
+fn said(change: Change) -> String {
+    match change {
+        Change::Submitted => "submitted".to_owned(),
+        Change::Started { attempt } => format!("started attempt {attempt}"),
+        Change::Completed => "completed".to_owned(),
+        Change::Retrying { attempt, after } => {
+            format!("failed in attempt {attempt}; the next is due after {}", duration_text(after))
+        }
+        Change::Failed => "failed".to_owned(),
+        Change::Dead => "went to the dead letters".to_owned(),
+        Change::CancelRequested => "was asked to stop".to_owned(),
+        Change::Cancelled => "was cancelled".to_owned(),
+        Change::Expired => "expired".to_owned(),
+        Change::Released => "was given back unstarted".to_owned(),
+        Change::LeaseLost => "lost its worker and waits again".to_owned(),
+        Change::Retried => "waits again after it had ended".to_owned(),
+        Change::PriorityRaised => "became more urgent".to_owned(),
+        Change::Purged => "was purged".to_owned(),
+    }
+}

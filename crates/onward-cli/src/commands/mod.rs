@@ -1,0 +1,17 @@
+//! The commands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod each;
+pub(crate) mod events;
+pub(crate) mod generate;
+pub(crate) mod man;
+pub(crate) mod queue;
+mod run;
+pub(crate) mod stats;
+pub(crate) mod store;
+pub(crate) mod submit;
+pub(crate) mod task;
+pub(crate) mod work;
+
+pub(crate) use run::run;

@@ -1,0 +1,45 @@
+//! The verbs of `onward queue`.
+
+use clap::{Args, Subcommand};
+use onward_store::Name;
+
+use super::{delete, list, pause, purge, resume, scope, show};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the queues with their sizes
+    List,
+    /// Show one queue
+    Show(Queue),
+    /// Stop claims from a queue; what runs goes on
+    Pause(pause::Arguments),
+    /// End a pause
+    Resume(scope::Scoped),
+    /// Remove tasks of a queue without a trace
+    Purge(purge::Arguments),
+    /// Forget a queue in which nothing is live; its ended tasks stay in history
+    Delete(Queue),
+}
+
+/// Which queue.
+#[derive(Debug, Args)]
+pub(crate) struct Queue {
+    /// Its name
+    #[arg(value_name = "QUEUE")]
+    pub(super) queue: Name,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::List => list::run(options).await,
+        Command::Show(queue) => show::run(options, queue).await,
+        Command::Pause(arguments) => pause::run(options, arguments).await,
+        Command::Resume(arguments) => resume::run(options, arguments).await,
+        Command::Purge(arguments) => purge::run(options, arguments).await,
+        Command::Delete(queue) => delete::run(options, queue).await,
+    }
+}

@@ -1,0 +1,44 @@
+//! `onward queue list`
+
+use onward_store::QueueRecord;
+
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{Align, Table, moment, optional, print_json, print_line, remark};
+use crate::store_file;
+
+/// Lists the queues.
+pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let queues = store.queues().await?;
+    if options.json {
+        for queue in &queues {
+            print_json(queue)?;
+        }
+    } else if queues.is_empty() {
+        remark("no queues; a queue is made by the first submit to it");
+    } else {
+        print_line(table(&queues))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+/// The queues as a table.
+pub(crate) fn table(queues: &[QueueRecord]) -> Table {
+    let numbers = ["SCHEDULED", "WAITING", "RUNNING", "COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"];
+    let mut columns = vec![("QUEUE", Align::Left)];
+    columns.extend(numbers.map(|number| (number, Align::Right)));
+    columns.extend([("OLDEST WAITING", Align::Left), ("PAUSED", Align::Left)]);
+    let mut table = Table::new(columns);
+    for queue in queues {
+        let ended = queue.ended;
+        let sizes = [queue.scheduled, queue.waiting, queue.running];
+        let ends = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired];
+        let mut cells = vec![queue.name.to_string()];
+        cells.extend(sizes.iter().chain(&ends).map(u64::to_string));
+        cells.push(optional(queue.oldest_waiting, moment));
+        cells.push(if queue.paused { "yes" } else { "no" }.to_owned());
+        table.row(cells);
+    }
+    table
+}

@@ -1,0 +1,44 @@
+//! `onward queue pause`
+
+use std::time::Duration;
+
+use clap::Args;
+use onward_store::{Timestamp, Write};
+use serde_json::json;
+
+use super::scope::{self, scope_text};
+use crate::apply::apply_one;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{moment, print_json, print_line};
+use crate::store_file;
+use crate::values::parse_positive_duration;
+
+/// Arguments of `onward queue pause`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    scope: scope::Scoped,
+    /// Resume by itself at this time (RFC 3339)
+    #[arg(long, value_name = "TIME", conflicts_with = "duration")]
+    until: Option<Timestamp>,
+    /// Resume by itself after this long
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_positive_duration)]
+    duration: Option<Duration>,
+}
+
+/// Pauses.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let after = arguments.duration.map(|duration| store.clock().now().plus(duration));
+    let until = arguments.until.or(after);
+    let scope = arguments.scope.scope();
+    apply_one(&*store, Write::Pause { scope: scope.clone(), until }).await?;
+    if options.json {
+        print_json(&json!({ "paused": scope, "until": until }))?;
+    } else {
+        let until = until.map(|until| format!(" until {}", moment(until))).unwrap_or_default();
+        print_line(format_args!("paused {}{until}", scope_text(&scope)))?;
+    }
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,24 @@
+//! `onward queue resume`
+
+use onward_store::Write;
+use serde_json::json;
+
+use super::scope::{Scoped, scope_text};
+use crate::apply::apply_one;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Ends a pause.
+pub(crate) async fn run(options: &GlobalOptions, scoped: Scoped) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let scope = scoped.scope();
+    apply_one(&*store, Write::Resume { scope: scope.clone() }).await?;
+    if options.json {
+        print_json(&json!({ "resumed": scope }))?;
+    } else {
+        print_line(format_args!("resumed {}", scope_text(&scope)))?;
+    }
+    Ok(ExitCode::Done)
+}

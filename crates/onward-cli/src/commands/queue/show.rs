@@ -1,0 +1,63 @@
+//! `onward queue show`
+
+use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store};
+
+use super::command::Queue;
+use super::scope::scope_text;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{moment, optional, print_json, print_line};
+use crate::store_file;
+
+/// Shows one queue and the pauses that hold it.
+pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let queue = find(&*store, &name).await?;
+    let pauses = pauses(&*store, &name).await?;
+    if options.json {
+        let mut value = serde_json::to_value(&queue)?;
+        value["pauses"] = serde_json::to_value(&pauses)?;
+        print_json(&value)?;
+    } else {
+        for (fact, value) in facts(&queue, &pauses) {
+            print_line(format_args!("{fact:<15} {value}"))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+/// The queue of that name.
+pub(super) async fn find(store: &dyn Store, name: &Name) -> anyhow::Result<QueueRecord> {
+    let queues = store.queues().await?;
+    Ok(queues.into_iter().find(|queue| queue.name == *name).ok_or_else(|| Refusal::QueueNotFound(name.clone()))?)
+}
+
+async fn pauses(store: &dyn Store, queue: &Name) -> anyhow::Result<Vec<PauseRecord>> {
+    let mut pauses = store.pauses().await?;
+    pauses.retain(|pause| match &pause.scope {
+        Scope::All => true,
+        Scope::Queue(paused) => paused == queue,
+        Scope::Kind(_) => false,
+    });
+    Ok(pauses)
+}
+
+fn facts(queue: &QueueRecord, pauses: &[PauseRecord]) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("queue", queue.name.to_string()),
+        ("scheduled", queue.scheduled.to_string()),
+        ("waiting", queue.waiting.to_string()),
+        ("running", queue.running.to_string()),
+        ("completed", queue.ended.completed.to_string()),
+        ("failed", queue.ended.failed.to_string()),
+        ("dead", queue.ended.dead.to_string()),
+        ("cancelled", queue.ended.cancelled.to_string()),
+        ("expired", queue.ended.expired.to_string()),
+        ("oldest waiting", optional(queue.oldest_waiting, moment)),
+    ];
+    facts.extend(pauses.iter().map(|pause| {
+        let until = pause.until.map(|until| format!(" until {}", moment(until))).unwrap_or_default();
+        ("paused", format!("{}{until}", scope_text(&pause.scope)))
+    }));
+    facts
+}

@@ -1,0 +1,24 @@
+//! From what was typed to the command that does it.
+
+use super::{completions, doctor, each, events, generate, man, queue, stats, store, submit, task, work};
+use crate::arguments::{Arguments, Command};
+use crate::exit_code::ExitCode;
+
+/// Runs the command that was typed.
+pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let options = &arguments.options;
+    match arguments.command {
+        Command::Each(arguments) => each::run(options, *arguments).await,
+        Command::Work(arguments) => work::run(options, arguments).await,
+        Command::Submit(arguments) => submit::run(options, *arguments).await,
+        Command::Task(command) => task::run(options, command).await,
+        Command::Queue(command) => queue::run(options, command).await,
+        Command::Stats => stats::run(options).await,
+        Command::Doctor => doctor::run(options).await,
+        Command::Store(command) => store::run(options, command).await,
+        Command::Events(arguments) => events::run(options, arguments).await,
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man => man::run(),
+        Command::Generate(command) => generate::run(command),
+    }
+}

@@ -1,0 +1,102 @@
+//! `onward stats`
+
+use std::time::Duration;
+
+use onward_store::{KindStatistics, PauseRecord, QueueRecord, SessionRecord, Store};
+use serde::Serialize;
+
+use super::queue;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line};
+use crate::store_file;
+
+#[derive(Debug, Serialize)]
+struct Statistics {
+    queues: Vec<QueueRecord>,
+    kinds: Vec<KindStatistics>,
+    sessions: Vec<SessionRecord>,
+    pauses: Vec<PauseRecord>,
+}
+
+/// Shows how much there is and how it went.
+pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let statistics = read(&*store).await?;
+    if options.json {
+        print_json(&statistics)?;
+    } else {
+        print_tables(&statistics)?;
+    }
+    Ok(ExitCode::Done)
+}
+
+async fn read(store: &dyn Store) -> anyhow::Result<Statistics> {
+    Ok(Statistics {
+        queues: store.queues().await?,
+        kinds: store.statistics().await?,
+        sessions: store.sessions().await?,
+        pauses: store.pauses().await?,
+    })
+}
+
+fn print_tables(statistics: &Statistics) -> std::io::Result<()> {
+    print_line(queue::table(&statistics.queues))?;
+    print_line(format_args!("\n{}", kinds(&statistics.kinds)))?;
+    if !statistics.sessions.is_empty() {
+        print_line(format_args!("\n{}", sessions(&statistics.sessions)))?;
+    }
+    if !statistics.pauses.is_empty() {
+        print_line(format_args!("\n{}", pauses(&statistics.pauses)))?;
+    }
+    Ok(())
+}
+
+fn kinds(kinds: &[KindStatistics]) -> Table {
+    let mut columns = vec![("KIND", Align::Left)];
+    let numbers =
+        ["COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED", "ATTEMPTS/TASK", "WAIT/TASK", "RUN/TASK", "LONGEST"];
+    columns.extend(numbers.map(|number| (number, Align::Right)));
+    let mut table = Table::new(columns);
+    for kind in kinds {
+        let ended = kind.ended;
+        let ends = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired];
+        let mut cells = vec![kind.kind.to_string()];
+        cells.extend(ends.iter().map(u64::to_string));
+        let completed = (ended.completed > 0).then_some(ended.completed);
+        cells.push(optional(completed, |tasks| format!("{:.2}", ratio(kind.attempts, tasks))));
+        cells.push(optional(completed, |tasks| duration_text(each(kind.wait, tasks))));
+        cells.push(optional(completed, |tasks| duration_text(each(kind.run, tasks))));
+        cells.push(optional(completed, |_| duration_text(kind.run_maximum)));
+        table.row(cells);
+    }
+    table
+}
+
+#[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+fn ratio(all: u64, tasks: u64) -> f64 {
+    all as f64 / tasks as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn each(all: Duration, tasks: u64) -> Duration {
+    all.div_f64(tasks as f64)
+}
+
+fn sessions(sessions: &[SessionRecord]) -> Table {
+    let columns = [("SESSION", Align::Right), ("NAME", Align::Left), ("OPENED", Align::Left), ("LEASE", Align::Right)];
+    let mut table = Table::new([columns.as_slice(), &[("RUNNING", Align::Right)]].concat());
+    for session in sessions {
+        let (opened, lease) = (moment(session.opened_at), duration_text(session.lease));
+        table.row([session.id.to_string(), session.name.clone(), opened, lease, session.running.to_string()]);
+    }
+    table
+}
+
+fn pauses(pauses: &[PauseRecord]) -> Table {
+    let mut table = Table::new([("PAUSED", Align::Left), ("UNTIL", Align::Left)]);
+    for pause in pauses {
+        table.row([queue::scope_text(&pause.scope), optional(pause.until, moment)]);
+    }
+    table
+}

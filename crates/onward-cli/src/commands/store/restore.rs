@@ -1,0 +1,38 @@
+//! `onward store restore`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::output::{ProgressBar, Unit, print_json, print_line};
+use crate::store_file;
+
+/// Arguments of `onward store restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The backup; the store named by --store must not exist
+    #[arg(value_name = "FILE")]
+    backup: PathBuf,
+}
+
+/// Makes the store out of a backup. An existing store is never written over.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if options.store.path().exists() {
+        return Err(wrong_usage(format!(
+            "the store {} exists and is not written over; move it away first, or name another with --store",
+            options.store
+        )));
+    }
+    let bar = ProgressBar::new(options, Unit::Pages, Some(0));
+    store_file::restore(&arguments.backup, &options.store, |done, total| bar.set(done, total)).await?;
+    bar.clear();
+    if options.json {
+        print_json(&json!({ "restored": options.store.path(), "from": arguments.backup }))?;
+    } else {
+        print_line(format_args!("restored {} from {}", options.store, arguments.backup.display()))?;
+    }
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,99 @@
+//! Handing in one task.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use onward_store::{Outcome, Store, Submitted, TaskId, TaskRecord, TaskState, Write, limits};
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::lines;
+use crate::apply::{apply_one, unexpected, wait_for_end};
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::input;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line, print_raw, remark, task_json};
+use crate::store_file;
+
+/// Hands in one task, or one per line.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.lines {
+        return lines::run(options, arguments).await;
+    }
+    let task = arguments.task(payload(&arguments)?);
+    let store = store_file::open_or_create(options).await?;
+    let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
+        Outcome::Submitted(submitted) => submitted,
+        other => return Err(unexpected(other)),
+    };
+    let rejected = matches!(submitted, Submitted::Rejected { .. });
+    if arguments.wait && !rejected {
+        return wait(options, &*store, submitted.id()).await;
+    }
+    if options.json {
+        print_json(&json!(submitted))?;
+    } else {
+        print_line(said(submitted))?;
+    }
+    Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
+}
+
+fn payload(arguments: &Arguments) -> anyhow::Result<Bytes> {
+    match (&arguments.payload_file, arguments.payload.as_deref()) {
+        (Some(path), _) => read_whole(input::open(Some(path))?),
+        (None, Some("-")) => read_whole(input::open(None)?),
+        (None, Some(text)) => Ok(text.to_owned().into()),
+        (None, None) => Ok(Bytes::new()),
+    }
+}
+
+fn read_whole(input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
+    let mut payload = Vec::new();
+    let bounded = u64::try_from(limits::PAYLOAD_BYTES).unwrap_or(u64::MAX);
+    input.take(bounded.saturating_add(1)).read_to_end(&mut payload)?;
+    if payload.len() > limits::PAYLOAD_BYTES {
+        let limit = limits::PAYLOAD_BYTES;
+        return Err(wrong_usage(format!(
+            "the payload is larger than {limit} bytes; keep the data in a file and submit its name"
+        )));
+    }
+    Ok(payload.into())
+}
+
+/// Waits for the end of a task, prints its result, and answers whether it completed.
+pub(super) async fn wait(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<ExitCode> {
+    let record = wait_for_end(store, task).await?;
+    let completed = record.state == TaskState::Completed;
+    if options.json {
+        print_json(&task_json(record)?)?;
+    } else if completed {
+        print_result(record.result.as_deref().unwrap_or_default())?;
+    } else {
+        remark(failure(&record));
+    }
+    Ok(if completed { ExitCode::Done } else { ExitCode::Failed })
+}
+
+fn print_result(result: &[u8]) -> std::io::Result<()> {
+    print_raw(result)?;
+    if result.last().is_some_and(|last| *last != b'\n') { print_raw(b"\n") } else { Ok(()) }
+}
+
+fn failure(record: &TaskRecord) -> String {
+    let why = record.errors.last().map(|error| format!(": {}", error.message.trim_end())).unwrap_or_default();
+    format!("task {} is {} after {} attempts{why}", record.id, record.state, record.attempts)
+}
+
+/// What became of a submitted task, for people.
+fn said(submitted: Submitted) -> String {
+    match submitted {
+        Submitted::Inserted { id } => format!("task {id} submitted"),
+        Submitted::Duplicate { id } => format!("task {id} has the key already; nothing was changed"),
+        Submitted::PriorityRaised { id } => {
+            format!("task {id} has the key already and is now as urgent as the new one")
+        }
+        Submitted::Requeued { id } => format!("task {id} has the key and runs; the new one is taken when it ends"),
+        Submitted::Superseded { id, old } => format!("task {id} submitted in the place of task {old}"),
+        Submitted::Rejected { id } => format!("rejected: task {id} has the key"),
+    }
+}

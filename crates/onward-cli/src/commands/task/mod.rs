@@ -1,0 +1,10 @@
+//! `onward task …`
+
+mod cancel;
+mod command;
+mod list;
+mod retry;
+mod show;
+mod wait;
+
+pub(crate) use command::{Command, run};

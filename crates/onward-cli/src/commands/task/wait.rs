@@ -1,0 +1,56 @@
+//! `onward task wait`
+
+use std::time::Duration;
+
+use clap::Args;
+use onward_store::{Store, TaskId, TaskRecord, TaskState};
+
+use crate::apply::wait_for_end;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{colored_state, print_json, print_line, task_json};
+use crate::store_file;
+use crate::values::parse_positive_duration;
+
+/// Arguments of `onward task wait`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Their numbers
+    #[arg(value_name = "TASK", required = true)]
+    tasks: Vec<TaskId>,
+    /// Give up after this long, with exit code 1; default: wait for ever
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    timeout: Option<Duration>,
+}
+
+/// Waits for each of the tasks.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let waiting = wait_for_all(options, &*store, &arguments.tasks);
+    let Some(timeout) = arguments.timeout else { return waiting.await };
+    match tokio::time::timeout(timeout, waiting).await {
+        Ok(ended) => ended,
+        Err(_) => Err(anyhow::anyhow!("not all of the tasks ended within {timeout:?}; they go on as they are")),
+    }
+}
+
+async fn wait_for_all(options: &GlobalOptions, store: &dyn Store, tasks: &[TaskId]) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::Done;
+    for task in tasks {
+        let record = wait_for_end(store, *task).await?;
+        if record.state != TaskState::Completed {
+            code = ExitCode::Failed;
+        }
+        show(options, record)?;
+    }
+    Ok(code)
+}
+
+fn show(options: &GlobalOptions, record: TaskRecord) -> anyhow::Result<()> {
+    if options.json {
+        print_json(&task_json(record)?)?;
+    } else {
+        print_line(format_args!("task {} {}", record.id, colored_state(record.state)))?;
+    }
+    Ok(())
+}

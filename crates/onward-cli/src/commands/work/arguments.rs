@@ -1,0 +1,64 @@
+//! What `onward work` takes.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use onward_store::Name;
+
+use crate::values::parse_duration;
+
+/// Arguments of `onward work`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// Take tasks of this kind; may be given several times
+    #[arg(long = "kind", value_name = "KIND", required = true)]
+    pub(super) kinds: Vec<Name>,
+    /// Take tasks from this queue only; may be given several times; default: from every queue
+    #[arg(long = "queue", value_name = "QUEUE")]
+    pub(super) queues: Vec<Name>,
+    /// How many commands run at once; default: the number of cores
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// How long a command that is to stop has before it is killed
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
+    pub(super) grace: Duration,
+    /// Stop when nothing is due and nothing runs
+    #[arg(long)]
+    pub(super) until_idle: bool,
+    /// Serve metrics for Prometheus at this address (loopback unless told otherwise)
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
+    pub(super) metrics: Option<SocketAddr>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+The command gets the payload on stdin; what it writes to stdout is the result. Its environment has ONWARD_TASK_ID,
+ONWARD_KIND, ONWARD_QUEUE, ONWARD_ATTEMPT and ONWARD_REPORT.
+
+How it ends:
+  exit 0            completed
+  exit 100          failed, and trying again cannot help
+  any other exit    failed, and is tried again as the task's retry policy says (75 by convention)
+  by a signal       failed, and is tried again
+Of a failure, the end of stderr is kept as the error.
+
+ONWARD_REPORT is a pipe into which the command may write lines while it runs:
+  progress 0.42 halfway there    how far it is, and what it is doing
+  retry-after 30s                if it fails, try again after this long
+  fail no such account           whatever its exit, it has failed and trying again cannot help
+
+Example:
+  onward work --kind resize --jobs 4 -- ./resize.sh";
+
+impl Arguments {
+    /// How many commands run at once.
+    pub(super) fn jobs(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.jobs.map_or_else(cores, usize::from)
+    }
+}

@@ -1,0 +1,91 @@
+//! The pipe through which a command reports.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
+
+/// The longest line of a report, in bytes; a longer one is taken as two.
+const LINE_BYTES: u64 = 4096;
+
+/// A named pipe of one attempt. It is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    path: PathBuf,
+    reader: BufReader<Receiver>,
+    /// As long as we could write ourselves, a command that closes the pipe does not end the stream for the next one.
+    _keep_open: Sender,
+    line: Vec<u8>,
+}
+
+impl Mailbox {
+    /// Makes the pipe.
+    pub(super) fn open(directory: &Path, name: &str) -> io::Result<Self> {
+        let path = directory.join(name);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        let receiver = OpenOptions::new().open_receiver(&path)?;
+        let keep_open = OpenOptions::new().open_sender(&path)?;
+        Ok(Self { path, reader: BufReader::new(receiver), _keep_open: keep_open, line: Vec::new() })
+    }
+
+    /// Where the command writes to.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next line. Cancel-safe: what was read of a line so far is kept.
+    pub(super) async fn next(&mut self) -> io::Result<String> {
+        loop {
+            let room = LINE_BYTES.saturating_sub(u64::try_from(self.line.len()).unwrap_or(LINE_BYTES));
+            (&mut self.reader).take(room).read_until(b'\n', &mut self.line).await?;
+            let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim_end().to_owned();
+            if !line.is_empty() {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// What was written and not read yet, after the command has ended.
+    pub(super) fn rest(mut self) -> Vec<String> {
+        let mut rest = std::mem::take(&mut self.line);
+        rest.extend_from_slice(self.reader.buffer());
+        let mut chunk = [0; 4096];
+        // Straight from the pipe: the runtime may not have heard yet that there is something in it.
+        while let Ok(count @ 1..) = rustix::io::read(self.reader.get_ref(), &mut chunk) {
+            rest.extend_from_slice(&chunk[..count]);
+        }
+        String::from_utf8_lossy(&rest).lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        // It lies in a directory that is removed as a whole when the worker ends.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_arrive_from_several_writers_in_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mailbox = Mailbox::open(directory.path(), "task-1").unwrap();
+        for line in ["progress 0.5", "progress 0.7"] {
+            std::fs::write(mailbox.path(), format!("{line}\n")).unwrap();
+            assert_eq!(mailbox.next().await.unwrap(), line);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_not_read_in_time_is_not_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let mailbox = Mailbox::open(directory.path(), "task-1").unwrap();
+        std::fs::write(mailbox.path(), "retry-after 3s\nfail gone").unwrap();
+        assert_eq!(mailbox.rest(), ["retry-after 3s", "fail gone"]);
+    }
+}

@@ -1,0 +1,14 @@
+//! `onward work`: a command per task.
+//!
+//! In reading order: [`arguments`], which documents the convention between worker and command; [`report`] (what a command says
+//! while it runs); [`mailbox`] (how it says it); [`verdict`] (what its end means); [`handler`]; [`run`].
+
+mod arguments;
+mod handler;
+mod mailbox;
+mod report;
+mod run;
+mod verdict;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use run::run;

@@ -1,0 +1,64 @@
+//! What a command says while it runs, line by line.
+
+use std::time::Duration;
+
+use crate::values::parse_duration;
+
+/// One line of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Report {
+    /// How far it is, and what it is doing.
+    Progress(f32, Option<String>),
+    /// If it fails, try again after this long.
+    RetryAfter(Duration),
+    /// It has failed, and trying again cannot help.
+    Fail(String),
+}
+
+impl Report {
+    /// Reads a line; the error says what is wrong with it.
+    pub(super) fn parse(line: &str) -> Result<Self, String> {
+        let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+        let rest = rest.trim();
+        match word {
+            "progress" => progress(rest),
+            "retry-after" => parse_duration(rest).map(Self::RetryAfter),
+            "fail" if rest.is_empty() => Err("`fail` needs a message".to_owned()),
+            "fail" => Ok(Self::Fail(rest.to_owned())),
+            _ => Err(format!("`{word}` is not a report; the reports are progress, retry-after and fail")),
+        }
+    }
+}
+
+fn progress(rest: &str) -> Result<Report, String> {
+    let (fraction, message) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let message = Some(message.trim().to_owned()).filter(|message| !message.is_empty());
+    match fraction.parse::<f32>() {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(Report::Progress(fraction, message)),
+        _ => Err(format!("`{fraction}` is not a progress; write a number from 0 to 1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_has_a_fraction_and_perhaps_a_message() {
+        assert_eq!(Report::parse("progress 0.5"), Ok(Report::Progress(0.5, None)));
+        assert_eq!(Report::parse("progress 1 all done"), Ok(Report::Progress(1.0, Some("all done".into()))));
+    }
+
+    #[test]
+    fn a_delay_and_a_failure_are_read() {
+        assert_eq!(Report::parse("retry-after 30s"), Ok(Report::RetryAfter(Duration::from_secs(30))));
+        assert_eq!(Report::parse("fail no such account"), Ok(Report::Fail("no such account".into())));
+    }
+
+    #[test]
+    fn what_is_none_of_these_is_told() {
+        for line in ["", "progress", "progress 7", "progress NaN", "retry-after soon", "fail", "done"] {
+            assert!(Report::parse(line).is_err(), "{line}");
+        }
+    }
+}

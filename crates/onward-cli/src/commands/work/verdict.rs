@@ -1,0 +1,106 @@
+//! What the end of a command means for its task.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward::Failure;
+
+use crate::process::{End, Finished};
+
+/// The exit status that says that trying again cannot help.
+const PERMANENT: i32 = 100;
+
+/// How much of the end of stderr is kept of a failure.
+const STDERR_BYTES: usize = 4096;
+
+/// A stopped task is due again after this long: not at once, so that this worker does not take it again.
+const AFTER_STOP: Duration = Duration::from_millis(1);
+
+/// What a command has said of its end before it came.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Said {
+    /// If it fails, try again after this long.
+    pub(super) retry_after: Option<Duration>,
+    /// It has failed, and trying again cannot help.
+    pub(super) fail: Option<String>,
+}
+
+/// The result of a command, or why there is none. A result larger than `limit` bytes is a permanent failure.
+pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Bytes, Failure> {
+    if let Some(message) = said.fail {
+        return Err(Failure::permanent(message));
+    }
+    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr.bytes));
+    let tried_again = |message: String| match said.retry_after {
+        Some(after) => Failure::retry_after(message, after),
+        None => Failure::retryable(message),
+    };
+    match finished.end {
+        End::Exited(0) if finished.stdout.cut => Err(Failure::permanent(format!(
+            "the result is larger than {limit} bytes, the limit of this store; write it elsewhere and answer where"
+        ))),
+        End::Exited(0) => Ok(finished.stdout.bytes.into()),
+        End::Exited(PERMANENT) => Err(Failure::permanent(failed(format!("exit status {PERMANENT}")))),
+        End::Exited(status) => Err(tried_again(failed(format!("exit status {status}")))),
+        End::Killed(signal) => Err(tried_again(failed(format!("killed by signal {signal}")))),
+        End::TimedOut | End::Stopped => Err(Failure::not_counted("stopped before it was done", AFTER_STOP)),
+    }
+}
+
+/// The end of stderr, behind a colon.
+fn last_words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.trim();
+    let from = text.ceil_char_boundary(text.len().saturating_sub(STDERR_BYTES));
+    if text.is_empty() { String::new() } else { format!(": {}", &text[from..]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use onward_store::rules::retry::FailureClass;
+
+    use super::*;
+    use crate::process::Captured;
+
+    fn class(end: End, said: Said) -> FailureClass {
+        let stream = |text: &str| Captured { bytes: text.into(), cut: false };
+        judge(Finished { end, stdout: stream("out"), stderr: stream("why\n") }, said, 1024).unwrap_err().class()
+    }
+
+    #[test]
+    fn exit_100_is_permanent_and_75_is_not() {
+        assert_eq!(class(End::Exited(100), Said::default()), FailureClass::Permanent);
+        assert_eq!(class(End::Exited(75), Said::default()), FailureClass::Retryable);
+    }
+
+    #[test]
+    fn a_signal_is_tried_again() {
+        assert_eq!(class(End::Killed(9), Said::default()), FailureClass::Retryable);
+    }
+
+    #[test]
+    fn a_delay_that_was_asked_for_is_kept() {
+        let said = Said { retry_after: Some(Duration::from_secs(30)), fail: None };
+        assert_eq!(class(End::Exited(1), said), FailureClass::RetryAfter(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_reported_failure_counts_more_than_the_exit() {
+        let said = Said { retry_after: None, fail: Some("no such account".into()) };
+        assert_eq!(class(End::Exited(0), said), FailureClass::Permanent);
+    }
+
+    #[test]
+    fn the_error_ends_with_what_stderr_said() {
+        let stderr = Captured { bytes: "why\n".into(), cut: false };
+        let finished = Finished { end: End::Exited(3), stdout: Captured::default(), stderr };
+        assert_eq!(judge(finished, Said::default(), 1024).unwrap_err().message(), "exit status 3: why");
+    }
+
+    #[test]
+    fn a_result_that_is_too_large_is_a_permanent_failure() {
+        let stdout = Captured { bytes: vec![0; 1024], cut: true };
+        let finished = Finished { end: End::Exited(0), stdout, stderr: Captured::default() };
+        assert_eq!(judge(finished, Said::default(), 1024).unwrap_err().class(), FailureClass::Permanent);
+    }
+}

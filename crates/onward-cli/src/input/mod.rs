@@ -1,0 +1,9 @@
+//! Input of one thing per line.
+
+mod lines;
+mod reader;
+mod spool;
+
+pub(crate) use lines::{Delimiter, Line, Lines};
+pub(crate) use reader::read_in_background;
+pub(crate) use spool::{Source, open};

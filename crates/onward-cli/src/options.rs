@@ -1,0 +1,49 @@
+//! The options that every command takes.
+
+use clap::{Args, ValueEnum};
+use onward_store::Durability;
+
+use crate::location::Location;
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct GlobalOptions {
+    /// The store: a file, or sqlite:PATH
+    #[arg(long, global = true, env = "ONWARD_STORE", value_name = "STORE", default_value = "onward.db")]
+    pub(crate) store: Location,
+
+    /// What an acknowledgement survives
+    #[arg(long, global = true, value_name = "CLASS", default_value = "full")]
+    pub(crate) durability: DurabilityClass,
+
+    /// Print JSON: one object, or one object per line for lists
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Show no progress bar (there is none anyway where stderr is not a terminal)
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+
+    /// Say more on stderr; twice for even more (ONWARD_LOG takes a filter such as onward=debug)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What an acknowledgement survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityClass {
+    /// Power loss
+    Full,
+    /// A killed process, not power loss
+    Normal,
+}
+
+impl From<DurabilityClass> for Durability {
+    fn from(class: DurabilityClass) -> Self {
+        match class {
+            DurabilityClass::Full => Self::Full,
+            DurabilityClass::Normal => Self::Normal,
+        }
+    }
+}

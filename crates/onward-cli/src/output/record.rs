@@ -1,0 +1,68 @@
+//! One task with everything that is known of it, for people.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use onward_store::{Progress, TaskRecord};
+
+use super::text::{colored_state, duration_text, moment, one_line};
+
+/// How much of a payload or a result is shown, in columns; `--json` has all of it.
+const SHOWN_COLUMNS: usize = 400;
+
+/// The task, one fact per line.
+pub(crate) fn show_task(task: &TaskRecord) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12} {value}");
+    };
+    fact("task", task.id.to_string());
+    fact("kind", task.kind.to_string());
+    fact("queue", task.queue.to_string());
+    fact("state", state(task));
+    fact("priority", task.priority.0.to_string());
+    fact("attempts", task.attempts.to_string());
+    for (name, value) in optional_facts(task) {
+        fact(name, value);
+    }
+    for error in &task.errors {
+        fact("error", format!("attempt {} at {}: {}", error.attempt, moment(error.at), error.message.trim_end()));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn state(task: &TaskRecord) -> String {
+    let asked = if task.cancel_requested && !task.state.is_ended() { " (asked to stop)" } else { "" };
+    format!("{}{asked}", colored_state(task.state))
+}
+
+fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
+    let took = task.started_at.zip(task.finished_at).map(|(started, finished)| duration_text(finished - started));
+    let facts = [
+        ("key", task.key.clone()),
+        ("submitted", Some(moment(task.submitted_at))),
+        ("due", Some(moment(task.run_at))),
+        ("expires", task.expires_at.map(moment)),
+        ("started", task.started_at.map(moment)),
+        ("finished", task.finished_at.map(moment)),
+        ("took", took),
+        ("session", task.session.map(|session| session.to_string())),
+        ("progress", task.progress.as_ref().map(progress)),
+        ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
+        ("result", task.result.as_ref().map(shown_bytes)),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn progress(progress: &Progress) -> String {
+    let fraction = progress.fraction.map(|fraction| format!("{:.0} %", fraction * 100.0));
+    [fraction, progress.message.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn shown_bytes(bytes: &Bytes) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => one_line(text, SHOWN_COLUMNS),
+        Err(_) => format!("{} bytes that are not text (--json shows them as base64)", bytes.len()),
+    }
+}

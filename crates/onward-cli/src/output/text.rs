@@ -1,0 +1,86 @@
+//! Values as people read them.
+
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use onward_store::{TaskState, Timestamp};
+use unicode_width::UnicodeWidthChar;
+
+/// A moment to the second, in UTC.
+pub(crate) fn moment(at: Timestamp) -> String {
+    Timestamp::from_microseconds(at.as_microseconds().div_euclid(1_000_000) * 1_000_000).to_string()
+}
+
+/// A value, or a dash where there is none.
+pub(crate) fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), show)
+}
+
+/// A duration with about three digits: `850µs`, `12.3ms`, `4.56s`, `3m20s`, `2h05m`.
+pub(crate) fn duration_text(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 if duration.as_micros() < 1000 => format!("{}µs", duration.as_micros()),
+        0 => format!("{:.1}ms", duration.as_secs_f64() * 1e3),
+        1..60 => format!("{:.2}s", duration.as_secs_f64()),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// The state in its colour; [`print_line`](super::print_line) takes the colour out where it does not belong.
+pub(crate) fn colored_state(state: TaskState) -> String {
+    let style = match state {
+        TaskState::Completed => AnsiColor::Green.on_default(),
+        TaskState::Failed | TaskState::Dead => AnsiColor::Red.on_default(),
+        TaskState::Running => AnsiColor::Cyan.on_default(),
+        TaskState::Cancelled | TaskState::Expired => AnsiColor::Yellow.on_default(),
+        TaskState::Scheduled | TaskState::Waiting => Style::new(),
+    };
+    format!("{style}{state}{style:#}")
+}
+
+/// The beginning of a text as one line of at most `columns` columns, control characters shown as spaces.
+pub(crate) fn one_line(text: &str, columns: usize) -> String {
+    let mut line = String::new();
+    let mut used = 0;
+    for character in text.trim_end().chars() {
+        let character = if character.is_control() { ' ' } else { character };
+        used += character.width().unwrap_or(0);
+        if used > columns {
+            line.pop();
+            line.push('…');
+            break;
+        }
+        line.push(character);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short_at_every_size() {
+        let shown = [
+            Duration::from_micros(850),
+            Duration::from_millis(12),
+            Duration::from_secs(200),
+            Duration::from_secs(7500),
+        ]
+        .map(duration_text);
+        assert_eq!(shown, ["850µs", "12.0ms", "3m20s", "2h05m"]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_to_its_columns() {
+        assert_eq!(one_line("one\ntwo three", 8), "one two…");
+    }
+
+    #[test]
+    fn a_text_that_fits_is_not_cut() {
+        assert_eq!(one_line("exactly8", 8), "exactly8");
+    }
+}

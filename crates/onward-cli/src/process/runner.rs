@@ -1,0 +1,215 @@
+//! Running one program to its end.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::Signal;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin};
+use tokio_util::sync::CancellationToken;
+
+use super::capture::{Capture, Captured, Part};
+use super::group::{Group, Groups};
+use super::invocation::Invocation;
+use super::spawner::Spawner;
+
+/// How long after its end a program's output is waited for, where something that it started still holds the pipe.
+const PIPE_DRAIN: Duration = Duration::from_secs(1);
+
+/// What a program may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// How many bytes of its stdout, and of its stderr, are kept.
+    pub(crate) capture: usize,
+    /// How long it may run.
+    pub(crate) timeout: Option<Duration>,
+    /// How long it has to end by itself (after SIGTERM) before it is killed.
+    pub(crate) grace: Duration,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By a signal that we did not send.
+    Killed(i32),
+    /// It took longer than it may, and was stopped.
+    TimedOut,
+    /// It was asked to stop, and did or was killed.
+    Stopped,
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, signal) => Self::Killed(signal.unwrap_or(0)),
+        }
+    }
+}
+
+/// A program that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    /// How.
+    pub(crate) end: End,
+    /// The beginning of what it wrote to stdout.
+    pub(crate) stdout: Captured,
+    /// The end of what it wrote to stderr.
+    pub(crate) stderr: Captured,
+}
+
+/// Runs programs.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    spawner: Spawner,
+    groups: Arc<Groups>,
+}
+
+impl Runner {
+    /// A runner on the present runtime. Programs that still run when it is dropped are killed.
+    pub(crate) fn start() -> io::Result<Self> {
+        Ok(Self { spawner: Spawner::start()?, groups: Arc::default() })
+    }
+
+    /// Kills every program that runs, with all that it started.
+    pub(crate) fn kill_all(&self) {
+        self.groups.kill_all();
+    }
+
+    /// Runs a program until it ends, takes too long, or `stop` asks it to. Dropping the future kills it.
+    ///
+    /// # Errors
+    /// If it could not be started.
+    pub(crate) async fn run(
+        &self,
+        invocation: Invocation,
+        limits: Limits,
+        stop: &CancellationToken,
+    ) -> io::Result<Finished> {
+        let input = invocation.stdin.clone();
+        let mut child = self.spawner.spawn(invocation).await?;
+        let mut group = Group::of(&child, &self.groups);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let mut out = Capture::new(Part::Beginning, limits.capture);
+        let mut err = Capture::new(Part::End, limits.capture);
+        let end = {
+            let exchange = async { tokio::join!(write(stdin, input), out.read(stdout), err.read(stderr)) };
+            let ended = end_of(&mut child, &mut group, limits, stop);
+            both(ended, exchange).await?
+        };
+        Ok(Finished { end, stdout: out.finish(), stderr: err.finish() })
+    }
+}
+
+/// Waits for the end of a program while its pipes are served, and then a little longer for the rest of its output.
+async fn both<T>(ended: impl Future<Output = io::Result<End>>, exchange: impl Future<Output = T>) -> io::Result<End> {
+    tokio::pin!(ended, exchange);
+    tokio::select! {
+        end = &mut ended => {
+            let _ = tokio::time::timeout(PIPE_DRAIN, exchange).await;
+            end
+        }
+        _ = &mut exchange => ended.await,
+    }
+}
+
+/// A program need not read what it is given.
+async fn write(stdin: Option<ChildStdin>, input: Option<Bytes>) {
+    if let (Some(mut stdin), Some(input)) = (stdin, input) {
+        let _ = stdin.write_all(&input).await;
+    }
+}
+
+async fn end_of(child: &mut Child, group: &mut Group, limits: Limits, stop: &CancellationToken) -> io::Result<End> {
+    let end = tokio::select! {
+        status = child.wait() => End::of(status?),
+        () = elapsed(limits.timeout) => terminate(child, group, limits.grace, End::TimedOut).await?,
+        () = stop.cancelled() => terminate(child, group, limits.grace, End::Stopped).await?,
+    };
+    group.ended();
+    Ok(end)
+}
+
+async fn elapsed(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Asks the group to end, and kills what is left of it after the grace.
+async fn terminate(child: &mut Child, group: &Group, grace: Duration, why: End) -> io::Result<End> {
+    group.signal(Signal::TERM);
+    let _ = tokio::time::timeout(grace, child.wait()).await;
+    group.signal(Signal::KILL);
+    child.wait().await?;
+    Ok(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { capture: 1024, timeout: None, grace: Duration::from_secs(10) };
+
+    fn shell(line: &str, stdin: Option<&'static str>) -> Invocation {
+        Invocation {
+            program: "sh".into(),
+            arguments: vec!["-c".into(), line.into()],
+            environment: vec![],
+            stdin: stdin.map(Into::into),
+        }
+    }
+
+    async fn run(line: &str, stdin: Option<&'static str>, limits: Limits) -> Finished {
+        let runner = Runner::start().unwrap();
+        runner.run(shell(line, stdin), limits, &CancellationToken::new()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn output_status_and_input_pass_through() {
+        let finished = run("cat; echo wrong >&2; exit 3", Some("hello"), LIMITS).await;
+        assert_eq!(finished.end, End::Exited(3));
+        assert_eq!(
+            (finished.stdout.bytes.as_slice(), finished.stderr.bytes.as_slice()),
+            (&b"hello"[..], &b"wrong\n"[..])
+        );
+    }
+
+    #[tokio::test]
+    async fn input_that_nobody_reads_is_no_failure() {
+        assert_eq!(run("exit 0", Some("unread"), LIMITS).await.end, End::Exited(0));
+    }
+
+    #[tokio::test]
+    async fn a_signal_from_elsewhere_is_told() {
+        assert_eq!(run("kill -9 $$", None, LIMITS).await.end, End::Killed(9));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_takes_too_long_is_stopped() {
+        let limits = Limits { timeout: Some(Duration::from_millis(20)), ..LIMITS };
+        assert_eq!(run("exec sleep 600", None, limits).await.end, End::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_ignores_the_request_is_killed_after_the_grace() {
+        let limits = Limits { timeout: Some(Duration::from_millis(50)), grace: Duration::from_millis(50), ..LIMITS };
+        let finished = run("trap '' TERM; echo started; while :; do sleep 600; done", None, limits).await;
+        assert_eq!(finished.end, End::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_request_to_stop_ends_a_program() {
+        let (runner, stop) = (Runner::start().unwrap(), CancellationToken::new());
+        stop.cancel();
+        let finished = runner.run(shell("exec sleep 600", None), LIMITS, &stop).await.unwrap();
+        assert_eq!(finished.end, End::Stopped);
+    }
+}

@@ -1,0 +1,84 @@
+//! Starting programs so that they do not outlive this one.
+
+use std::io;
+use std::process::Stdio;
+
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::invocation::Invocation;
+
+/// How many starts may wait for their turn.
+const WAITING: usize = 1024;
+
+type Request = (Invocation, oneshot::Sender<io::Result<Child>>);
+
+/// Starts programs from one thread that lives as long as this value.
+///
+/// On Linux a program is killed when the *thread* that started it ends, and so it dies with this process even where that was
+/// killed. A thread of the runtime may end earlier; this one does not. What such a program itself has started may live on.
+#[derive(Debug)]
+pub(super) struct Spawner {
+    requests: mpsc::Sender<Request>,
+}
+
+impl Spawner {
+    /// Starts the thread. Must be called within a runtime, which then watches over the programs.
+    pub(super) fn start() -> io::Result<Self> {
+        let (requests, receiver) = mpsc::channel(WAITING);
+        let runtime = Handle::current();
+        std::thread::Builder::new().name("onward-spawner".to_owned()).spawn(move || serve(receiver, &runtime))?;
+        Ok(Self { requests })
+    }
+
+    /// Starts a program as the leader of a process group, with pipes for what it reads and writes. If the future is dropped, the
+    /// program is killed.
+    pub(super) async fn spawn(&self, invocation: Invocation) -> io::Result<Child> {
+        let (answer, started) = oneshot::channel();
+        let gone = || io::Error::other("the thread that starts programs is gone");
+        self.requests.send((invocation, answer)).await.map_err(|_| gone())?;
+        started.await.map_err(|_| gone())?
+    }
+}
+
+fn serve(mut requests: mpsc::Receiver<Request>, runtime: &Handle) {
+    let _within = runtime.enter();
+    while let Some((invocation, answer)) = requests.blocking_recv() {
+        // An answer that nobody takes is dropped, and with it the program is killed.
+        let _ = answer.send(command(invocation).spawn());
+    }
+}
+
+fn command(invocation: Invocation) -> Command {
+    let mut command = Command::new(invocation.program);
+    command
+        .args(invocation.arguments)
+        .envs(invocation.environment)
+        .stdin(if invocation.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    die_with_parent(&mut command);
+    command
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "std has no safe way to run anything between fork and exec")]
+fn die_with_parent(command: &mut Command) {
+    use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+    let parent: Pid = getpid();
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the line above.
+        if getppid() == Some(parent) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    // SAFETY: between fork and exec only two system calls are made; nothing is allocated and no lock is taken.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_command: &mut Command) {}

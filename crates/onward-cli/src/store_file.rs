@@ -1,0 +1,52 @@
+//! Everything that knows that a store is a SQLite file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use onward_store::{SqliteStore, Store};
+
+use crate::location::Location;
+use crate::options::GlobalOptions;
+
+/// Opens the store for a command that adds work: it is made if it is missing.
+pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_file(options, true, None).await?))
+}
+
+/// Opens the store as [`open_or_create`] does, but lets it take payloads and results of up to `bytes`.
+pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usize) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_file(options, true, Some(bytes)).await?))
+}
+
+/// Opens the store for a command that looks at or changes what is there: a missing one is an error.
+pub(crate) async fn open_existing(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
+    Ok(Arc::new(open_existing_file(options).await?))
+}
+
+/// As [`open_existing`], for the commands about the file itself.
+pub(crate) async fn open_existing_file(options: &GlobalOptions) -> anyhow::Result<SqliteStore> {
+    open_file(options, false, None).await
+}
+
+async fn open_file(options: &GlobalOptions, create: bool, payload_limit: Option<usize>) -> anyhow::Result<SqliteStore> {
+    let mut opening = SqliteStore::options().durability(options.durability.into()).create(create);
+    if let Some(bytes) = payload_limit {
+        opening = opening.payload_limit(bytes);
+    }
+    opening.open(options.store.path()).await.with_context(|| cannot_open(&options.store))
+}
+
+fn cannot_open(location: &Location) -> String {
+    format!("cannot open the store {location}")
+}
+
+/// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
+pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
+    Ok(SqliteStore::restore(backup, to.path(), progress).await?)
+}
+
+/// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
+pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
+    SqliteStore::migrate(location.path()).await.with_context(|| cannot_open(location))
+}

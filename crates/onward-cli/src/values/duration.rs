@@ -1,0 +1,47 @@
+//! Durations: `250ms`, `5s`, `2m`, `1h30m`.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// Reads a duration.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration; write it as 250ms, 5s, 2m, 1h30m or 7d");
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let parsed = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
+        // The parser leaves days out, because a civil day need not have 24 hours; here a day always has.
+        Some(days) => SignedDuration::from_hours(i64::from(days) * 24),
+        None => text.parse().map_err(|_| wrong())?,
+    };
+    Duration::try_from(parsed).map_err(|_| wrong())
+}
+
+/// Reads a duration that is longer than nothing.
+pub(crate) fn parse_positive_duration(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => {
+            Err("a duration of zero makes no sense here; leave the option out, or give at least 1us".into())
+        }
+        duration => Ok(duration),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_that_the_help_names_are_read() {
+        let read = ["250ms", "5s", "2m", "1h30m", "7d", "0"].map(|text| parse_duration(text).unwrap().as_millis());
+        assert_eq!(read, [250, 5_000, 120_000, 5_400_000, 604_800_000, 0]);
+    }
+
+    #[test]
+    fn what_is_not_a_duration_is_refused_with_examples() {
+        for text in ["", "5", "-5s", "soon", "5 parsecs"] {
+            assert!(parse_duration(text).unwrap_err().contains("write it as 250ms"), "{text}");
+        }
+    }
+}

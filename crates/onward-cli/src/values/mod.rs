@@ -1,0 +1,11 @@
+//! The values of flags: how they are written, and what to say when they are written wrong.
+
+mod backoff;
+mod bytes;
+mod duration;
+mod rate;
+
+pub(crate) use backoff::parse_backoff;
+pub(crate) use bytes::parse_bytes;
+pub(crate) use duration::{parse_duration, parse_positive_duration};
+pub(crate) use rate::Rate;

@@ -1,0 +1,120 @@
+//! `onward each`: lines, results, and what a second run does.
+
+use crate::harness::{Place, numbers, settings};
+
+/// Shows: B9
+#[test]
+fn output_comes_in_input_order_whatever_finishes_first() {
+    let place = Place::new();
+    place.pipe("gate");
+    // The first line ends only after the last one has begun.
+    let script = "case $0 in 1) cat gate;; 4) echo open > gate;; esac; echo $0";
+    let ran = place.onward_with(&["each", "--jobs", "2", "--", "sh", "-c", script], &numbers(4));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "open\n1\n2\n3\n4\n"));
+}
+
+/// Shows: B9
+#[test]
+fn results_come_as_they_finish_where_that_is_asked_for() {
+    let place = Place::new();
+    place.pipe("gate");
+    let script = "case $0 in 1) cat gate > /dev/null;; 3) echo open > gate;; esac; echo $0";
+    let ran = place.onward_with(&["each", "--jobs", "2", "--order", "finish", "--", "sh", "-c", script], &numbers(3));
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.starts_with("2\n"), "{}", ran.stdout);
+}
+
+/// Shows: B9
+#[test]
+fn the_same_run_again_shows_its_results_without_running_anything() {
+    let place = Place::new();
+    let each = ["each", "--", "sh", "-c", "echo $0 >> ran; echo result $0"];
+    let first = place.onward_with(&each, &numbers(5));
+    let second = place.onward_with(&each, &numbers(5));
+    assert_eq!(first.stdout, second.stdout);
+    assert_eq!(place.read("ran").lines().count(), 5);
+    settings().bind(|| insta::assert_snapshot!(second.stderr, @"5 lines: 5 done, 0 failed; 5 of them finished earlier; [duration], [rate]"));
+}
+
+/// Shows: B9
+#[test]
+fn again_starts_anew() {
+    let place = Place::new();
+    let command = ["--", "sh", "-c", "echo $0 >> ran"];
+    place.onward_with(&[&["each"], &command[..]].concat(), &numbers(3));
+    let again = place.onward_with(&[&["each", "--again"], &command[..]].concat(), &numbers(3));
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(place.read("ran").lines().count(), 6);
+}
+
+/// Shows: B9
+#[test]
+fn another_input_or_command_is_another_run() {
+    let place = Place::new();
+    let command = ["each", "--", "sh", "-c", "echo $0 >> ran"];
+    place.onward_with(&command, &numbers(2));
+    place.onward_with(&command, &numbers(3));
+    place.onward_with(&["each", "--", "sh", "-c", "echo $0 >> ran #"], &numbers(2));
+    assert_eq!(place.read("ran").lines().count(), 7);
+}
+
+/// Shows: B9
+#[test]
+fn a_named_run_takes_only_the_lines_that_are_new() {
+    let place = Place::new();
+    let each = ["each", "--name", "night", "--", "sh", "-c", "echo $0 >> ran"];
+    place.onward_with(&each, &numbers(2));
+    place.onward_with(&each, &numbers(4));
+    assert_eq!(place.read("ran").lines().count(), 4);
+}
+
+/// Shows: B9
+#[test]
+fn a_line_that_fails_is_shown_and_the_others_go_on() {
+    let place = Place::new();
+    let script = "test $0 != 2 || { echo half; echo no such file >&2; exit 7; }; echo done $0";
+    let ran = place.onward_with(&["each", "--failures", "bad", "--", "sh", "-c", script], &numbers(3));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "done 1\nhalf\ndone 3\n"));
+    assert_eq!(place.read("bad"), "2\n");
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stderr, @r"
+        line 2 (2) is dead after 1 attempts: exit status 7
+            no such file
+        3 lines: 2 done, 1 failed; 0 of them finished earlier; [duration], [rate]
+        ");
+    });
+}
+
+/// Shows: B9
+#[test]
+fn a_line_that_failed_is_tried_again_only_when_asked() {
+    let place = Place::new();
+    let each = |flags: &[&str]| {
+        let command = ["--", "sh", "-c", "echo $0 >> ran; test -e repaired"];
+        place.onward_with(&[&["each"], flags, &command].concat(), "a\n")
+    };
+    each(&[]);
+    place.write("repaired", "");
+    assert_eq!(each(&[]).code, Some(1));
+    assert_eq!(each(&["--retry-failed"]).code, Some(0));
+    assert_eq!(place.read("ran").lines().count(), 2);
+}
+
+/// Shows: T7, B9
+#[test]
+fn a_failed_attempt_is_followed_by_another() {
+    let place = Place::new();
+    let script = "echo $ONWARD_ATTEMPT >> ran; test $ONWARD_ATTEMPT = 3";
+    let ran = place.onward_with(&["each", "--retries", "5", "--backoff", "1ms", "--", "sh", "-c", script], "a\n");
+    assert_eq!((ran.code, place.read("ran").as_str()), (Some(0), "1\n2\n3\n"));
+}
+
+/// Shows: T6, B9
+#[test]
+fn a_command_that_takes_too_long_is_stopped_with_all_that_it_started() {
+    let place = Place::new();
+    let each = ["each", "--timeout", "50ms", "--", "sh", "-c", "sleep 600; echo never"];
+    let ran = place.onward_with(&each, "a\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.contains("longer than --timeout allows"), "{}", ran.stderr);
+}

@@ -1,0 +1,87 @@
+//! `onward each`: where lines come from and where results go.
+
+use crate::harness::{Place, numbers};
+
+/// Shows: B9
+#[test]
+fn a_placeholder_takes_the_line_and_stdin_does_where_asked() {
+    let place = Place::new();
+    assert_eq!(place.onward_with(&["each", "--", "echo", "<{}>", "{}"], "a b\n").stdout, "<a b> a b\n");
+    assert_eq!(place.onward_with(&["each", "--stdin", "--", "tr", "a", "{}"], "aba\n").stdout, "{b{");
+}
+
+/// Shows: B9
+#[test]
+fn lines_may_come_from_a_file_and_end_with_a_zero_byte() {
+    let place = Place::new();
+    place.write("list", "a\nb\0c\0");
+    let ran = place.onward(&["each", "--input", "list", "-0", "--", "printf", "[%s]"]);
+    assert_eq!(ran.stdout, "[a\nb][c]");
+}
+
+/// Shows: B9
+#[test]
+fn empty_input_is_done_at_once() {
+    assert_eq!(Place::new().onward(&["each", "--", "false"]).code, Some(0));
+}
+
+/// Shows: B9
+#[test]
+fn results_are_lines_of_json() {
+    let place = Place::new();
+    let script = "echo out; echo err >&2; test $0 != 2";
+    place.onward_with(&["each", "--results", "results", "--", "sh", "-c", script], &numbers(2));
+    insta::assert_snapshot!(place.read("results"), @r#"
+    {"attempts":1,"exit":0,"input":"1","line":1,"state":"completed","stderr":"err\n","stdout":"out\n"}
+    {"attempts":1,"error":"exit status 1","exit":1,"input":"2","line":2,"state":"dead","stderr":"err\n","stdout":"out\n"}
+    "#);
+}
+
+/// Shows: B9
+#[test]
+fn results_on_stdout_take_the_place_of_the_output() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--results", "-", "--", "echo"], "a\n");
+    assert_eq!(
+        ran.stdout,
+        "{\"attempts\":1,\"exit\":0,\"input\":\"a\",\"line\":1,\"state\":\"completed\",\"stderr\":\"\",\"stdout\":\"a\\n\"}\n"
+    );
+}
+
+/// Shows: B9
+#[test]
+fn output_may_go_to_a_file_per_line() {
+    let place = Place::new();
+    let each = ["each", "--output-dir", "out", "--", "sh", "-c", "echo out $0; echo err $0 >&2"];
+    let ran = place.onward_with(&each, "a\n\nb\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
+    let files = ["000001.out", "000001.err", "000003.out"].map(|name| place.read(&format!("out/{name}")));
+    assert_eq!(files, ["out a\n", "err a\n", "out b\n"]);
+}
+
+/// Shows: B9
+#[test]
+fn output_beyond_the_limit_is_cut_and_marked() {
+    let place = Place::new();
+    let each = ["each", "--capture", "4", "--results", "-", "--", "printf", "0123456789"];
+    let ran = place.onward_with(&each, "a\n");
+    assert!(ran.stdout.contains(r#""stdout":"0123""#) && ran.stdout.contains(r#""stdout_cut":true"#), "{}", ran.stdout);
+}
+
+/// Shows: B9
+#[test]
+fn output_that_is_not_text_comes_through_whole() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--results", "-", "--", "printf", r"\377\000%s"], "x\n");
+    assert!(ran.stdout.contains(r#""stdout_base64":"/wB4""#), "{}", ran.stdout);
+}
+
+/// Shows: B9
+#[test]
+fn a_rate_spaces_the_starts() {
+    let place = Place::new();
+    let ran = place.onward_with(&["--json", "each", "--jobs", "4", "--rate", "20/s", "--", "true"], &numbers(5));
+    let summary: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
+    // Four intervals of 50 ms lie between five starts.
+    assert!(summary["seconds"].as_f64().unwrap() >= 0.2, "{summary}");
+}

@@ -1,0 +1,47 @@
+//! What is generated from the definitions of the command line.
+
+use crate::harness::Place;
+
+/// Shows: B11
+#[test]
+fn the_reference_has_every_command_and_the_exit_codes() {
+    let place = Place::new();
+    assert_eq!(place.onward(&["generate", "reference", "docs"]).code, Some(0));
+    let reference = place.read("docs/cli.md");
+    for part in
+        ["### onward each", "### onward work", "#### onward task list", "#### onward store prune", "130  interrupted"]
+    {
+        assert!(reference.contains(part), "{part}");
+    }
+}
+
+/// Shows: B11
+#[test]
+fn there_is_a_manual_page_per_command_and_a_script_per_shell() {
+    let place = Place::new();
+    place.onward(&["generate", "man", "man"]);
+    place.onward(&["generate", "completions", "completions"]);
+    assert!(place.read("man/onward-queue-pause.1").contains("onward-queue-pause"));
+    assert!(place.read("completions/onward.bash").contains("_onward"));
+}
+
+/// Shows: B11
+#[test]
+fn help_ends_with_the_exit_codes() {
+    let ran = Place::new().onward(&["--help"]);
+    assert!(ran.stdout.trim_end().ends_with("130  interrupted, with the work kept"), "{}", ran.stdout);
+}
+
+/// Shows: B11
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(2000));
+    let ran = std::process::Command::new("sh")
+        .args(["-c", "set -o pipefail 2>/dev/null; \"$0\" task list --limit 2000 | head -1; echo"])
+        .arg(env!("CARGO_BIN_EXE_onward"))
+        .current_dir(place.path("."))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+}

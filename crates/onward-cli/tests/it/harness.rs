@@ -1,0 +1,128 @@
+//! Running the binary in a directory of its own, and waiting for what commands do, without a sleep.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory with (in the end) a store in it.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+/// How a run of the binary ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A run of the binary that is under way.
+pub(crate) struct Running {
+    child: Child,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// A file in the directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn onward(&self, arguments: &[&str]) -> Ran {
+        self.onward_with(arguments, "")
+    }
+
+    /// The same with something on stdin.
+    pub(crate) fn onward_with(&self, arguments: &[&str], stdin: &str) -> Ran {
+        self.start(arguments, stdin).wait()
+    }
+
+    /// Runs the binary, and takes each line of its stdout as JSON.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
+        let ran = self.onward(&[&["--json"], arguments].concat());
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Starts the binary.
+    pub(crate) fn start(&self, arguments: &[&str], stdin: &str) -> Running {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env_remove("ONWARD_STORE")
+            .env_remove("ONWARD_LOG")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The binary may end, and close its stdin, before it has read all of it.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        Running { child }
+    }
+
+    /// Makes a named pipe. A command that writes to it waits for [`await_writer`](Self::await_writer); one that reads from it
+    /// waits for [`write`](Self::write).
+    pub(crate) fn pipe(&self, name: &str) {
+        mknodat(CWD, self.path(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+
+    /// Waits until a command writes to a named pipe, and answers what it wrote.
+    pub(crate) fn await_writer(&self, name: &str) -> String {
+        let mut text = String::new();
+        File::open(self.path(name)).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+impl Running {
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn wait(self) -> Ran {
+        let Output { status, stdout, stderr } = self.child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+}
+
+/// The numbers from 1 to `last`, one per line.
+pub(crate) fn numbers(last: u32) -> String {
+    (1..=last).map(|number| format!("{number}\n")).collect()
+}
+
+/// The lines of a text, sorted as numbers.
+pub(crate) fn sorted(text: &str) -> Vec<u32> {
+    let mut lines: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Replaces what differs from run to run: times, durations, rates.
+pub(crate) fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]");
+    settings.add_filter(r"\b\d+(\.\d+)?(µs|ms|s)\b", "[duration]");
+    settings.add_filter(r"\d+\.\d lines/s", "[rate]");
+    settings
+}

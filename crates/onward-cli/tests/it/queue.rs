@@ -1,0 +1,80 @@
+//! `onward queue` and `onward stats`.
+
+use crate::harness::{Place, settings};
+
+fn place_with_tasks() -> Place {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--queue", "mail", "--lines"], "a\nb\nc\n");
+    place
+}
+
+/// Shows: Q1, Q10
+#[test]
+fn queues_are_listed_with_their_sizes() {
+    let ran = place_with_tasks().onward(&["queue", "list"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r"
+        QUEUE  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED
+        mail           0        3        0          0       0     0          0        0  [time]  no
+        ");
+    });
+}
+
+/// Shows: T14, Q1
+#[test]
+fn a_paused_queue_is_worked_on_only_when_it_is_resumed() {
+    let place = place_with_tasks();
+    let work = ["work", "--kind", "k", "--until-idle", "--", "cat"];
+    let waiting = || place.json(&["queue", "show", "mail"])[0]["waiting"].clone();
+    assert_eq!(place.onward(&["queue", "pause", "mail"]).stdout, "paused queue mail\n");
+    place.onward(&work);
+    assert_eq!(waiting(), 3);
+    assert_eq!(place.onward(&["queue", "resume", "mail"]).stdout, "resumed queue mail\n");
+    place.onward(&work);
+    assert_eq!(waiting(), 0);
+}
+
+/// Shows: T14
+#[test]
+fn everything_can_be_paused_until_a_time() {
+    let place = place_with_tasks();
+    let ran = place.onward(&["queue", "pause", "--all", "--until", "2100-01-01T00:00:00Z"]);
+    assert_eq!(ran.stdout, "paused everything until 2100-01-01T00:00:00Z\n");
+    assert_eq!(place.json(&["stats"])[0]["pauses"][0]["scope"], "all");
+}
+
+/// Shows: Q1
+#[test]
+fn a_purge_counts_first_and_removes_when_meant() {
+    let place = place_with_tasks();
+    let purge = ["queue", "purge", "mail", "--state", "waiting"];
+    assert_eq!(place.onward(&[&purge[..], &["--dry-run"]].concat()).stdout, "would remove 3 tasks\n");
+    assert_eq!(place.onward(&[&purge[..], &["--yes"]].concat()).stdout, "removed 3 tasks\n");
+    assert_eq!(place.json(&["task", "list"]).len(), 0);
+}
+
+/// Shows: Q1
+#[test]
+fn only_a_queue_without_live_tasks_can_be_deleted() {
+    let place = place_with_tasks();
+    assert_eq!(place.onward(&["queue", "delete", "mail"]).code, Some(1));
+    place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
+    assert_eq!(place.onward(&["queue", "delete", "mail"]).stdout, "deleted queue mail\n");
+}
+
+/// Shows: Q1
+#[test]
+fn a_queue_that_is_not_there_is_named() {
+    let ran = place_with_tasks().onward(&["queue", "show", "post"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("there is no queue `post`"), "{}", ran.stderr);
+}
+
+/// Shows: T17
+#[test]
+fn statistics_tell_how_it_went_by_kind() {
+    let place = place_with_tasks();
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    let kind = &place.json(&["stats"])[0]["kinds"][0];
+    assert_eq!((&kind["kind"], &kind["ended"]["completed"], &kind["attempts"]), (&"k".into(), &3.into(), &3.into()));
+}

@@ -1,0 +1,64 @@
+//! `onward store`.
+
+use crate::harness::Place;
+
+fn place_with_task() -> Place {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "precious"]);
+    place
+}
+
+/// Shows: T21
+#[test]
+fn a_backup_becomes_a_store_again() {
+    let place = place_with_task();
+    assert_eq!(place.onward(&["store", "backup", "copy.db"]).code, Some(0));
+    let restored = place.onward(&["--store", "new.db", "store", "restore", "copy.db"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    assert_eq!(place.json(&["--store", "new.db", "task", "show", "1"])[0]["payload"], "precious");
+}
+
+/// Shows: T21
+#[test]
+fn neither_backup_nor_restore_writes_over_anything() {
+    let place = place_with_task();
+    place.write("copy.db", "mine");
+    assert_eq!(place.onward(&["store", "backup", "copy.db"]).code, Some(2));
+    assert_eq!(place.onward(&["store", "restore", "copy.db"]).code, Some(2));
+    assert_eq!(place.read("copy.db"), "mine");
+}
+
+/// Shows: T21
+#[test]
+fn what_is_no_backup_is_not_restored() {
+    let place = Place::new();
+    place.write("copy.db", &"not a database ".repeat(1000));
+    assert_eq!(place.onward(&["store", "restore", "copy.db"]).code, Some(3));
+    assert!(!place.path("onward.db").exists());
+}
+
+/// Shows: T17
+#[test]
+fn prune_forgets_ended_tasks_and_keeps_as_many_as_told() {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], "a\nb\nc\n");
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    assert_eq!(place.onward(&["store", "prune", "--keep", "1"]).stdout, "removed 2 ended tasks\n");
+    assert_eq!(place.onward(&["store", "prune", "--older-than", "1h"]).stdout, "removed 0 ended tasks\n");
+    assert_eq!(place.json(&["task", "list"]).len(), 1);
+}
+
+/// Shows: T17
+#[test]
+fn prune_needs_to_be_told_what() {
+    assert_eq!(place_with_task().onward(&["store", "prune"]).code, Some(2));
+}
+
+/// Shows: B8
+#[test]
+fn compact_and_migrate_leave_the_tasks_as_they_are() {
+    let place = place_with_task();
+    assert_eq!(place.onward(&["store", "compact"]).code, Some(0));
+    assert_eq!(place.onward(&["store", "migrate"]).code, Some(0));
+    assert_eq!(place.json(&["task", "show", "1"])[0]["payload"], "precious");
+}

@@ -1,0 +1,95 @@
+//! `onward submit`.
+
+use crate::harness::Place;
+
+/// Shows: T2
+#[test]
+fn a_submit_says_what_became_of_the_task() {
+    let place = Place::new();
+    let submit = ["submit", "--kind", "mail", "--key", "k"];
+    let said = [
+        place.onward(&submit),
+        place.onward(&submit),
+        place.onward(&[&submit[..], &["--priority", "200"]].concat()),
+        place.onward(&[&submit[..], &["--on-duplicate", "supersede"]].concat()),
+    ];
+    insta::assert_snapshot!(said.map(|ran| ran.stdout).concat(), @r"
+    task 1 submitted
+    task 1 has the key already; nothing was changed
+    task 1 has the key already and is now as urgent as the new one
+    task 2 submitted in the place of task 1
+    ");
+}
+
+/// Shows: T3
+#[test]
+fn a_rejected_duplicate_exits_with_1() {
+    let place = Place::new();
+    let submit = ["submit", "--kind", "mail", "--key", "k", "--on-duplicate", "reject"];
+    place.onward(&submit);
+    let ran = place.onward(&submit);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "rejected: task 1 has the key\n"));
+}
+
+/// Shows: T1
+#[test]
+fn each_line_is_a_task_and_all_are_one_commit() {
+    let place = Place::new();
+    let ran = place.onward_with(&["submit", "--kind", "mail", "--lines"], "a\n\nb\nc\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 tasks submitted\n"));
+    let payloads: Vec<_> =
+        place.json(&["task", "list", "--payload"]).iter().map(|task| task["payload"].clone()).collect();
+    assert_eq!(payloads, ["c", "b", "a"]);
+}
+
+/// Shows: T5, T6, T7
+#[test]
+fn every_flag_reaches_the_task() {
+    let place = Place::new();
+    let flags = [
+        "--queue",
+        "q",
+        "--priority",
+        "7",
+        "--key",
+        "k",
+        "--keep-key",
+        "1h",
+        "--at",
+        "2100-01-01T00:00:00Z",
+        "--ttl",
+        "1h",
+    ];
+    place.onward(&[&["submit", "--kind", "k", "--retries", "3", "--backoff", "5s"][..], &flags, &["payload"]].concat());
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!((&task["queue"], &task["priority"], &task["key"]), (&"q".into(), &7.into(), &"k".into()));
+    assert_eq!((&task["state"], &task["run_at"]), (&"scheduled".into(), &"2100-01-01T00:00:00Z".into()));
+    assert_eq!(task["payload"], "payload");
+    assert!(task["expires_at"].is_string());
+}
+
+/// Shows: Q6, T17
+#[test]
+fn a_submit_waits_for_the_result_where_asked() {
+    let place = Place::new();
+    let submitted = place.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
+    // The worker may look before the task is there; it does not end until it is told to.
+    let worker = place.start(&["work", "--kind", "shout", "--", "tr", "a-z", "A-Z"], "");
+    let ran = submitted.wait();
+    worker.signal(rustix::process::Signal::INT);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "HELLO\n"));
+    assert_eq!(worker.wait().code, Some(130));
+}
+
+/// Shows: Q6, T8
+#[test]
+fn a_submit_that_waits_exits_with_1_when_its_task_fails() {
+    let place = Place::new();
+    let submitted = place.start(&["submit", "--kind", "k", "--wait", "--retries", "0"], "");
+    let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo broken >&2; exit 100"], "");
+    let ran = submitted.wait();
+    worker.signal(rustix::process::Signal::INT);
+    worker.wait();
+    assert_eq!(ran.code, Some(1));
+    insta::assert_snapshot!(ran.stderr, @"task 1 is failed after 1 attempts: exit status 100: broken");
+}

@@ -1,0 +1,97 @@
+//! `onward task` and `onward events`.
+
+use crate::harness::{Place, settings};
+
+fn place_with_tasks() -> Place {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "mail", "--key", "ada", "--priority", "200", "to ada"]);
+    place.onward(&["submit", "--kind", "image", "--queue", "slow", "--after", "1h", "cat.png"]);
+    place
+}
+
+/// Shows: T17
+#[test]
+fn tasks_are_listed_newest_first_in_a_table() {
+    let ran = place_with_tasks().onward(&["task", "list"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r"
+        TASK  KIND   QUEUE    STATE      PRIORITY  ATTEMPTS  SUBMITTED             FINISHED  KEY
+           2  image  slow     scheduled       128         0  [time]  -         -
+           1  mail   default  waiting         200         0  [time]  -         ada
+        ");
+    });
+}
+
+/// Shows: T17
+#[test]
+fn filters_narrow_the_list() {
+    let place = place_with_tasks();
+    let listed = |flags: &[&str]| {
+        place.json(&[&["task", "list"], flags].concat()).iter().map(|task| task["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["--kind", "mail"]), [1]);
+    assert_eq!(listed(&["--queue", "slow"]), [2]);
+    assert_eq!(listed(&["--state", "waiting", "--state", "scheduled"]), [2, 1]);
+    assert_eq!(listed(&["--key", "ada"]), [1]);
+    assert_eq!(listed(&["--before", "2"]), [1]);
+    assert_eq!(listed(&["--since", "2100-01-01T00:00:00Z"]), [0; 0]);
+}
+
+/// Shows: T17
+#[test]
+fn a_page_says_how_to_get_the_next() {
+    let ran = place_with_tasks().onward(&["task", "list", "--limit", "1"]);
+    assert_eq!(ran.stderr, "there are more: --before 2\n");
+}
+
+/// Shows: T17
+#[test]
+fn a_task_is_shown_with_all_that_is_known() {
+    let ran = place_with_tasks().onward(&["task", "show", "1"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r"
+        task         1
+        kind         mail
+        queue        default
+        state        waiting
+        priority     200
+        attempts     0
+        key          ada
+        submitted    [time]
+        due          [time]
+        payload      to ada
+        ");
+    });
+}
+
+/// Shows: T13, T8
+#[test]
+fn a_cancelled_task_waits_again_after_a_retry() {
+    let place = place_with_tasks();
+    let said = [["task", "cancel", "1"], ["task", "wait", "1"], ["task", "retry", "1"], ["task", "show", "1"]]
+        .map(|verb| place.onward(&verb));
+    assert_eq!(said.each_ref().map(|ran| ran.code), [Some(0), Some(1), Some(0), Some(0)]);
+    assert_eq!(said[0].stdout, "task 1 cancelled\n");
+    assert!(said[3].stdout.contains("state        waiting"), "{}", said[3].stdout);
+}
+
+/// Shows: T13
+#[test]
+fn what_a_store_refuses_exits_with_1() {
+    let place = place_with_tasks();
+    for verb in [["task", "show", "99"], ["task", "cancel", "99"], ["task", "retry", "1"]] {
+        assert_eq!(place.onward(&verb).code, Some(1), "{verb:?}");
+    }
+}
+
+/// Shows: T16
+#[test]
+fn events_tell_what_happened_and_go_on_behind_a_cursor() {
+    let place = place_with_tasks();
+    let submitted = place.json(&["events"]);
+    assert_eq!(submitted.len(), 2);
+    place.onward(&["task", "cancel", "1"]);
+    let cursor = submitted[1]["cursor"].as_str().unwrap();
+    let later = place.json(&["events", "--after", cursor]);
+    assert_eq!((later.len(), &later[0]["change"], &later[0]["task"]), (1, &"cancelled".into(), &1.into()));
+}

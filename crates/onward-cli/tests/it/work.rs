@@ -1,0 +1,102 @@
+//! `onward work`.
+
+use crate::harness::Place;
+
+fn work(place: &Place, script: &str) -> crate::harness::Ran {
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script])
+}
+
+/// Shows: T17, T20
+#[test]
+fn a_command_gets_the_payload_and_its_output_is_the_result() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "hello"]);
+    assert_eq!(
+        work(&place, "tr a-z A-Z; printf %s $ONWARD_TASK_ID-$ONWARD_KIND-$ONWARD_QUEUE-$ONWARD_ATTEMPT").code,
+        Some(0)
+    );
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!((&task["state"], &task["result"]), (&"completed".into(), &"HELLO1-k-default-1".into()));
+}
+
+/// Shows: T7, T8
+#[test]
+fn exits_and_reports_decide_what_becomes_of_a_task() {
+    let place = Place::new();
+    place
+        .onward_with(&["submit", "--kind", "k", "--lines", "--retries", "1", "--backoff", "0"], "75\n100\n3\nreport\n");
+    let script = r#"read code; test $code != report || { echo "fail gone for good" > $ONWARD_REPORT; exit 0; }
+        echo "no $code" >&2; exit $code"#;
+    let ran = work(&place, script);
+    insta::assert_snapshot!(ran.stderr, @"0 completed, 2 failed, 2 dead, 0 cancelled; 2 attempts to be tried again, 0 lost");
+    let tasks = place.json(&["task", "list"]);
+    let shown: Vec<String> =
+        tasks.iter().map(|task| format!("{} {}", task["state"], task["errors"][0]["message"])).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    "failed" "gone for good"
+    "dead" "exit status 3: no 3"
+    "failed" "exit status 100: no 100"
+    "dead" "exit status 75: no 75"
+    "#);
+}
+
+/// Shows: T7
+#[test]
+fn a_delay_that_the_command_asks_for_is_kept() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "x"]);
+    work(&place, "echo retry-after 1h > $ONWARD_REPORT; exit 75");
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!((&task["state"], &task["attempts"]), (&"scheduled".into(), &1.into()));
+}
+
+/// Shows: T15
+#[test]
+fn progress_stays_with_the_task() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "x"]);
+    work(&place, "echo progress 0.5 halfway > $ONWARD_REPORT; echo progress 0.75 nearly > $ONWARD_REPORT");
+    let progress = &place.json(&["task", "show", "1"])[0]["progress"];
+    assert_eq!((&progress["fraction"], &progress["message"]), (&0.75.into(), &"nearly".into()));
+}
+
+/// Shows: T17
+#[test]
+fn a_result_larger_than_the_store_takes_is_a_permanent_failure() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "x"]);
+    work(&place, "head -c 1100000 /dev/zero");
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!(task["state"], "failed");
+}
+
+/// Shows: T21
+#[test]
+fn an_interrupted_worker_gives_its_task_back_uncounted() {
+    let place = Place::new();
+    place.pipe("reached");
+    place.pipe("hold");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo > reached; exec cat hold"], "");
+    place.await_writer("reached");
+    worker.signal(rustix::process::Signal::INT);
+    assert_eq!(worker.wait().code, Some(130));
+    assert_eq!(work(&place, "echo done").code, Some(0));
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!((&task["state"], &task["attempts"]), (&"completed".into(), &1.into()));
+}
+
+/// Shows: T13
+#[test]
+fn a_running_command_is_stopped_when_its_task_is_cancelled() {
+    let place = Place::new();
+    place.pipe("reached");
+    place.pipe("hold");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo > reached; exec cat hold"], "");
+    place.await_writer("reached");
+    assert_eq!(place.onward(&["task", "cancel", "1"]).stdout, "task 1 runs and has been asked to stop\n");
+    assert_eq!(place.onward(&["task", "wait", "1"]).stdout, "task 1 cancelled\n");
+    worker.signal(rustix::process::Signal::INT);
+    worker.wait();
+}

@@ -1,0 +1,111 @@
+//! What is wrong is told by name, with the remedy and the right exit code.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::Place;
+
+fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
+    let ran = Place::new().onward(arguments);
+    assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}
+
+/// Shows: B9
+#[test]
+fn a_command_that_is_not_there_is_wrong_usage_before_anything_is_submitted() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--", "no-such-program"], "a\n");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("`no-such-program`") && ran.stderr.contains("PATH"), "{}", ran.stderr);
+    assert!(!place.path("onward.db").exists());
+}
+
+/// Shows: B9
+#[test]
+fn a_wrong_duration_backoff_or_rate_names_its_flag_and_the_form() {
+    refused(&["each", "--timeout", "soon", "--", "true"], 2, &["--timeout", "write it as 250ms"]);
+    refused(&["each", "--backoff", "exp:1s", "--", "true"], 2, &["--backoff", "exp:FIRST:LONGEST"]);
+    refused(&["each", "--rate", "0/s", "--", "true"], 2, &["--rate", "10/s"]);
+}
+
+/// Shows: B9
+#[test]
+fn an_input_that_cannot_be_read_is_named() {
+    refused(&["each", "--input", "missing", "--", "true"], 2, &["--input missing"]);
+}
+
+/// Shows: Q1
+#[test]
+fn a_missing_store_is_not_made_by_looking_at_it() {
+    let place = Place::new();
+    let ran = place.onward(&["task", "list"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("onward.db") && ran.stderr.contains("onward submit"), "{}", ran.stderr);
+    assert!(!place.path("onward.db").exists());
+}
+
+/// Shows: B11
+#[test]
+fn a_missing_directory_is_named() {
+    refused(&["--store", "no/such/dir/x.db", "submit", "--kind", "k"], 3, &["no/such/dir"]);
+}
+
+/// Shows: B11
+#[test]
+fn a_file_of_something_else_is_no_store_and_stays_as_it_is() {
+    let place = Place::new();
+    place.write("onward.db", &"not a database ".repeat(1000));
+    let before = place.read("onward.db");
+    let ran = place.onward(&["submit", "--kind", "k"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert_eq!(place.read("onward.db"), before);
+}
+
+/// Shows: B11
+#[test]
+fn a_store_in_memory_or_elsewhere_is_refused_with_the_reason() {
+    refused(&["--store", "memory:", "stats"], 2, &["gone when this command ends"]);
+    refused(&["--store", "postgres://host/db", "stats"], 2, &["no store for `postgres:`"]);
+}
+
+/// Shows: T1
+#[test]
+fn a_payload_that_is_too_large_is_wrong_usage() {
+    let place = Place::new();
+    place.write("large", &"x".repeat(1024 * 1024 + 1));
+    let ran = place.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("1048576"), "{}", ran.stderr);
+}
+
+/// Shows: Q1
+#[test]
+fn a_purge_needs_to_be_meant() {
+    refused(&["queue", "purge", "q", "--state", "dead"], 2, &["--yes", "--dry-run"]);
+    refused(&["queue", "purge", "q", "--state", "running", "--yes"], 2, &["never purged"]);
+}
+
+/// Shows: B11
+#[test]
+fn an_error_is_one_json_object_where_json_is_asked_for() {
+    let ran = Place::new().onward(&["--json", "task", "list"]);
+    let error: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
+    assert_eq!(error["exit_code"], 3);
+}
+
+/// Shows: B9
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    refused(&["each", "--results", "no/such/file", "--", "true"], 2, &["--results no/such/file"]);
+}
+
+/// Shows: B11
+#[test]
+fn a_program_without_the_right_to_run_is_not_taken() {
+    let place = Place::new();
+    place.write("script", "#!/bin/sh\n");
+    std::fs::set_permissions(place.path("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(place.onward_with(&["each", "--", "./script"], "a\n").code, Some(2));
+}

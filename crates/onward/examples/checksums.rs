@@ -1,0 +1,98 @@
+//! Durable checksums of a directory tree: one typed task for each file, whose results are kept. Kill it while it runs and start it
+//! again: it goes on where it was, because files that are in progress keep their task and files that are done keep their result.
+//!
+//! `cargo run --example checksums [DIRECTORY [STORE]]`; without a store it keeps its work in memory, without a directory it takes
+//! the sources of this crate.
+
+use std::path::{Path, PathBuf};
+
+use onward::prelude::*;
+use onward::{OnDuplicate, TaskError};
+use serde::{Deserialize, Serialize};
+
+/// One file to read.
+#[derive(Serialize, Deserialize)]
+struct Checksum {
+    path: PathBuf,
+}
+
+impl Task for Checksum {
+    const KIND: &'static str = "checksum";
+    type Output = u64;
+
+    /// A file whose checksum is under way is not taken twice.
+    fn key(&self) -> Option<String> {
+        Some(format!("{:016x}", fnv(self.path.as_os_str().as_encoded_bytes())))
+    }
+
+    fn on_duplicate(&self) -> OnDuplicate {
+        OnDuplicate::Skip
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let root = arguments.next().unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/src").to_owned());
+    let engine = match arguments.next() {
+        Some(store) => Engine::open(store).await?,
+        None => Engine::builder().memory().open().await?,
+    };
+    engine.register(|task: Checksum, _| async move { checksum(task.path).await });
+
+    let mut handles = Vec::new();
+    for path in files(Path::new(&root))? {
+        handles.push((path.clone(), engine.submit(Checksum { path }).await?));
+    }
+    let summary = engine.drain().await?;
+    for (path, handle) in handles {
+        show(&path, handle.wait().await);
+    }
+    tell(&format!("{} files read, {} could not be read", summary.completed, summary.ended() - summary.completed));
+    Ok(())
+}
+
+/// A file that is not there will not come back by trying again; anything else may pass.
+async fn checksum(path: PathBuf) -> Result<u64, Failure> {
+    let reading = tokio::task::spawn_blocking(move || std::fs::read(path));
+    match reading.await? {
+        Ok(bytes) => Ok(fnv(&bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Failure::permanent(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The 64-bit FNV-1a hash.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+fn files(root: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                directories.push(entry.path());
+            } else if kind.is_file() {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn show(path: &Path, sum: Result<u64, TaskError>) {
+    match sum {
+        Ok(sum) => tell(&format!("{sum:016x}  {}", path.display())),
+        Err(error) => tell(&format!("----------------  {}: {error}", path.display())),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "its output")]
+fn tell(line: &str) {
+    println!("{line}");
+}

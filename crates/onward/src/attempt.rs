@@ -1,0 +1,133 @@
+//! One attempt at a task, from its claim to its end.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use onward_store::{ClaimedTask, Priority, TaskId};
+use tokio_util::sync::CancellationToken;
+
+use crate::progress::LiveProgress;
+use crate::telemetry::KindTelemetry;
+
+/// An attempt that this engine holds: buffered, running, or ended and not yet durable.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) task: ClaimedTask,
+    pub(crate) progress: LiveProgress,
+    pub(crate) telemetry: Arc<KindTelemetry>,
+    interruption: AtomicU8,
+    started: AtomicU64,
+    /// Made only when somebody asks: most attempts end without ever needing one.
+    token: OnceLock<CancellationToken>,
+}
+
+/// Why an attempt is to stop before it has ended by itself. The first reason given stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Interruption {
+    /// Somebody asked for the task's cancellation.
+    Cancelled = 1,
+    /// It took longer than it may.
+    TimedOut = 2,
+    /// The session lapsed; whatever it answers would be refused.
+    SessionLost = 3,
+    /// The engine stops.
+    ShuttingDown = 4,
+}
+
+impl Interruption {
+    fn from_code(code: u8) -> Option<Self> {
+        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown]
+            .into_iter()
+            .find(|it| *it as u8 == code)
+    }
+}
+
+impl Attempt {
+    pub(crate) fn new(task: ClaimedTask, telemetry: Arc<KindTelemetry>) -> Self {
+        Self {
+            task,
+            telemetry,
+            progress: LiveProgress::default(),
+            interruption: AtomicU8::new(0),
+            started: AtomicU64::new(0),
+            token: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> TaskId {
+        self.task.lease.task
+    }
+
+    /// The order in which attempts start: the most urgent first, then the oldest.
+    pub(crate) fn order(&self) -> (Reverse<Priority>, TaskId) {
+        (Reverse(self.task.priority), self.id())
+    }
+
+    /// Asks the handler to stop. The first reason stays.
+    pub(crate) fn interrupt(&self, why: Interruption) {
+        if self.interruption.compare_exchange(0, why as u8, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            self.token().cancel();
+        }
+    }
+
+    pub(crate) fn interruption(&self) -> Option<Interruption> {
+        Interruption::from_code(self.interruption.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        self.token.get_or_init(CancellationToken::new)
+    }
+
+    /// Notes when the handler started, in steady time.
+    pub(crate) fn mark_started(&self, steady: Duration) {
+        let microseconds = u64::try_from(steady.as_micros()).unwrap_or(u64::MAX);
+        self.started.store(microseconds.max(1), Ordering::Relaxed);
+    }
+
+    /// When the handler started, in steady time; `None` before.
+    pub(crate) fn started(&self) -> Option<Duration> {
+        let microseconds = self.started.load(Ordering::Relaxed);
+        (microseconds > 0).then(|| Duration::from_micros(microseconds))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use onward_store::{Lease, Name, SessionId, Timestamp};
+
+    use super::*;
+    use crate::telemetry::Telemetry;
+
+    pub(crate) fn attempt(id: i64, priority: u8) -> Attempt {
+        let task = claimed(id, priority);
+        let telemetry = Telemetry::new().kind(&task.kind);
+        Attempt::new(task, telemetry)
+    }
+
+    fn claimed(id: i64, priority: u8) -> ClaimedTask {
+        ClaimedTask {
+            lease: Lease { task: TaskId(id), session: SessionId(1), claim: 1 },
+            kind: Name::new("test").unwrap(),
+            queue: Name::default_queue(),
+            payload: bytes::Bytes::new(),
+            priority: Priority(priority),
+            attempt: 1,
+            submitted_at: Timestamp::from_microseconds(0),
+            timeout: None,
+            deadline: None,
+            retry: None,
+        }
+    }
+
+    #[test]
+    fn the_first_reason_to_stop_stays() {
+        let attempt = attempt(1, 0);
+        attempt.interrupt(Interruption::TimedOut);
+        attempt.interrupt(Interruption::Cancelled);
+        assert_eq!(attempt.interruption(), Some(Interruption::TimedOut));
+        assert!(attempt.token().is_cancelled());
+    }
+}

@@ -1,0 +1,236 @@
+//! How an engine is opened.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::rules::retry::RetryPolicy;
+use onward_store::{Clock, Durability, Name, Store, limits as store_limits};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::place::Place;
+
+/// What an engine was told when it was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) name: String,
+    pub(crate) concurrency: usize,
+    pub(crate) prefetch: usize,
+    pub(crate) lease: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) shutdown_limit: Duration,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) queue_retry: HashMap<Name, RetryPolicy>,
+    /// `None`: every queue.
+    pub(crate) queues: Option<Vec<Name>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            name: format!("process {}", std::process::id()),
+            concurrency: cores.saturating_mul(4).min(limits::CONCURRENCY),
+            prefetch: 1024,
+            lease: Duration::from_secs(10),
+            grace: Duration::from_secs(5),
+            shutdown_limit: Duration::from_secs(30),
+            timeout: None,
+            retry: RetryPolicy::default(),
+            queue_retry: HashMap::new(),
+            queues: None,
+        }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<()> {
+        if !(1..=limits::CONCURRENCY).contains(&self.concurrency) {
+            return Err(wrong("concurrency", self.concurrency, format!("it may be 1 to {}", limits::CONCURRENCY)));
+        }
+        if self.prefetch > limits::PREFETCH {
+            return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", limits::PREFETCH)));
+        }
+        let leases = store_limits::LEASE_MINIMUM..=store_limits::LEASE_MAXIMUM;
+        if !leases.contains(&self.lease) {
+            return Err(wrong("lease", self.lease, format!("it may be {:?} to {:?}", leases.start(), leases.end())));
+        }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(wrong("timeout", Duration::ZERO, "leave it out for none".to_owned()));
+        }
+        self.retry.check("*")?;
+        self.queue_retry.iter().try_for_each(|(queue, policy)| policy.check(&format!("* in queue {queue}")))?;
+        Ok(())
+    }
+}
+
+#[cold]
+fn wrong(what: &str, value: impl fmt::Debug, remedy: String) -> Error {
+    Error::invalid(format!("the engine was given a {what} of {value:?}; {remedy}"))
+}
+
+/// Opens an [`Engine`] with other than the default settings.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), onward::Error> {
+/// use std::time::Duration;
+/// use onward::Engine;
+///
+/// let engine = Engine::builder().memory().concurrency(16).timeout(Duration::from_secs(60)).open().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct EngineBuilder {
+    place: Place,
+    settings: Settings,
+    names: Names,
+}
+
+/// Names as they were given, not yet checked.
+#[derive(Debug, Default)]
+struct Names {
+    queues: Option<Vec<String>>,
+    queue_retry: Vec<(String, RetryPolicy)>,
+}
+
+impl EngineBuilder {
+    pub(crate) fn new() -> Self {
+        Self { place: Place::default(), settings: Settings::default(), names: Names::default() }
+    }
+
+    /// Keeps the work in a SQLite file, which is made if it is missing.
+    #[must_use]
+    pub fn sqlite(mut self, path: impl Into<PathBuf>) -> Self {
+        self.place.path = Some(path.into());
+        self
+    }
+
+    /// Keeps the work in memory: nothing survives the process. For tests.
+    #[must_use]
+    pub fn memory(mut self) -> Self {
+        self.place.memory = true;
+        self
+    }
+
+    /// Keeps the work in a store that is open already, which other engines may share.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.place.store = Some(store);
+        self
+    }
+
+    /// What an acknowledgement means; for [`sqlite`](Self::sqlite). Default: it survives power loss.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.place.durability = Some(durability);
+        self
+    }
+
+    /// The largest payload or result, in bytes; for [`sqlite`](Self::sqlite) and [`memory`](Self::memory). Default: 1 MiB.
+    #[must_use]
+    pub fn payload_limit(mut self, bytes: usize) -> Self {
+        self.place.payload_limit = Some(bytes);
+        self
+    }
+
+    /// The clock; for [`sqlite`](Self::sqlite) and [`memory`](Self::memory). Default: the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.place.clock = Some(clock);
+        self
+    }
+
+    /// How many handlers run at once, 1 to 100 000. Default: four for each core.
+    #[must_use]
+    pub fn concurrency(mut self, handlers: usize) -> Self {
+        self.settings.concurrency = handlers;
+        self
+    }
+
+    /// How long claimed tasks are safe from others without a sign of life: so late are the tasks of a crashed process taken
+    /// over. 100 ms to 24 h; default 10 s. The engine gives a sign of life after a third of it.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.settings.lease = lease;
+        self
+    }
+
+    /// How tasks are tried again whose own, kind's and queue's policies say nothing. Default: 5 attempts, exponential back-off
+    /// with jitter from 1 s to 10 min.
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.settings.retry = policy;
+        self
+    }
+
+    /// How tasks of a queue are tried again whose own and kind's policies say nothing.
+    #[must_use]
+    pub fn queue_retry(mut self, queue: impl Into<String>, policy: RetryPolicy) -> Self {
+        self.names.queue_retry.push((queue.into(), policy));
+        self
+    }
+
+    /// How long an attempt may take where neither the task nor its kind says so. Default: for ever.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// The queues from which this engine takes tasks. Default: all.
+    #[must_use]
+    pub fn queues<Q: Into<String>>(mut self, queues: impl IntoIterator<Item = Q>) -> Self {
+        self.names.queues = Some(queues.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// How long a handler that was asked to stop may go on before it is aborted. Default: 5 s.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.settings.grace = grace;
+        self
+    }
+
+    /// How long [`Engine::stop`] waits for running handlers before it asks them to stop. Default: 30 s.
+    #[must_use]
+    pub fn shutdown_limit(mut self, limit: Duration) -> Self {
+        self.settings.shutdown_limit = limit;
+        self
+    }
+
+    /// The most tasks claimed ahead of free slots, 0 to 65 536. Default: 1024. So many are claimed only while handlers are so fast
+    /// that all of them start within two commits.
+    #[must_use]
+    pub fn prefetch(mut self, tasks: usize) -> Self {
+        self.settings.prefetch = tasks;
+        self
+    }
+
+    /// The name under which people see this engine's session. Default: `process` and the process's number.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.name = name.into();
+        self
+    }
+
+    /// Opens the store and the engine on it. Nothing runs yet.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a setting out of its range, or none or two places to keep the work; what the store
+    /// reports if it cannot be opened.
+    pub async fn open(self) -> Result<Engine> {
+        let mut settings = self.settings;
+        settings.queues = self.names.queues.map(|queues| queues.iter().map(Name::new).collect()).transpose()?;
+        for (queue, policy) in self.names.queue_retry {
+            settings.queue_retry.insert(Name::new(queue)?, policy);
+        }
+        settings.check()?;
+        Ok(Engine::new(self.place.open().await?, settings))
+    }
+}

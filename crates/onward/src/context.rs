@@ -1,0 +1,130 @@
+//! What a handler is given beside its payload.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use onward_store::{Name, Priority, TaskId, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::Attempt;
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::run::Run;
+
+/// One attempt at a task, as its handler sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) attempt: Arc<Attempt>,
+    pub(crate) run: Arc<Run>,
+}
+
+impl Context {
+    /// The task's number.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.attempt.id()
+    }
+
+    /// The task's kind.
+    #[must_use]
+    pub fn kind(&self) -> &Name {
+        &self.attempt.task.kind
+    }
+
+    /// The queue it was in.
+    #[must_use]
+    pub fn queue(&self) -> &Name {
+        &self.attempt.task.queue
+    }
+
+    /// How urgent it is.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.attempt.task.priority
+    }
+
+    /// Which attempt this is, counted from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt.task.attempt
+    }
+
+    /// What the submitter gave.
+    #[must_use]
+    pub fn payload(&self) -> &Bytes {
+        &self.attempt.task.payload
+    }
+
+    /// When the store accepted the task.
+    #[must_use]
+    pub fn submitted_at(&self) -> Timestamp {
+        self.attempt.task.submitted_at
+    }
+
+    /// The moment that the submitter set for the end of every attempt.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.attempt.task.deadline
+    }
+
+    /// The value of type `T` that was given to [`Engine::state`].
+    ///
+    /// # Errors
+    /// A permanent failure that names the type, if the engine was given none before it ran.
+    pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
+        self.run.state.get().ok_or_else(|| {
+            let name = std::any::type_name::<T>();
+            Failure::permanent(format!(
+                "the engine has no state of type `{name}`; give it one with `engine.state(…)` before it runs"
+            ))
+        })
+    }
+
+    /// The engine that runs this attempt, to submit further tasks with. Prefer it to an engine kept by the handler's closure,
+    /// which would keep itself alive for ever.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        Engine::of(Arc::clone(&self.run.inner))
+    }
+
+    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is over, its lease is lost, or the
+    /// engine stops. What the handler still answers within the grace period counts.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.attempt.interruption().is_some()
+    }
+
+    /// A token that is cancelled when the attempt should stop, to be awaited or handed on.
+    #[must_use]
+    pub fn cancelled(&self) -> CancellationToken {
+        self.attempt.token().clone()
+    }
+
+    /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).
+    ///
+    /// Costs a few nanoseconds and waits for nothing. [`Engine::snapshot`] shows the newest value at once; the store gets it
+    /// about once a second while work goes on, and with the end of the attempt.
+    pub fn progress(&self, fraction: f32) {
+        self.attempt.progress.set_fraction(fraction);
+        self.run.floor.progressed();
+    }
+
+    /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.
+    pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
+        self.attempt.progress.set_message(message.into());
+        self.progress(fraction);
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let task = &self.attempt.task;
+        f.debug_struct("Context")
+            .field("id", &self.id())
+            .field("kind", &task.kind)
+            .field("queue", &task.queue)
+            .field("attempt", &task.attempt)
+            .finish_non_exhaustive()
+    }
+}

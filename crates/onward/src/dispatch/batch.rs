@@ -1,0 +1,101 @@
+//! What one call of the store carries.
+
+use std::sync::Arc;
+
+use onward_store::{AfterFailure, Claim, OpenSession, SessionId, Write};
+
+use super::floor::{End, Ended};
+use crate::attempt::Attempt;
+
+/// Writes, and for each what it is, so that its outcome can be told.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) writes: Vec<Write>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What a write of a batch is.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Open,
+    End(Ended),
+    Report(Arc<Attempt>),
+    Renew,
+    Claim { limit: usize },
+    Sweep,
+    Close(SessionId),
+}
+
+impl Batch {
+    pub(crate) fn with_room_for(ends: usize) -> Self {
+        Self { writes: Vec::with_capacity(ends + 2), parts: Vec::with_capacity(ends + 2) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    fn add(&mut self, write: Write, part: Part) {
+        self.writes.push(write);
+        self.parts.push(part);
+    }
+
+    pub(crate) fn open(&mut self, open: OpenSession) {
+        self.add(Write::OpenSession(open), Part::Open);
+    }
+
+    /// Ends an attempt, after the last progress that it told.
+    pub(crate) fn end(&mut self, ended: Ended) {
+        if ended.attempt.progress.take_unsaved() {
+            self.report(Arc::clone(&ended.attempt));
+        }
+        self.add(write(&ended), Part::End(ended));
+    }
+
+    pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
+        let report = Write::Report {
+            lease: attempt.task.lease,
+            fraction: attempt.progress.fraction(),
+            message: attempt.progress.message(),
+        };
+        self.add(report, Part::Report(attempt));
+    }
+
+    pub(crate) fn renew(&mut self, session: SessionId) {
+        self.add(Write::RenewSession { session }, Part::Renew);
+    }
+
+    pub(crate) fn claim(&mut self, claim: Claim) {
+        let limit = claim.limit;
+        self.add(Write::Claim(claim), Part::Claim { limit });
+    }
+
+    pub(crate) fn close(&mut self, session: SessionId) {
+        self.add(Write::CloseSession { session }, Part::Close(session));
+    }
+
+    pub(crate) fn sweep(&mut self) {
+        self.add(Write::Sweep, Part::Sweep);
+    }
+}
+
+impl Part {
+    /// Whether the write may give the session a lease of which only its answer tells.
+    pub(crate) fn gives_leases(&self) -> bool {
+        match self {
+            Self::Claim { .. } => true,
+            Self::End(ended) => matches!(ended.end, End::Fail { next: AfterFailure::Retry { hold: true, .. }, .. }),
+            Self::Open | Self::Report(_) | Self::Renew | Self::Sweep | Self::Close(_) => false,
+        }
+    }
+}
+
+fn write(ended: &Ended) -> Write {
+    let lease = ended.attempt.task.lease;
+    match &ended.end {
+        End::Complete(result) => Write::Complete { lease, result: result.clone() },
+        End::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
+        End::Release => Write::Release { lease, after: std::time::Duration::ZERO },
+        End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
+    }
+}

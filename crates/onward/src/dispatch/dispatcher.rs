@@ -1,0 +1,325 @@
+//! The loop of one run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, SessionId};
+use tokio_util::sync::CancellationToken;
+
+use super::agenda::Agenda;
+use super::batch::{Batch, Part};
+use super::floor::{End, Ended, FloorState};
+use super::leftover;
+use super::plan::{Load, Pace, claim_size, hoarded};
+use super::stopping::Stopping;
+use crate::error::Result;
+use crate::run::Run;
+use crate::summary::DrainSummary;
+use crate::timer;
+
+/// When a run is over, if nobody stops it before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Never.
+    Stopped,
+    /// When nothing is due and nothing runs here.
+    Idle,
+    /// When every task that this engine could run has ended.
+    Drained,
+}
+
+/// Claims tasks, hands them to slots and writes how they ended.
+pub(crate) struct Dispatcher {
+    pub(super) run: Arc<Run>,
+    pub(super) stop: CancellationToken,
+    pub(super) stopping: Stopping,
+    /// The session in which tasks are claimed.
+    pub(super) session: Option<SessionId>,
+    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it may have given is given back
+    /// by closing them, which waits until what is known to be held has ended.
+    pub(super) retired: Vec<SessionId>,
+    pub(super) agenda: Agenda,
+    pub(super) summary: DrainSummary,
+    goal: Goal,
+    changes: Changes,
+    seen: Hint,
+    last_commit: Commit,
+}
+
+/// What is remembered of the last commit, to tell the pace.
+#[derive(Debug, Clone, Copy, Default)]
+struct Commit {
+    began: Duration,
+    took: Duration,
+    ended_before: usize,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(run: Arc<Run>, goal: Goal, stop: CancellationToken) -> Self {
+        let mut changes = run.inner.store.changes();
+        let seen = changes.hint();
+        let agenda = Agenda::new(run.inner.settings.lease, run.inner.clock.steady());
+        Self {
+            run,
+            stop,
+            stopping: Stopping::No,
+            session: None,
+            retired: Vec::new(),
+            agenda,
+            summary: DrainSummary::default(),
+            goal,
+            changes,
+            seen,
+            last_commit: Commit::default(),
+        }
+    }
+
+    /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go to others when the lease is
+    /// over, and the error is returned.
+    pub(crate) async fn run(mut self) -> Result<DrainSummary> {
+        match self.work().await {
+            Ok(()) => {
+                self.close().await?;
+                Ok(self.summary)
+            }
+            Err(error) => {
+                self.abandon().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn work(&mut self) -> Result<()> {
+        loop {
+            self.notice_stop();
+            let batch = self.next_batch();
+            if !batch.is_empty() {
+                self.commit(batch).await?;
+            } else if self.is_over().await? {
+                return Ok(());
+            } else {
+                self.wait().await?;
+            }
+        }
+    }
+
+    /// What to write now; empty if nothing.
+    fn next_batch(&mut self) -> Batch {
+        let now = self.now();
+        self.notice_changes();
+        if !self.agenda.may_write(now) {
+            return Batch::default();
+        }
+        self.give_back_what_is_hoarded(now);
+        let floor = self.run.floor.state();
+        let mut batch = Batch::with_room_for(floor.ended);
+        self.close_retired(&mut batch);
+        for ended in self.run.floor.take_ended() {
+            batch.end(ended);
+        }
+        self.add_reports(&mut batch, now);
+        match self.session {
+            Some(session) => self.add_claim(&mut batch, session, floor, now),
+            None => self.open_session(&mut batch),
+        }
+        self.renew_retired(&mut batch, now);
+        batch
+    }
+
+    fn open_session(&self, batch: &mut Batch) {
+        if self.agenda.look && !self.stopping.is_stopping() {
+            let settings = &self.run.inner.settings;
+            batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease });
+        }
+    }
+
+    fn close_retired(&self, batch: &mut Batch) {
+        for session in self.retired.iter().filter(|session| !self.run.floor.holds(**session)) {
+            batch.close(*session);
+        }
+    }
+
+    /// Retired sessions are renewed whenever there is something to write, and when it is time to.
+    fn renew_retired(&self, batch: &mut Batch, now: Duration) {
+        if !batch.is_empty() || self.agenda.must_renew(now) {
+            let held = self.retired.iter().filter(|session| self.run.floor.holds(**session));
+            held.for_each(|session| batch.renew(*session));
+        }
+    }
+
+    fn add_reports(&mut self, batch: &mut Batch, now: Duration) {
+        if self.run.floor.has_progressed() && self.agenda.may_report(now) {
+            self.agenda.reported(now);
+            for attempt in self.run.floor.take_progressed() {
+                batch.report(attempt);
+            }
+        }
+    }
+
+    fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, now: Duration) {
+        let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
+        let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
+        if (self.agenda.look || is_due) && limit > 0 {
+            batch.claim(self.claim(session, limit));
+        } else {
+            if is_due {
+                batch.sweep();
+            }
+            if !floor.is_empty() && self.agenda.must_renew(now) {
+                batch.renew(session);
+            }
+        }
+    }
+
+    fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {
+        let settings = &self.run.inner.settings;
+        let load = Load {
+            concurrency: settings.concurrency,
+            prefetch: settings.prefetch,
+            running: floor.running,
+            buffered: floor.buffered,
+            unsettled: floor.ended,
+            pace: Pace {
+                ended: floor.counts.ended - self.last_commit.ended_before,
+                elapsed: now.saturating_sub(self.last_commit.began),
+                commit: self.last_commit.took,
+            },
+        };
+        // One task is claimed although the buffer is full enough, because it may be more urgent than what is buffered.
+        let may_probe = self.agenda.probe && floor.buffered > 0 && floor.buffered < settings.prefetch;
+        claim_size(load).max(usize::from(may_probe))
+    }
+
+    fn claim(&self, session: SessionId, limit: usize) -> Claim {
+        let mut claim = self.run.claim();
+        claim.session = session;
+        claim.limit = limit;
+        if let QueueSelection::Only(queues) = &mut claim.queues {
+            queues.iter_mut().for_each(|(_, most)| *most = limit);
+        }
+        claim
+    }
+
+    async fn commit(&mut self, batch: Batch) -> Result<()> {
+        let telemetry = &self.run.inner.telemetry;
+        let began = self.now();
+        let ended_before = self.run.floor.state().counts.ended;
+        telemetry.commit_writes.record(f64::from(u32::try_from(batch.writes.len()).unwrap_or(u32::MAX)));
+        let answer = self.run.inner.store.apply(batch.writes).await;
+        let took = self.now().saturating_sub(began);
+        telemetry.commit_seconds.record(took);
+        self.last_commit = Commit { began, took, ended_before };
+        match answer {
+            Ok(outcomes) => {
+                self.agenda.store_answered();
+                self.settle(batch.parts, outcomes, began);
+                Ok(())
+            }
+            Err(error) => self.keep_unwritten(batch.parts, error),
+        }
+    }
+
+    /// Keeps what a failed commit should have written, to write it later.
+    fn keep_unwritten(&mut self, parts: Vec<Part>, error: onward_store::Error) -> Result<()> {
+        self.run.inner.telemetry.store_errors.increment(1);
+        if parts.iter().any(Part::gives_leases) {
+            self.retired.extend(self.session.take());
+            self.agenda.look = true;
+        }
+        let mut unwritten = Vec::new();
+        for part in parts {
+            match part {
+                Part::End(ended) => unwritten.push(ended),
+                Part::Report(attempt) => {
+                    attempt.progress.mark_unsaved();
+                    self.run.floor.progressed();
+                }
+                Part::Open | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
+            }
+        }
+        self.run.floor.put_back(unwritten);
+        if !error.is_transient() {
+            return Err(error.into());
+        }
+        tracing::warn!(%error, "the store could not write; trying again after a pause");
+        self.agenda.store_failed(self.now());
+        Ok(())
+    }
+
+    fn notice_changes(&mut self) {
+        let hint = self.changes.hint();
+        if hint.work != self.seen.work {
+            self.agenda.look = true;
+            self.agenda.probe = true;
+        }
+        if hint.transitions != self.seen.transitions {
+            self.agenda.ask = true;
+        }
+        self.seen = hint;
+    }
+
+    /// Handlers have become slower than they were when the buffer was filled: others may have what would wait here for long.
+    fn give_back_what_is_hoarded(&mut self, now: Duration) {
+        let floor = self.run.floor.state();
+        let started = floor.counts.started;
+        let Some(recently) = self.agenda.started_in_patience(started, now).filter(|_| floor.buffered > 0) else {
+            return;
+        };
+        let back = self.run.floor.give_back(hoarded(floor.buffered, recently));
+        self.run.floor.hand_in(back.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
+        self.agenda.watch_buffer(started, now);
+    }
+
+    async fn is_over(&mut self) -> Result<bool> {
+        let floor = self.run.floor.state();
+        if self.stopping.is_stopping() {
+            return Ok(floor.is_empty() || self.stopping.is_time_over(self.now()));
+        }
+        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look {
+            return Ok(false);
+        }
+        if self.goal == Goal::Drained && !leftover::is_drained(&*self.run.inner.store, &self.run.claim()).await? {
+            return Ok(false);
+        }
+        // What arrived while that was read is not yet done.
+        self.notice_changes();
+        Ok(!self.agenda.look)
+    }
+
+    /// When to act next if nothing happens before.
+    fn wake_at(&self) -> Option<Duration> {
+        let claims = !self.stopping.is_stopping();
+        let has_session = self.session.is_some() || !self.retired.is_empty();
+        let agenda = match self.agenda.retry_at() {
+            Some(retry) => Some(retry),
+            None if has_session => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
+            None => None,
+        };
+        [agenda, self.stopping.wake_at()].into_iter().flatten().min()
+    }
+
+    /// Waits for the next thing to do.
+    async fn wait(&mut self) -> Result<()> {
+        let wake = self.wake_at();
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
+            // Handlers that end at about the same time shall be in one commit.
+            () = self.run.floor.stirred() => tokio::task::yield_now().await,
+            hint = self.changes.changed() => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
+            () = tick(&self.run, wake) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.run.inner.clock.steady()
+    }
+}
+
+async fn tick(run: &Run, at: Option<Duration>) {
+    match at {
+        Some(at) => timer::tick(&*run.inner.clock, at).await,
+        None => std::future::pending().await,
+    }
+}

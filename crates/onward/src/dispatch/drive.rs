@@ -1,0 +1,167 @@
+//! Runs one attempt: its handler, its time, its interruption.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::CatchUnwind;
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
+
+use super::floor::End;
+use super::plan::{Allowance, Policies, allowance};
+use super::verdict::{Answer, Circumstances, failed_for_good, not_started, verdict};
+use crate::attempt::{Attempt, Interruption};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::handler::{Handler, HandlerFuture};
+use crate::run::Run;
+use crate::timer;
+
+/// A handler at work: a panic in it is an answer.
+type Work = Instrumented<CatchUnwind<AssertUnwindSafe<HandlerFuture>>>;
+
+/// Runs an attempt to its end. Never panics, whatever the handler does.
+pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
+    if let Some(interruption) = attempt.interruption() {
+        return not_started(interruption);
+    }
+    let Some(handler) = run.handlers.get(&attempt.task.kind) else {
+        return failed_for_good(format!("no handler is registered for the kind `{}`", attempt.task.kind));
+    };
+    let allowance = allowance_of(run, handler, attempt);
+    if allowance == Allowance::Passed {
+        return failed_for_good(format!("the deadline had passed before attempt {} could start", attempt.task.attempt));
+    }
+    let started = note_start(run, attempt);
+    let answer = match start(run, handler, attempt) {
+        Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
+        Err(panicked) => Some(Err(panicked)),
+    };
+    attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
+    judge(run, handler, attempt, allowance, answer)
+}
+
+fn allowance_of(run: &Run, handler: &Handler, attempt: &Attempt) -> Allowance {
+    let timeout = attempt.task.timeout.or(handler.options.timeout).or(run.inner.settings.timeout);
+    allowance(timeout, attempt.task.deadline, || run.inner.clock.now())
+}
+
+fn note_start(run: &Run, attempt: &Attempt) -> Duration {
+    let started = run.inner.clock.steady();
+    attempt.mark_started(started);
+    if attempt.task.attempt == 1 {
+        attempt.telemetry.wait_seconds.record(run.inner.clock.now() - attempt.task.submitted_at);
+    }
+    started
+}
+
+/// Calls the handler, which may panic before it has become a future.
+fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Work, Failure> {
+    let task = &attempt.task;
+    let span = tracing::info_span!(
+        "attempt",
+        task = task.lease.task.0,
+        kind = task.kind.as_str(),
+        queue = task.queue.as_str(),
+        attempt = task.attempt
+    );
+    let context = Context { attempt: Arc::clone(attempt), run: Arc::clone(run) };
+    let future = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (handler.function)(context)))).map_err(panicked)?;
+    Ok(AssertUnwindSafe(future).catch_unwind().instrument(span))
+}
+
+/// Polls the handler until it answers, or until it was asked to stop and its grace is over.
+async fn attend(run: &Run, attempt: &Attempt, mut work: Work, over_at: Option<Duration>) -> Answer {
+    // Most handlers that do not wait never need a timer or a token: they are polled once before either is made.
+    let first = poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
+    let answer = match first {
+        Poll::Ready(answer) => Some(answer),
+        Poll::Pending => until_over(run, attempt, &mut work, over_at).await,
+    };
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
+    match (answer, dropped) {
+        (Some(Err(panic)), _) | (None, Err(panic)) => Some(Err(panicked(panic))),
+        (Some(Ok(answer)), _) => Some(answer),
+        (None, Ok(())) => None,
+    }
+}
+
+async fn until_over(
+    run: &Run,
+    attempt: &Attempt,
+    work: &mut Work,
+    over_at: Option<Duration>,
+) -> Option<<Work as Future>::Output> {
+    let clock = &*run.inner.clock;
+    tokio::select! {
+        biased;
+        answer = &mut *work => return Some(answer),
+        () = attempt.token().cancelled() => {}
+        () = time_over(run, over_at) => attempt.interrupt(Interruption::TimedOut),
+    }
+    let grace_over = clock.steady().saturating_add(run.inner.settings.grace);
+    tokio::select! {
+        biased;
+        answer = work => Some(answer),
+        () = timer::reached(clock, grace_over) => {
+            let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
+            tracing::warn!(task, kind, "the handler did not stop in its grace and is aborted");
+            None
+        }
+    }
+}
+
+/// When an attempt's time is over, in steady time.
+fn over_at(allowance: Allowance, started: Duration) -> Option<Duration> {
+    match allowance {
+        Allowance::Unlimited => None,
+        Allowance::Timeout(limit) | Allowance::Deadline(limit) => Some(started.saturating_add(limit)),
+        Allowance::Passed => Some(started),
+    }
+}
+
+async fn time_over(run: &Run, over_at: Option<Duration>) {
+    match over_at {
+        Some(at) => timer::reached(&*run.inner.clock, at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn judge(run: &Run, handler: &Handler, attempt: &Attempt, allowance: Allowance, answer: Answer) -> End {
+    let settings = &run.inner.settings;
+    let policies = Policies {
+        task: attempt.task.retry,
+        kind: handler.options.retry,
+        queue: settings.queue_retry.get(&attempt.task.queue).copied(),
+        engine: settings.retry,
+    };
+    verdict(
+        answer,
+        Circumstances {
+            interruption: attempt.interruption(),
+            overtime: &|| overtime(allowance),
+            attempt: attempt.task.attempt,
+            policy: policies.nearest(),
+        },
+    )
+}
+
+fn overtime(allowance: Allowance) -> String {
+    match allowance {
+        Allowance::Timeout(limit) => format!("timed out after {limit:?}"),
+        Allowance::Deadline(_) | Allowance::Passed => "the deadline passed while it ran".to_owned(),
+        Allowance::Unlimited => "timed out".to_owned(),
+    }
+}
+
+/// A panic as a failure: the task may be tried again, and the slot is free.
+fn panicked(panic: Box<dyn Any + Send>) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Failure::retryable(format!("the handler panicked: {}", text.unwrap_or("(no message)")))
+}

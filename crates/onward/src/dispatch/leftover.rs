@@ -1,0 +1,62 @@
+//! Whether anything is left that an engine could still do.
+
+use onward_store::{
+    Claim, KindSelection, Name, Page, PauseRecord, QueueRecord, QueueSelection, Store, TaskFilter, TaskState,
+};
+
+use crate::error::Result;
+
+/// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
+/// is paused: that counts only if the pause ends by itself.
+pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
+    let queues = store.queues().await?;
+    let live: Vec<&QueueRecord> =
+        queues.iter().filter(|queue| is_selected(&claim.queues, &queue.name) && has_live_tasks(queue)).collect();
+    if live.is_empty() {
+        return Ok(true);
+    }
+    let mut states = vec![TaskState::Scheduled, TaskState::Running];
+    if store.pauses().await?.iter().any(ends_by_itself) {
+        states.push(TaskState::Waiting);
+    }
+    for queue in live {
+        if has_task(store, &queue.name, &claim.kinds, &states).await? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_selected(selection: &QueueSelection, queue: &Name) -> bool {
+    match selection {
+        QueueSelection::All => true,
+        QueueSelection::Only(queues) => queues.iter().any(|(name, _)| name == queue),
+    }
+}
+
+fn has_live_tasks(queue: &QueueRecord) -> bool {
+    queue.scheduled + queue.waiting + queue.running > 0
+}
+
+fn ends_by_itself(pause: &PauseRecord) -> bool {
+    pause.until.is_some()
+}
+
+async fn has_task(store: &dyn Store, queue: &Name, kinds: &KindSelection, states: &[TaskState]) -> Result<bool> {
+    let of = |kind: Option<Name>| TaskFilter {
+        kind,
+        queue: Some(queue.clone()),
+        states: states.to_vec(),
+        ..TaskFilter::default()
+    };
+    let filters: Vec<TaskFilter> = match kinds {
+        KindSelection::All => vec![of(None)],
+        KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),
+    };
+    for filter in filters {
+        if !store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

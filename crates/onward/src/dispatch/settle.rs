@@ -1,0 +1,185 @@
+//! What the outcomes of a commit mean for the run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{AfterFailure, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
+
+use super::batch::Part;
+use super::dispatcher::Dispatcher;
+use super::floor::{End, Ended};
+use super::slot;
+use super::verdict::failed_for_good;
+use crate::attempt::Attempt;
+
+impl Dispatcher {
+    /// Acts on the outcomes of a commit that began at `began`.
+    pub(super) fn settle(&mut self, parts: Vec<Part>, outcomes: Vec<Outcome>, began: Duration) {
+        let mut lost = Vec::new();
+        for (part, outcome) in parts.into_iter().zip(outcomes) {
+            match (part, outcome) {
+                (Part::End(ended), outcome) => self.settle_end(ended, outcome),
+                (Part::Report(_), _) => {}
+                (Part::Open, Outcome::SessionOpened(session)) => {
+                    self.session = Some(session);
+                    self.agenda.renewed(began);
+                }
+                (Part::Claim { limit }, Outcome::Claimed(claimed)) => self.take_in(claimed, limit, began),
+                (Part::Renew, Outcome::Renewed { cancel }) => {
+                    self.agenda.renewed(began);
+                    self.cancel(&cancel);
+                }
+                (Part::Sweep, Outcome::Swept(swept)) => {
+                    self.agenda.set_due(swept.next_due, &*self.run.inner.clock);
+                    self.agenda.look |= swept.due + swept.lost > 0;
+                }
+                (Part::Close(session), Outcome::Done) => self.retired.retain(|retired| *retired != session),
+                (_, Outcome::Refused(Refusal::SessionLost(session))) => lost.push(session),
+                (part, outcome) => {
+                    tracing::error!(?part, ?outcome, "the store answered a write with an outcome of another")
+                }
+            }
+        }
+        lost.into_iter().for_each(|session| self.lose_session(session));
+        self.show_load();
+    }
+
+    fn show_load(&self) {
+        let floor = self.run.floor.state();
+        let gauge = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        self.run.inner.telemetry.running.set(gauge(floor.running));
+        self.run.inner.telemetry.buffered.set(gauge(floor.buffered));
+    }
+
+    fn take_in(&mut self, claimed: Claimed, limit: usize, began: Duration) {
+        self.agenda.renewed(began);
+        self.agenda.look = claimed.tasks.len() >= limit;
+        self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
+        let telemetry = &self.run.inner.telemetry;
+        let attempts: Vec<_> = claimed
+            .tasks
+            .into_iter()
+            .map(|task| {
+                let kind = telemetry.kind(&task.kind);
+                Arc::new(Attempt::new(task, kind))
+            })
+            .collect();
+        self.agenda.probe = self.is_urgent(attempts.first());
+        if !attempts.is_empty() {
+            self.start(attempts);
+        }
+        self.cancel(&claimed.cancel);
+    }
+
+    /// Whether a new attempt goes before all that is buffered; then there may be more such.
+    fn is_urgent(&self, new: Option<&Arc<Attempt>>) -> bool {
+        let (Some(new), Some(buffered)) = (new, self.run.floor.first_buffered()) else { return false };
+        new.task.priority > buffered.task.priority
+    }
+
+    /// Buffers attempts and mans slots for them.
+    fn start(&mut self, attempts: Vec<Arc<Attempt>>) {
+        let now = self.now();
+        self.agenda.watch_buffer(self.run.floor.state().counts.started, now);
+        for number in self.run.floor.add(attempts, self.run.inner.settings.concurrency) {
+            tokio::spawn(slot::man(Arc::clone(&self.run), number));
+        }
+    }
+
+    fn cancel(&self, tasks: &[TaskId]) {
+        for task in tasks {
+            self.run.floor.cancel(*task);
+        }
+    }
+
+    fn settle_end(&mut self, ended: Ended, outcome: Outcome) {
+        let Ended { attempt, end } = ended;
+        match (end, outcome) {
+            (End::Complete(result), Outcome::Done) => {
+                self.count(&attempt, TaskState::Completed);
+                self.run.inner.waiters.completed(attempt.id(), result);
+            }
+            (End::ConfirmCancel(_), Outcome::Done) => self.task_ended(&attempt, TaskState::Cancelled),
+            (End::Release, Outcome::Done) => {
+                self.agenda.look = true;
+                self.run.inner.waiters.look(attempt.id());
+            }
+            (End::Fail { next, .. }, Outcome::Failed(failed)) => self.settle_failure(&attempt, next, failed),
+            (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.lose(&attempt),
+            (end, Outcome::Refused(refusal)) => self.settle_refusal(attempt, &end, &refusal),
+            (end, outcome) => tracing::error!(?end, ?outcome, "the store answered a write with an outcome of another"),
+        }
+    }
+
+    fn settle_failure(&mut self, attempt: &Attempt, next: AfterFailure, failed: Failed) {
+        match (failed.state, next, failed.lease) {
+            (_, AfterFailure::Retry { uses_attempt, .. }, Some(lease)) => {
+                self.count(attempt, failed.state);
+                self.try_again(attempt, uses_attempt, lease);
+            }
+            (TaskState::Scheduled, AfterFailure::Retry { after, .. }, None) => {
+                self.count(attempt, failed.state);
+                self.agenda.due_by(after, &*self.run.inner.clock);
+            }
+            (state, _, _) if state.is_ended() => self.task_ended(attempt, state),
+            (state, _, _) => {
+                self.count(attempt, state);
+                self.agenda.look = true;
+            }
+        }
+    }
+
+    /// The session keeps the task: its next attempt starts without a trip through the queue.
+    fn try_again(&mut self, attempt: &Attempt, uses_attempt: bool, lease: Lease) {
+        let mut task = attempt.task.clone();
+        task.lease = lease;
+        task.attempt = task.attempt.saturating_add(u32::from(uses_attempt));
+        let next = Arc::new(Attempt::new(task, Arc::clone(&attempt.telemetry)));
+        if self.stopping.is_stopping() {
+            self.run.floor.hand_in([Ended { attempt: next, end: End::Release }]);
+        } else {
+            self.start(vec![next]);
+        }
+    }
+
+    fn task_ended(&mut self, attempt: &Attempt, state: TaskState) {
+        self.count(attempt, state);
+        self.run.inner.waiters.look(attempt.id());
+    }
+
+    fn count(&mut self, attempt: &Attempt, state: TaskState) {
+        attempt.telemetry.ended(state);
+        self.summary.count(state);
+    }
+
+    /// A refusal that is about what was written: the task fails with the store's words, so that its result is not lost in
+    /// silence.
+    fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
+        let task = attempt.id();
+        if matches!(end, End::Complete(_)) {
+            let end = failed_for_good(refusal.to_string());
+            self.run.floor.hand_in([Ended { attempt, end }]);
+        } else {
+            tracing::error!(%task, %refusal, "the store refused the end of an attempt");
+        }
+    }
+
+    fn lose(&mut self, attempt: &Attempt) {
+        let (task, kind, number) = (attempt.id().0, attempt.task.kind.as_str(), attempt.task.attempt);
+        tracing::warn!(task, kind, attempt = number, "the lease was lost; the attempt's result is dropped");
+        self.run.inner.telemetry.leases_lost.increment(1);
+        self.run.inner.waiters.look(attempt.id());
+        self.summary.lost += 1;
+    }
+
+    /// Lets go of everything that the session held. Handlers are asked to stop; what they still answer will be refused.
+    fn lose_session(&mut self, session: SessionId) {
+        tracing::info!(session = session.0, "the session lapsed");
+        self.session = self.session.filter(|current| *current != session);
+        self.retired.retain(|retired| *retired != session);
+        self.agenda.look = true;
+        for attempt in self.run.floor.lose_session(session) {
+            self.run.inner.waiters.look(attempt.id());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How an attempt ended, told from what its handler did and why it was asked to stop.
+
+use onward_store::AfterFailure;
+use onward_store::rules::retry::{FailureClass, RetryPolicy, after_failure};
+
+use super::floor::End;
+use crate::attempt::Interruption;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// What the handler did: `None` if it was aborted after its grace.
+pub(crate) type Answer = Option<Result<Output, Failure>>;
+
+/// What a verdict depends on beside the answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Circumstances<'a> {
+    /// Why the handler was asked to stop, if it was.
+    pub(crate) interruption: Option<Interruption>,
+    /// What to say of a handler whose time was over.
+    pub(crate) overtime: &'a dyn Fn() -> String,
+    /// Which attempt it was.
+    pub(crate) attempt: u32,
+    /// The policy that holds.
+    pub(crate) policy: RetryPolicy,
+}
+
+/// Decides how an attempt ended. A result counts, however late it comes; an error after a request to stop is the answer to that
+/// request.
+pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
+    let failure = match answer {
+        Some(Ok(output)) => return End::Complete(output.0),
+        Some(Err(failure)) => Some(failure),
+        None => None,
+    };
+    match (circumstances.interruption, failure) {
+        (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
+        (Some(Interruption::TimedOut), failure) => {
+            failed(overtime(failure, &(circumstances.overtime)()), circumstances)
+        }
+        (None, Some(failure)) => failed(failure, circumstances),
+        (Some(Interruption::ShuttingDown), Some(failure)) if is_permanent(&failure) => failed(failure, circumstances),
+        (Some(Interruption::ShuttingDown | Interruption::SessionLost) | None, _) => End::Release,
+    }
+}
+
+/// The end of an attempt that did not start although it was handed to a slot.
+pub(crate) fn not_started(interruption: Interruption) -> End {
+    match interruption {
+        Interruption::Cancelled => End::ConfirmCancel("cancelled before it started".to_owned()),
+        Interruption::TimedOut | Interruption::SessionLost | Interruption::ShuttingDown => End::Release,
+    }
+}
+
+/// The end of an attempt with an error that no policy can mend.
+pub(crate) fn failed_for_good(error: String) -> End {
+    End::Fail { error, next: AfterFailure::Fail }
+}
+
+const CANCELLED: &str = "cancelled while it ran";
+
+fn message(failure: Failure) -> String {
+    failure.into_parts().0
+}
+
+fn is_permanent(failure: &Failure) -> bool {
+    failure.class() == FailureClass::Permanent
+}
+
+fn overtime(failure: Option<Failure>, overtime: &str) -> Failure {
+    match failure {
+        Some(failure) if is_permanent(&failure) => Failure::permanent(format!("{overtime}: {failure}")),
+        Some(failure) => Failure::retryable(format!("{overtime}: {failure}")),
+        None => Failure::retryable(overtime),
+    }
+}
+
+fn failed(failure: Failure, circumstances: Circumstances<'_>) -> End {
+    let (error, class) = failure.into_parts();
+    let next = after_failure(&circumstances.policy, circumstances.attempt, class, fastrand::u64(..));
+    End::Fail { error, next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(answer: Answer, interruption: Option<Interruption>) -> End {
+        let circumstances = Circumstances {
+            interruption,
+            overtime: &|| "timed out after 5s".to_owned(),
+            attempt: 1,
+            policy: RetryPolicy::NEVER,
+        };
+        verdict(answer, circumstances)
+    }
+
+    fn dead(error: &str) -> End {
+        End::Fail { error: error.to_owned(), next: AfterFailure::Dead }
+    }
+
+    #[test]
+    fn a_result_counts_however_late_it_comes() {
+        assert_eq!(of(Some(Ok(Output::NONE)), Some(Interruption::TimedOut)), End::Complete(None));
+        assert_eq!(of(Some(Ok(Output::NONE)), Some(Interruption::Cancelled)), End::Complete(None));
+    }
+
+    #[test]
+    fn an_error_after_a_request_to_cancel_confirms_it() {
+        let answer = Some(Err(Failure::permanent("stopped halfway")));
+        assert_eq!(of(answer, Some(Interruption::Cancelled)), End::ConfirmCancel("stopped halfway".into()));
+    }
+
+    #[test]
+    fn overtime_is_a_failure_like_any_other() {
+        assert_eq!(of(None, Some(Interruption::TimedOut)), dead("timed out after 5s"));
+        let answer = Some(Err(Failure::retryable("half done")));
+        assert_eq!(of(answer, Some(Interruption::TimedOut)), dead("timed out after 5s: half done"));
+    }
+
+    #[test]
+    fn a_stopping_engine_gives_back_what_it_interrupts() {
+        assert_eq!(of(None, Some(Interruption::ShuttingDown)), End::Release);
+        assert_eq!(of(Some(Err(Failure::retryable("stopped"))), Some(Interruption::ShuttingDown)), End::Release);
+    }
+
+    #[test]
+    fn a_permanent_failure_counts_even_while_the_engine_stops() {
+        let answer = Some(Err(Failure::permanent("no such image")));
+        let expected = End::Fail { error: "no such image".into(), next: AfterFailure::Fail };
+        assert_eq!(of(answer, Some(Interruption::ShuttingDown)), expected);
+    }
+}

@@ -1,0 +1,9 @@
+//! The repository's documents, read here so that `cargo test` compiles the examples in them.
+
+mod readme {
+    #![doc = include_str!("../../../README.md")]
+}
+
+mod embedding {
+    #![doc = include_str!("../../../docs/guides/embedding.md")]
+}

@@ -1,0 +1,467 @@
+//! The engine: what a program embeds.
+
+use std::fmt;
+use std::future::Future;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use onward_store::{
+    Claim, Clock, EventCursor, KindSelection, NewTask, Outcome, QueueSelection, Refusal, Scope, SessionId, Store,
+    Submitted, TaskId, TaskRecord, Timestamp, Write,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::builder::{EngineBuilder, Settings};
+use crate::context::Context;
+use crate::dispatch::{Dispatcher, Floor, Goal};
+use crate::error::{Error, Result};
+use crate::events::EventStream;
+use crate::failure::Failure;
+use crate::handle::Handle;
+use crate::handler::{Handler, HandlerOptions, Registrations};
+use crate::output::Output;
+use crate::run::Run;
+use crate::snapshot::Snapshot;
+use crate::state::StateMap;
+use crate::submission::Submission;
+use crate::summary::DrainSummary;
+use crate::telemetry::Telemetry;
+use crate::typed::{self, Task};
+use crate::wait::{Waiters, Waiting};
+
+/// Submits tasks to a store and runs them. Cheap to clone; all clones are one engine.
+///
+/// Any number of engines, in one process or several, may share a store: each task is run by one of them at a time.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What all clones of an engine share.
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) waiters: Waiters,
+    registrations: Mutex<Registrations>,
+    state: Mutex<StateMap>,
+    course: Mutex<Course>,
+}
+
+/// The run under way, and what stops it or the next one.
+#[derive(Default)]
+struct Course {
+    run: Option<Arc<Run>>,
+    stop: CancellationToken,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    fn run(&self) -> Option<Arc<Run>> {
+        lock(&self.course).run.clone()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        lock(&self.course).run.is_some()
+    }
+}
+
+/// Opening.
+impl Engine {
+    /// Opens an engine on a SQLite file, which is made if it is missing, with the default settings.
+    ///
+    /// # Errors
+    /// What the store reports if it cannot be opened.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().sqlite(path.as_ref()).open().await
+    }
+
+    /// Opens an engine with other settings.
+    #[must_use]
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::new()
+    }
+
+    pub(crate) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
+        Self::of(Arc::new(Inner {
+            clock: store.clock(),
+            store,
+            settings,
+            telemetry: Telemetry::new(),
+            waiters: Waiters::default(),
+            registrations: Mutex::default(),
+            state: Mutex::default(),
+            course: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn of(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    /// The store, for what it can be asked: tasks, queues, statistics, sessions, pauses.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.store
+    }
+}
+
+/// Handlers. They count from the next run on; a module of several is a function that takes the engine and registers them.
+impl Engine {
+    /// Registers the handler of a kind. What is wrong with a registration (a bad name, a second handler) is told by the run.
+    pub fn handle<F, Answer, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
+    where
+        F: Fn(Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        R: Into<Output>,
+    {
+        self.handle_with(kind, HandlerOptions::new(), handler)
+    }
+
+    /// Registers the handler of a kind with options that hold for the kind.
+    pub fn handle_with<F, Answer, R>(&self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &Self
+    where
+        F: Fn(Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        R: Into<Output>,
+    {
+        lock(&self.inner.registrations).add(kind.as_ref(), Handler::new(options, handler));
+        self
+    }
+
+    /// Registers the handler of every kind that has none of its own. Without one, this engine leaves such tasks to others.
+    pub fn handle_any<F, Answer, R>(&self, handler: F) -> &Self
+    where
+        F: Fn(Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        R: Into<Output>,
+    {
+        self.handle_any_with(HandlerOptions::new(), handler)
+    }
+
+    /// Registers the handler of every kind that has none of its own, with options.
+    pub fn handle_any_with<F, Answer, R>(&self, options: HandlerOptions, handler: F) -> &Self
+    where
+        F: Fn(Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        R: Into<Output>,
+    {
+        lock(&self.inner.registrations).add_any(Handler::new(options, handler));
+        self
+    }
+
+    /// Registers the handler of a typed task.
+    pub fn register<T, F, Answer>(&self, handler: F) -> &Self
+    where
+        T: Task,
+        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        self.register_with(HandlerOptions::new(), handler)
+    }
+
+    /// Registers the handler of a typed task with options that hold for its kind.
+    pub fn register_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
+    where
+        T: Task,
+        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        lock(&self.inner.registrations).add(T::KIND, typed::handler(options, handler));
+        self
+    }
+
+    /// Gives handlers a value to share, found by its type with [`Context::state`]; one of the same type is replaced.
+    pub fn state<T: Send + Sync + 'static>(&self, value: T) -> &Self {
+        lock(&self.inner.state).insert(value);
+        self
+    }
+}
+
+/// Submitting. Acknowledged means durable, in the class of the store.
+impl Engine {
+    /// Submits a typed task. To be waited for, or not: the task runs anyhow.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
+    pub async fn submit<T: Task>(&self, task: T) -> Result<Handle<T::Output>> {
+        self.submit_with(task).await
+    }
+
+    /// Submits a typed task with other than its type's settings: `engine.submit_with(task).priority(Priority::HIGH).await?`.
+    #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
+    pub fn submit_with<T: Task>(&self, task: T) -> Submission<T> {
+        Submission::new(self.clone(), &task)
+    }
+
+    /// Submits a task.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
+    pub async fn submit_task(&self, task: NewTask) -> Result<Submitted> {
+        let telemetry = self.inner.telemetry.kind(&task.kind);
+        let span = tracing::info_span!(
+            "submit",
+            task = tracing::field::Empty,
+            kind = task.kind.as_str(),
+            queue = task.queue.as_str()
+        );
+        let recorded = span.clone();
+        let submitted = async {
+            match self.apply(Write::Submit(Box::new(task))).await? {
+                Outcome::Submitted(submitted) => Ok(submitted),
+                _ => Err(Error::unexpected("a submit")),
+            }
+        };
+        let submitted = submitted.instrument(span).await?;
+        recorded.record("task", submitted.id().0);
+        telemetry.submitted(submitted);
+        Ok(submitted)
+    }
+
+    /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the order of the tasks.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit; the text says which. Then none was kept.
+    pub async fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>> {
+        let kinds: Vec<_> = tasks.iter().map(|task| self.inner.telemetry.kind(&task.kind)).collect();
+        let writes = tasks.into_iter().map(|task| Write::Submit(Box::new(task))).collect();
+        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
+            return Err(Error::unexpected("several submits"));
+        };
+        let submitted = outcomes.into_iter().map(|outcome| match outcome {
+            Outcome::Submitted(submitted) => Ok(submitted),
+            _ => Err(Error::unexpected("a submit")),
+        });
+        let submitted = submitted.collect::<Result<Vec<_>>>()?;
+        kinds.iter().zip(&submitted).for_each(|(kind, submitted)| kind.submitted(*submitted));
+        Ok(submitted)
+    }
+}
+
+/// Running. One run at a time; handlers run as tasks of the tokio runtime.
+///
+/// Dropping the future of a run is like [`stop`](Engine::stop): the run ends in the background.
+impl Engine {
+    /// Runs tasks until [`stop`](Self::stop).
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the handlers are not in order or the engine runs already; what the store reports if
+    /// it failed for good. Passing failures of the store are waited out.
+    pub async fn run(&self) -> Result<()> {
+        self.run_to(Goal::Stopped).await.map(drop)
+    }
+
+    /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
+    /// for, as are pauses that end by themselves. What is paused without an end, and kinds and queues that this engine does not
+    /// serve, are left.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn drain(&self) -> Result<DrainSummary> {
+        self.run_to(Goal::Drained).await
+    }
+
+    /// Runs tasks until nothing is due and nothing runs here; what is due later stays.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_until_idle(&self) -> Result<DrainSummary> {
+        self.run_to(Goal::Idle).await
+    }
+
+    /// Stops the run: it claims nothing more, gives back what has not started, and waits for running handlers up to the
+    /// [shutdown limit](EngineBuilder::shutdown_limit). Those that still run are then asked to stop, aborted after their
+    /// [grace](EngineBuilder::grace), and their tasks given back without the attempt being counted. The run's future
+    /// completes when that is done. If nothing runs, the next run ends at once.
+    pub fn stop(&self) {
+        lock(&self.inner.course).stop.cancel();
+    }
+
+    async fn run_to(&self, goal: Goal) -> Result<DrainSummary> {
+        let (run, stop) = self.begin()?;
+        let stop_when_dropped = stop.clone().drop_guard();
+        let ending = EndOfRun(Arc::clone(&self.inner));
+        let dispatcher = Dispatcher::new(run, goal, stop);
+        let finished = tokio::spawn(async move {
+            let result = dispatcher.run().await;
+            drop(ending);
+            result
+        })
+        .await;
+        drop(stop_when_dropped);
+        match finished {
+            Ok(result) => result,
+            Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
+            Err(_) => Err(onward_store::Error::closed().caused_by("the tokio runtime shuts down").into()),
+        }
+    }
+
+    fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
+        let run = Arc::new(Run {
+            handlers: lock(&self.inner.registrations).table()?,
+            state: lock(&self.inner.state).clone(),
+            floor: Floor::default(),
+            inner: Arc::clone(&self.inner),
+        });
+        let mut course = lock(&self.inner.course);
+        if course.run.is_some() {
+            return Err(Error::invalid("the engine runs already; raise its concurrency instead of running it twice"));
+        }
+        course.run = Some(Arc::clone(&run));
+        Ok((run, course.stop.clone()))
+    }
+
+    /// What this engine does at this moment, with live progress.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let idle = || Snapshot { concurrency: self.inner.settings.concurrency, ..Snapshot::default() };
+        self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
+    }
+}
+
+/// Makes room for the next run, however this one ended.
+struct EndOfRun(Arc<Inner>);
+
+impl Drop for EndOfRun {
+    fn drop(&mut self) {
+        *lock(&self.0.course) = Course::default();
+    }
+}
+
+impl Run {
+    /// A claim for what this run serves; its session and limit are to be filled in.
+    pub(crate) fn claim(&self) -> Claim {
+        let queues = self.inner.settings.queues.as_ref();
+        Claim {
+            session: SessionId(0),
+            queues: queues.map_or(QueueSelection::All, |queues| {
+                QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
+            }),
+            kinds: self.handlers.kinds().map_or(KindSelection::All, KindSelection::Only),
+            limit: 0,
+        }
+    }
+}
+
+/// What a cancellation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancellation {
+    /// The task had not started and has ended.
+    Ended,
+    /// The task runs; its handler is asked to stop.
+    Requested,
+}
+
+/// Looking after tasks.
+impl Engine {
+    /// Waits until a task has ended, wherever it runs. Cancel-safe; thousands may wait at once, and nothing is polled.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it could not be read.
+    pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
+        loop {
+            let waiting = Waiting::new(&self.inner, task);
+            let record = self.record(task).await?;
+            if record.state.is_ended() {
+                return Ok(record);
+            }
+            waiting.news().await;
+        }
+    }
+
+    pub(crate) async fn record(&self, task: TaskId) -> Result<TaskRecord> {
+        Ok(self.inner.store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?)
+    }
+
+    /// Cancels a task, wherever it is: one that has not started ends; the handler of a running one is asked to stop, at once in
+    /// this process, else when its process hears of it.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended).
+    pub async fn cancel(&self, task: TaskId) -> Result<Cancellation> {
+        match self.apply(Write::Cancel { task }).await? {
+            Outcome::Cancelled => {
+                self.inner.waiters.look(task);
+                Ok(Cancellation::Ended)
+            }
+            Outcome::CancelRequested => {
+                if let Some(run) = self.inner.run() {
+                    run.floor.cancel(task);
+                }
+                Ok(Cancellation::Requested)
+            }
+            _ => Err(Error::unexpected("a cancellation")),
+        }
+    }
+
+    /// Makes an ended task wait again under its old number, with its attempts counted from zero.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found), and a [refusal](Error::refusal) if the task has not ended or its key is taken.
+    pub async fn retry(&self, task: TaskId) -> Result<()> {
+        self.done(Write::Retry { task }).await
+    }
+
+    /// Stops claims of what `scope` names, in every process, until it is resumed. What runs goes on.
+    ///
+    /// # Errors
+    /// What the store reports if it could not keep it.
+    pub async fn pause(&self, scope: Scope) -> Result<()> {
+        self.done(Write::Pause { scope, until: None }).await
+    }
+
+    /// Stops claims of what `scope` names until a moment, or until it is resumed.
+    ///
+    /// # Errors
+    /// What the store reports if it could not keep it.
+    pub async fn pause_until(&self, scope: Scope, until: Timestamp) -> Result<()> {
+        self.done(Write::Pause { scope, until: Some(until) }).await
+    }
+
+    /// Ends a pause; also fine where there is none.
+    ///
+    /// # Errors
+    /// What the store reports if it could not keep it.
+    pub async fn resume(&self, scope: Scope) -> Result<()> {
+        self.done(Write::Resume { scope }).await
+    }
+
+    /// Events from `cursor` on: [`EventCursor::START`] for all that the store still has.
+    #[must_use]
+    pub fn events(&self, cursor: EventCursor) -> EventStream {
+        EventStream::new(Arc::clone(&self.inner.store), cursor)
+    }
+
+    async fn done(&self, write: Write) -> Result<()> {
+        match self.apply(write).await? {
+            Outcome::Done => Ok(()),
+            _ => Err(Error::unexpected("a write")),
+        }
+    }
+
+    /// Applies one write; a refusal is an error.
+    async fn apply(&self, write: Write) -> Result<Outcome> {
+        match self.inner.store.apply(vec![write]).await?.pop() {
+            Some(Outcome::Refused(refusal)) => Err(refusal.into()),
+            Some(outcome) => Ok(outcome),
+            None => Err(Error::unexpected("a write")),
+        }
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = &self.inner.settings;
+        f.debug_struct("Engine")
+            .field("name", &settings.name)
+            .field("store", &self.inner.store.info().location)
+            .field("is_running", &self.inner.is_running())
+            .finish_non_exhaustive()
+    }
+}

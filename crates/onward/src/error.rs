@@ -1,0 +1,136 @@
+//! The one error type of this crate.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use onward_store::Refusal;
+
+/// The result of what an engine does.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, with what, and what to do about it.
+///
+/// Either the store could not do what was asked, or it refused to. The predicates tell the cases apart on which a program
+/// acts; the text is for people and must not be depended on.
+#[derive(Clone)]
+pub struct Error(Cause);
+
+#[derive(Clone)]
+enum Cause {
+    Store(onward_store::Error),
+    Refused(Box<Refusal>),
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        onward_store::Error::invalid(message).into()
+    }
+
+    #[cold]
+    pub(crate) fn unexpected(what: &str) -> Self {
+        onward_store::Error::corrupt(format!("the store answered {what} with an outcome that does not belong to it"))
+            .into()
+    }
+
+    fn store(&self) -> Option<&onward_store::Error> {
+        match &self.0 {
+            Cause::Store(error) => Some(error),
+            Cause::Refused(_) => None,
+        }
+    }
+
+    /// The refusal, if the store refused what was asked; then nothing was changed.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match &self.0 {
+            Cause::Store(_) => None,
+            Cause::Refused(refusal) => Some(refusal),
+        }
+    }
+
+    /// The caller's input cannot be accepted; nothing was changed.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_invalid) || matches!(self.refusal(), Some(Refusal::Invalid(_)))
+    }
+
+    /// There is no such task, queue, file or directory.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_not_found)
+            || matches!(self.refusal(), Some(Refusal::TaskNotFound(_) | Refusal::QueueNotFound(_)))
+    }
+
+    /// The task has ended already.
+    #[must_use]
+    pub fn is_already_ended(&self) -> bool {
+        matches!(self.refusal(), Some(Refusal::AlreadyEnded { .. }))
+    }
+
+    /// The disk (or a limit) is full; after room is made the engine goes on by itself.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_full)
+    }
+
+    /// The store may not be written.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_read_only)
+    }
+
+    /// The store is damaged, or is not a store at all.
+    #[must_use]
+    pub fn is_corrupt(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_corrupt)
+    }
+
+    /// The store belongs to another version of Onward.
+    #[must_use]
+    pub fn is_version(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_version)
+    }
+
+    /// Worth trying again as it is.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_transient)
+    }
+}
+
+impl From<onward_store::Error> for Error {
+    fn from(error: onward_store::Error) -> Self {
+        Self(Cause::Store(error))
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self(Cause::Refused(Box::new(refusal)))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Cause::Store(error) => error.fmt(f),
+            Cause::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Cause::Store(error) => fmt::Debug::fmt(error, f),
+            Cause::Refused(refusal) => fmt::Debug::fmt(refusal, f),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.store().and_then(StdError::source)
+    }
+}

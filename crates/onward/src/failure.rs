@@ -1,0 +1,84 @@
+//! What a handler answers when it did not succeed.
+
+use std::fmt;
+use std::time::Duration;
+
+use onward_store::rules::retry::FailureClass;
+
+/// Why an attempt did not succeed, and whether trying again may help.
+///
+/// Any `std::error::Error` becomes a retryable failure, so `?` works in a handler; its causes are kept in the text.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward::Failure;
+///
+/// fn parse(text: &str) -> Result<u32, Failure> {
+///     Ok(text.parse::<u32>()?)
+/// }
+/// assert_eq!(parse("x").unwrap_err().message(), "invalid digit found in string");
+/// let overloaded = Failure::retry_after("the server asked for a pause", Duration::from_secs(30));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    message: String,
+    class: FailureClass,
+}
+
+impl Failure {
+    /// Trying again may help: the retry policy says whether and when.
+    pub fn retryable(message: impl Into<String>) -> Self {
+        Self { message: message.into(), class: FailureClass::Retryable }
+    }
+
+    /// Trying again cannot help: the task has failed, whatever its policy says.
+    pub fn permanent(message: impl Into<String>) -> Self {
+        Self { message: message.into(), class: FailureClass::Permanent }
+    }
+
+    /// Trying again may help after this time, which takes the place of the policy's delay. The attempt counts.
+    pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
+        Self { message: message.into(), class: FailureClass::RetryAfter(after) }
+    }
+
+    /// Nothing was wrong with the task (something it needs is busy): try again after this time and do not count the attempt.
+    /// A handler that always answers so is tried for ever.
+    pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
+        Self { message: message.into(), class: FailureClass::NotCounted(after) }
+    }
+
+    /// What went wrong. The store keeps the first 8 KiB of it.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What it asks for.
+    #[must_use]
+    pub fn class(&self) -> FailureClass {
+        self.class
+    }
+
+    pub(crate) fn into_parts(self) -> (String, FailureClass) {
+        (self.message, self.class)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            message.push_str(": ");
+            message.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Self::retryable(message)
+    }
+}

@@ -1,0 +1,45 @@
+//! Every limit and interval of the engine, in one place. Those of the store are in [`onward_store::limits`].
+
+use std::time::Duration;
+
+/// The most handlers that one engine runs at once.
+pub const CONCURRENCY: usize = 100_000;
+
+/// The most tasks that an engine may be told to claim ahead of free slots.
+pub const PREFETCH: usize = 65_536;
+
+/// How many ended attempts may wait for their commit before the engine claims nothing more: what holds back an engine whose
+/// store cannot keep up.
+pub const UNSETTLED: usize = 16_384;
+
+/// Buffered tasks should start within this time at the latest (or within two commits, if those take longer).
+pub const BUFFER_HORIZON: Duration = Duration::from_millis(1);
+
+/// A buffer from which fewer tasks started in this time than it holds gives back the rest.
+pub const BUFFER_PATIENCE: Duration = Duration::from_millis(100);
+
+/// How often a task's changed progress is written at the most.
+pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often a hint that tasks may have been asked to stop is followed at the most.
+pub const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The first pause after a store error; it doubles with each further one.
+pub const STORE_RETRY_FIRST: Duration = Duration::from_millis(50);
+
+/// The longest pause after a store error.
+pub const STORE_RETRY_LONGEST: Duration = Duration::from_secs(5);
+
+/// While this engine runs tasks itself, how often hints make it look for ended tasks that somebody waits for, at the most: it
+/// hears of its own at once, so these are tasks that others run.
+pub const WAIT_INTERVAL_RUNNING: Duration = Duration::from_millis(50);
+
+/// The same while this engine runs nothing.
+pub const WAIT_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How long a wait may go without looking at the clock: so long does the engine take to notice that somebody set the machine's
+/// time, or that it slept.
+pub const CLOCK_CHECK: Duration = Duration::from_secs(60);
+
+/// How many events are read at once.
+pub const EVENTS: usize = 256;

@@ -1,0 +1,16 @@
+//! What all slots of one run share.
+
+use std::sync::Arc;
+
+use crate::dispatch::Floor;
+use crate::engine::Inner;
+use crate::handler::HandlerTable;
+use crate::state::StateMap;
+
+/// One run of an engine: its handlers and state as they were when it began, and what it holds.
+pub(crate) struct Run {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) state: StateMap,
+    pub(crate) floor: Floor,
+}

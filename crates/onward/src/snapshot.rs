@@ -1,0 +1,88 @@
+//! What an engine does at this moment.
+
+use std::time::Duration;
+
+use onward_store::{Name, Priority, SessionId, TaskId};
+use serde::Serialize;
+
+use crate::attempt::Attempt;
+use crate::run::Run;
+
+/// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a dashboard.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Snapshot {
+    /// Whether the engine runs.
+    pub is_running: bool,
+    /// How many handlers may run at once.
+    pub concurrency: usize,
+    /// What runs, the oldest task first.
+    pub running: Vec<RunningTask>,
+    /// How many tasks are claimed and have not started.
+    pub buffered: usize,
+    /// How many attempts have ended and are not yet durable.
+    pub unsettled: usize,
+}
+
+/// A task whose handler runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunningTask {
+    /// The task.
+    pub id: TaskId,
+    /// Its kind.
+    pub kind: Name,
+    /// The queue it was in.
+    pub queue: Name,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Which attempt it is, counted from 1.
+    pub attempt: u32,
+    /// The session that holds it.
+    pub session: SessionId,
+    /// How long its handler has run, in seconds.
+    #[serde(serialize_with = "seconds")]
+    pub elapsed: Duration,
+    /// How far it says it is, from 0.0 to 1.0.
+    pub fraction: Option<f32>,
+    /// What it says it is doing.
+    pub message: Option<String>,
+    /// Whether it was asked to stop.
+    pub is_stopping: bool,
+}
+
+fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+impl Snapshot {
+    pub(crate) fn of(run: &Run) -> Self {
+        let state = run.floor.state();
+        let now = run.inner.clock.steady();
+        let mut running: Vec<_> = run.floor.running().iter().map(|attempt| RunningTask::of(attempt, now)).collect();
+        running.sort_unstable_by_key(|task| task.id);
+        Self {
+            is_running: true,
+            concurrency: run.inner.settings.concurrency,
+            running,
+            buffered: state.buffered,
+            unsettled: state.ended,
+        }
+    }
+}
+
+impl RunningTask {
+    fn of(attempt: &Attempt, now: Duration) -> Self {
+        let task = &attempt.task;
+        Self {
+            id: attempt.id(),
+            kind: task.kind.clone(),
+            queue: task.queue.clone(),
+            priority: task.priority,
+            attempt: task.attempt,
+            session: task.lease.session,
+            elapsed: attempt.started().map_or(Duration::ZERO, |started| now.saturating_sub(started)),
+            fraction: attempt.progress.fraction(),
+            message: attempt.progress.message(),
+            is_stopping: attempt.interruption().is_some(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A typed submit with other than the type's own settings.
+
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::time::Duration;
+
+use onward_store::rules::retry::RetryPolicy;
+use onward_store::{Name, NewTask, OnDuplicate, Priority, Timestamp, Ttl, TtlFrom, UniqueKey, When};
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::typed::{Task, new_task};
+
+/// A submit that is being described; `.await` submits. What is wrong with the description is told then.
+#[must_use = "nothing is submitted until it is awaited"]
+pub struct Submission<T: Task> {
+    engine: Engine,
+    task: Result<NewTask>,
+    of: PhantomData<fn(T)>,
+}
+
+impl<T: Task> std::fmt::Debug for Submission<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Submission").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+impl<T: Task> Submission<T> {
+    pub(crate) fn new(engine: Engine, task: &T) -> Self {
+        Self { engine, task: new_task(task), of: PhantomData }
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut NewTask)) -> Self {
+        if let Ok(task) = &mut self.task {
+            set(task);
+        }
+        self
+    }
+
+    /// How urgent it is.
+    pub fn priority(self, priority: Priority) -> Self {
+        self.set(|task| task.priority = priority)
+    }
+
+    /// The queue it waits in.
+    pub fn queue(mut self, queue: impl AsRef<str>) -> Self {
+        match Name::new(queue) {
+            Ok(queue) => self.set(|task| task.queue = queue),
+            Err(error) => {
+                self.task = self.task.and(Err(error.into()));
+                self
+            }
+        }
+    }
+
+    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates.
+    pub fn key(self, key: impl Into<String>) -> Self {
+        self.set(|task| match &mut task.unique {
+            Some(unique) => unique.key = key.into(),
+            None => task.unique = Some(unique(key.into())),
+        })
+    }
+
+    /// What to do when the key is taken. Without a key it changes nothing.
+    pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
+        self.set(|task| {
+            if let Some(unique) = &mut task.unique {
+                unique.on_duplicate = on_duplicate;
+            }
+        })
+    }
+
+    /// It is due this long after the store accepts it.
+    pub fn after(self, delay: Duration) -> Self {
+        self.set(|task| task.when = When::After(delay))
+    }
+
+    /// It is due at this moment; at once if that has passed.
+    pub fn at(self, moment: Timestamp) -> Self {
+        self.set(|task| task.when = When::At(moment))
+    }
+
+    /// It expires if it has not started this long after its submission.
+    pub fn ttl(self, duration: Duration) -> Self {
+        self.set(|task| task.ttl = Some(Ttl { duration, from: TtlFrom::Submission }))
+    }
+
+    /// How long one attempt may take.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.set(|task| task.timeout = Some(timeout))
+    }
+
+    /// No attempt runs past this moment.
+    pub fn deadline(self, deadline: Timestamp) -> Self {
+        self.set(|task| task.deadline = Some(deadline))
+    }
+
+    /// How it is tried again.
+    pub fn retry(self, policy: RetryPolicy) -> Self {
+        self.set(|task| task.retry = Some(policy))
+    }
+}
+
+fn unique(key: String) -> UniqueKey {
+    UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO }
+}
+
+impl<T: Task> IntoFuture for Submission<T> {
+    type Output = Result<Handle<T::Output>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let submitted = self.engine.submit_task(self.task?).await?;
+            Ok(Handle::new(self.engine, submitted))
+        })
+    }
+}

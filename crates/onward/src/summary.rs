@@ -1,0 +1,40 @@
+//! What a run did.
+
+use onward_store::TaskState;
+use serde::Serialize;
+
+/// How the attempts of one run ended, counted when their end was durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct DrainSummary {
+    /// Tasks that completed.
+    pub completed: u64,
+    /// Tasks that failed for good.
+    pub failed: u64,
+    /// Tasks that went to the dead letters.
+    pub dead: u64,
+    /// Tasks that were cancelled while this engine had them.
+    pub cancelled: u64,
+    /// Attempts that failed and were or will be followed by another.
+    pub retried: u64,
+    /// Attempts whose lease was lost, so that their result was dropped.
+    pub lost: u64,
+}
+
+impl DrainSummary {
+    /// Tasks that ended in this run, in whatever way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.completed + self.failed + self.dead + self.cancelled
+    }
+
+    pub(crate) fn count(&mut self, state: TaskState) {
+        match state {
+            TaskState::Completed => self.completed += 1,
+            TaskState::Failed => self.failed += 1,
+            TaskState::Dead => self.dead += 1,
+            TaskState::Cancelled => self.cancelled += 1,
+            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => self.retried += 1,
+            TaskState::Expired => {}
+        }
+    }
+}

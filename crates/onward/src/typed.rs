@@ -1,0 +1,125 @@
+//! Tasks as Rust types.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_store::rules::retry::RetryPolicy;
+use onward_store::{NewTask, OnDuplicate, Priority, UniqueKey};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::failure::Failure;
+use crate::handler::{Handler, HandlerOptions};
+use crate::output::Output;
+
+/// A task as a type: its fields are the payload (as JSON), its [`Output`](Self::Output) the result.
+///
+/// ```
+/// use onward::Task;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Thumbnail { image: String, width: u32 }
+///
+/// impl Task for Thumbnail {
+///     const KIND: &'static str = "thumbnail";
+///     type Output = String;
+///
+///     fn key(&self) -> Option<String> {
+///         Some(format!("{}@{}", self.image, self.width))
+///     }
+/// }
+/// ```
+pub trait Task: Serialize + DeserializeOwned + Send + 'static {
+    /// The name that selects the handler. Tasks kept in a store bear it, so do not change it once in use.
+    const KIND: &'static str;
+
+    /// What the handler answers.
+    type Output: Serialize + DeserializeOwned + Send + 'static;
+
+    /// The queue it waits in. Default: `default`.
+    fn queue(&self) -> &str {
+        "default"
+    }
+
+    /// A key that makes it unique among the active tasks of its kind. Default: none.
+    fn key(&self) -> Option<String> {
+        None
+    }
+
+    /// What to do when the key is taken. Default: keep the existing task.
+    fn on_duplicate(&self) -> OnDuplicate {
+        OnDuplicate::Skip
+    }
+
+    /// How urgent it is. Default: 128.
+    fn priority(&self) -> Priority {
+        Priority::NORMAL
+    }
+
+    /// How long one attempt may take. Default: as its handler or the engine says.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How it is tried again. Default: as its handler, its queue or the engine says.
+    fn retry(&self) -> Option<RetryPolicy> {
+        None
+    }
+}
+
+/// The untyped form of a typed task.
+pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
+    let mut new = NewTask::new(T::KIND)?;
+    new.queue = onward_store::Name::new(task.queue())?;
+    new.payload = encode(task)
+        .map_err(|error| Error::invalid(format!("a task of kind `{}` cannot be written as JSON: {error}", T::KIND)))?;
+    new.priority = task.priority();
+    new.unique = task.key().map(|key| UniqueKey { key, on_duplicate: task.on_duplicate(), keep_for: Duration::ZERO });
+    new.timeout = task.timeout();
+    new.retry = task.retry();
+    Ok(new)
+}
+
+/// The untyped form of a typed handler.
+pub(crate) fn handler<T, F, Answer>(options: HandlerOptions, function: F) -> Handler
+where
+    T: Task,
+    F: Fn(T, Context) -> Answer + Send + Sync + 'static,
+    Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+{
+    let function = std::sync::Arc::new(function);
+    Handler::new(options, move |context: Context| {
+        let function = std::sync::Arc::clone(&function);
+        async move {
+            let task = decode_payload(&context)?;
+            let output = function(task, context).await?;
+            encode_output(&output)
+        }
+    })
+}
+
+fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
+    serde_json::from_slice(context.payload())
+        .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
+}
+
+fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {
+    let bytes =
+        encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
+    Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })
+}
+
+/// `()` and `None` as JSON: kept as no result at all.
+const NULL: &[u8] = b"null";
+
+pub(crate) fn decode_output<T: DeserializeOwned>(result: Option<&Bytes>) -> serde_json::Result<T> {
+    serde_json::from_slice(result.map_or(NULL, |bytes| bytes))
+}
+
+fn encode<T: Serialize>(value: &T) -> serde_json::Result<Bytes> {
+    serde_json::to_vec(value).map(Bytes::from)
+}

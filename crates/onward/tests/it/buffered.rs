@@ -1,0 +1,115 @@
+//! What happens to tasks that were claimed ahead of free slots.
+
+use std::sync::{Arc, Mutex};
+
+use onward::{Engine, Failure, NewTask, Priority, limits};
+use tokio::task::JoinHandle;
+
+use crate::fixture::{Gate, World, start, stop, task, worlds};
+
+/// An engine with one slot, taken by a task that is held at the gate, and a buffer filled while tasks were quick. The order in
+/// which tasks started is told by the first byte of their payload.
+struct Held {
+    engine: Engine,
+    run: JoinHandle<()>,
+    gate: Gate,
+    started: Arc<Mutex<Vec<u8>>>,
+}
+
+const QUICK: u8 = 0;
+const HELD: u8 = 1;
+
+async fn hold(world: &World) -> Held {
+    let engine = world.builder().concurrency(1).open().await.unwrap();
+    let (gate, started) = (Gate::new(), Arc::new(Mutex::new(Vec::new())));
+    let (held, seen) = (gate.clone(), Arc::clone(&started));
+    engine.handle("any", move |context| {
+        let (gate, seen) = (held.clone(), Arc::clone(&seen));
+        async move {
+            let name = context.payload()[0];
+            seen.lock().unwrap().push(name);
+            if name == HELD {
+                gate.pass().await;
+            }
+            Ok::<(), Failure>(())
+        }
+    });
+    let mut tasks = vec![named(QUICK); 40];
+    tasks.extend(vec![named(HELD); 40]);
+    engine.submit_all(tasks).await.unwrap();
+    let run = start(&engine);
+    gate.entered(1).await;
+    Held { engine, run, gate, started }
+}
+
+fn named(name: u8) -> NewTask {
+    NewTask { payload: vec![name].into(), ..task("any") }
+}
+
+/// Shows: Q3
+#[tokio::test]
+async fn what_handlers_have_become_too_slow_for_is_given_back() {
+    for world in worlds().await {
+        let held = hold(&world).await;
+        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+        while world.store.queues().await.unwrap()[0].running > 1 {
+            world.clock.advance(limits::BUFFER_PATIENCE);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(held.engine.snapshot().buffered, 0);
+        held.gate.open(40);
+        stop(&held.engine, held.run).await;
+    }
+}
+
+/// Shows: T4
+#[tokio::test]
+async fn an_urgent_arrival_goes_before_what_is_buffered() {
+    for world in worlds().await {
+        let held = hold(&world).await;
+        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+        let urgent = NewTask { priority: Priority::URGENT, ..named(9) };
+        let id = held.engine.submit_task(urgent).await.unwrap().id();
+        while world.store.task(id).await.unwrap().unwrap().session.is_none() {
+            tokio::task::yield_now().await;
+        }
+        held.gate.open(1);
+        held.gate.entered(1).await;
+        let started = held.started.lock().unwrap().clone();
+        assert_eq!(started[started.len() - 3..], [HELD, 9, HELD]);
+        held.gate.open(40);
+        stop(&held.engine, held.run).await;
+    }
+}
+
+/// Shows: Q3, T21
+#[tokio::test]
+async fn a_stop_gives_back_what_is_buffered() {
+    for world in worlds().await {
+        let held = hold(&world).await;
+        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+        held.engine.stop();
+        while world.store.queues().await.unwrap()[0].running > 1 {
+            tokio::task::yield_now().await;
+        }
+        held.gate.open(1);
+        held.run.await.unwrap();
+        let queue = world.store.queues().await.unwrap().remove(0);
+        assert_eq!((queue.running, queue.waiting, queue.ended.completed), (0, 39, 41));
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_cancelled_task_that_is_buffered_never_starts() {
+    for world in worlds().await {
+        let held = hold(&world).await;
+        let running = held.engine.snapshot().running[0].id;
+        let buffered = onward::TaskId(running.0 + 1);
+        held.engine.cancel(buffered).await.unwrap();
+        let record = held.engine.wait(buffered).await.unwrap();
+        assert_eq!(record.errors[0].message, "cancelled before it started");
+        held.gate.open(40);
+        stop(&held.engine, held.run).await;
+    }
+}

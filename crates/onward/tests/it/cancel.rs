@@ -1,0 +1,148 @@
+//! Cancelling tasks, wherever they are.
+
+use onward::{Cancellation, Change, EventCursor, Failure, TaskState};
+
+use crate::fixture::{Gate, SECOND, error, start, state, stop, submit, worlds};
+
+/// Shows: T13
+#[tokio::test]
+async fn a_task_that_has_not_started_ends_at_once() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let id = submit(&engine, "any").await;
+        assert_eq!(engine.cancel(id).await.unwrap(), Cancellation::Ended);
+        assert_eq!(state(&world, id).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_running_handler_sees_its_token_at_once() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("stop", gate.stoppable());
+        let id = submit(&engine, "stop").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        assert_eq!(engine.cancel(id).await.unwrap(), Cancellation::Requested);
+        assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Cancelled);
+        assert_eq!(error(&world, id).await, "stopped halfway");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_handler_that_ignores_cancellation_is_aborted_after_its_grace() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("deaf", gate.handler());
+        let id = submit(&engine, "deaf").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        engine.cancel(id).await.unwrap();
+        let waiting = engine.clone();
+        let ended = tokio::spawn(async move { waiting.wait(id).await.unwrap() });
+        let record = world.advance_until(SECOND, ended).await;
+        assert_eq!(record.state, TaskState::Cancelled);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_cancelled_task_does_not_run_again() {
+    for world in worlds().await {
+        let engine = world.builder().retry(onward::RetryPolicy::default()).open().await.unwrap();
+        let gate = Gate::new();
+        engine.handle("stop", gate.stoppable());
+        let id = submit(&engine, "stop").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        engine.cancel(id).await.unwrap();
+        engine.wait(id).await.unwrap();
+        stop(&engine, run).await;
+        world.clock.advance(SECOND * 3600);
+        engine.drain().await.unwrap();
+        assert!(!gate.has_entered());
+        assert_eq!(state(&world, id).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_task_that_completes_although_it_was_cancelled_is_completed() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("deaf", gate.handler());
+        let id = submit(&engine, "deaf").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        engine.cancel(id).await.unwrap();
+        gate.open(1);
+        assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_cancellation_by_another_engine_reaches_the_one_that_runs_the_task() {
+    for world in worlds().await {
+        let (runs, cancels) = (world.engine().await, world.engine().await);
+        let gate = Gate::new();
+        runs.handle("stop", gate.stoppable());
+        let id = submit(&cancels, "stop").await;
+        let run = start(&runs);
+        gate.entered(1).await;
+        assert_eq!(cancels.cancel(id).await.unwrap(), Cancellation::Requested);
+        let ended = tokio::spawn(async move { cancels.wait(id).await.unwrap() });
+        let record = world.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+        assert_eq!(record.state, TaskState::Cancelled);
+        stop(&runs, run).await;
+    }
+}
+
+/// Shows: T13
+#[tokio::test]
+async fn a_cancellation_of_an_ended_task_is_an_error_that_says_so() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("quick", |_| async { Ok::<(), Failure>(()) });
+        let id = submit(&engine, "quick").await;
+        engine.drain().await.unwrap();
+        let error = engine.cancel(id).await.unwrap_err();
+        assert!(error.is_already_ended(), "{error}");
+    }
+}
+
+/// Shows: T13, T16
+#[tokio::test]
+async fn a_task_whose_handler_is_asked_to_stop_runs_once_at_a_time() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("deaf", gate.handler());
+        let id = submit(&engine, "deaf").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        engine.cancel(id).await.unwrap();
+        // The handler still runs: nobody may start it a second time.
+        let other = world.engine().await;
+        other.handle("deaf", gate.handler());
+        other.run_until_idle().await.unwrap();
+        assert!(!gate.has_entered());
+        gate.open(1);
+        engine.wait(id).await.unwrap();
+        stop(&engine, run).await;
+        let mut events = engine.events(EventCursor::START);
+        let mut starts = 0;
+        while let Some(event) = events.try_next().await.unwrap() {
+            starts += usize::from(matches!(event.change, Change::Started { .. }));
+        }
+        assert_eq!(starts, 1);
+    }
+}

@@ -1,0 +1,304 @@
+//! How an attempt ends, and what becomes of its task.
+
+use std::time::Duration;
+
+use onward::{Backoff, Failure, HandlerOptions, RetryPolicy, TaskState, Ttl, TtlFrom};
+
+use crate::fixture::{Gate, SECOND, World, error, record, start, start_drain, state, stop, submit, task, worlds};
+
+fn attempts(attempts: u32, delay: Duration) -> RetryPolicy {
+    RetryPolicy { attempts, backoff: Backoff::Constant { delay } }
+}
+
+/// Shows: T1, T17
+#[tokio::test]
+async fn a_task_runs_and_keeps_its_result() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("greet", |_| async { Ok::<_, Failure>("hello") });
+        let id = submit(&engine, "greet").await;
+        assert_eq!(engine.drain().await.unwrap().completed, 1);
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.result.as_deref()), (TaskState::Completed, Some(&b"hello"[..])));
+    }
+}
+
+/// Shows: T21, T7
+#[tokio::test]
+async fn a_panic_in_a_handler_frees_its_slot() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).open().await.unwrap();
+        engine.handle("panic", |_| async { if true { panic!("no such luck") } else { Ok::<(), Failure>(()) } });
+        engine.handle("fine", |_| async { Ok::<(), Failure>(()) });
+        let panics = submit(&engine, "panic").await;
+        let fine = submit(&engine, "fine").await;
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, fine).await, TaskState::Completed);
+        assert_eq!(error(&world, panics).await, "the handler panicked: no such luck");
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_panic_before_a_handler_has_become_a_future_is_a_failure_too() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("panic", |context| {
+            assert!(context.attempt() > 9, "too early");
+            async { Ok::<(), Failure>(()) }
+        });
+        let id = submit(&engine, "panic").await;
+        engine.drain().await.unwrap();
+        assert_eq!(error(&world, id).await, "the handler panicked: too early");
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_permanent_failure_is_not_tried_again() {
+    for world in worlds().await {
+        let engine = world.builder().retry(attempts(5, Duration::ZERO)).open().await.unwrap();
+        engine.handle("fail", |_| async { Err::<(), _>(Failure::permanent("no such image")) });
+        let id = submit(&engine, "fail").await;
+        engine.drain().await.unwrap();
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.attempts), (TaskState::Failed, 1));
+    }
+}
+
+/// Shows: T8
+#[tokio::test]
+async fn the_last_attempt_goes_to_the_dead_letters() {
+    for world in worlds().await {
+        let engine = world.builder().retry(attempts(3, Duration::ZERO)).open().await.unwrap();
+        engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("still down")) });
+        let id = submit(&engine, "fail").await;
+        let summary = engine.drain().await.unwrap();
+        assert_eq!((summary.dead, summary.retried), (1, 2));
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.attempts, record.errors.len()), (TaskState::Dead, 3, 3));
+    }
+}
+
+/// Shows: T8
+#[tokio::test]
+async fn a_dead_letter_can_be_tried_again_under_its_number() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("mend", |context| async move {
+            let is_mended = context.state::<std::sync::atomic::AtomicBool>()?;
+            if is_mended.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                Ok(())
+            } else {
+                Err(Failure::retryable("broken"))
+            }
+        });
+        engine.state(std::sync::atomic::AtomicBool::new(false));
+        let id = submit(&engine, "mend").await;
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Dead);
+        engine.retry(id).await.unwrap();
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Completed);
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_retry_without_delay_needs_no_time_to_pass() {
+    for world in worlds().await {
+        let engine = world.builder().retry(attempts(4, Duration::ZERO)).open().await.unwrap();
+        engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
+        let id = submit(&engine, "fail").await;
+        engine.drain().await.unwrap();
+        let record = record(&world, id).await;
+        assert_eq!((record.attempts, record.finished_at), (4, Some(record.submitted_at)));
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_failed_task_waits_for_its_back_off() {
+    for world in worlds().await {
+        let engine = world.builder().retry(attempts(2, SECOND)).open().await.unwrap();
+        engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
+        let id = submit(&engine, "fail").await;
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Scheduled);
+        world.clock.advance(SECOND);
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Dead);
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_back_off_beyond_measure_does_not_overflow() {
+    for world in worlds().await {
+        let backoff = Backoff::Exponential { initial: Duration::MAX, factor: f64::MAX, maximum: Duration::MAX };
+        let engine = world.builder().retry(RetryPolicy { attempts: 2, backoff }).open().await.unwrap();
+        engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
+        let id = submit(&engine, "fail").await;
+        engine.run_until_idle().await.unwrap();
+        let record = record(&world, id).await;
+        assert_eq!(record.run_at - record.submitted_at, onward_store::rules::retry::LONGEST_DELAY);
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_handler_says_when_to_try_again() {
+    for world in worlds().await {
+        let engine = world.builder().retry(attempts(2, Duration::ZERO)).open().await.unwrap();
+        engine.handle("busy", |_| async { Err::<(), _>(Failure::retry_after("busy", SECOND * 30)) });
+        let id = submit(&engine, "busy").await;
+        engine.run_until_idle().await.unwrap();
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.run_at - record.submitted_at), (TaskState::Scheduled, SECOND * 30));
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn a_failure_that_does_not_count_uses_up_no_attempt() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("busy", |_| async { Err::<(), _>(Failure::not_counted("busy", SECOND)) });
+        let id = submit(&engine, "busy").await;
+        for _ in 0..5 {
+            engine.run_until_idle().await.unwrap();
+            world.clock.advance(SECOND);
+        }
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.attempts), (TaskState::Scheduled, 0));
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn the_nearest_retry_policy_holds() {
+    for world in worlds().await {
+        let now = Duration::ZERO;
+        let builder = world.builder().retry(attempts(1, now)).queue_retry("patient", attempts(2, now));
+        let engine = builder.open().await.unwrap();
+        let fail = |_| async { Err::<(), _>(Failure::retryable("no")) };
+        engine.handle("plain", fail).handle_with("kind", HandlerOptions::new().retry(attempts(3, now)), fail);
+        let mut tasks = [task("plain"), task("plain"), task("kind"), task("kind")];
+        for patient in &mut tasks[1..] {
+            patient.queue = onward::Name::new("patient").unwrap();
+        }
+        tasks[3].retry = Some(attempts(4, now));
+        let submitted = engine.submit_all(tasks.to_vec()).await.unwrap();
+        engine.drain().await.unwrap();
+        for (tried, submitted) in (1..).zip(submitted) {
+            assert_eq!(record(&world, submitted.id()).await.attempts, tried);
+        }
+    }
+}
+
+/// Shows: T1, T13
+#[tokio::test]
+async fn a_result_beyond_the_limit_is_a_permanent_failure_that_says_so() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let limit = world.store.info().payload_limit;
+        engine.handle("large", move |_| async move { Ok::<_, Failure>(vec![0; limit + 1]) });
+        let id = submit(&engine, "large").await;
+        assert_eq!(engine.drain().await.unwrap().failed, 1);
+        let error = error(&world, id).await;
+        assert!(error.contains("bytes and the limit"), "{error}");
+    }
+}
+
+/// Starts a task that never ends and answers when its handler has started.
+async fn hang(world: &World, options: HandlerOptions) -> (onward::Engine, tokio::task::JoinHandle<()>, onward::TaskId) {
+    let engine = world.engine().await;
+    let gate = Gate::new();
+    engine.handle_with("hang", options, gate.handler());
+    let id = submit(&engine, "hang").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    (engine, run, id)
+}
+
+/// Shows: T6
+#[tokio::test]
+async fn a_handler_that_hangs_is_aborted_after_its_timeout_and_grace() {
+    for world in worlds().await {
+        let (engine, run, id) = hang(&world, HandlerOptions::new().timeout(SECOND)).await;
+        let ended = tokio::spawn(async move {
+            let record = engine.wait(id).await.unwrap();
+            stop(&engine, run).await;
+            record
+        });
+        let record = world.advance_until(SECOND, ended).await;
+        assert_eq!(record.state, TaskState::Dead);
+        assert_eq!(record.errors[0].message, "timed out after 1s");
+    }
+}
+
+/// Shows: T6
+#[tokio::test]
+async fn a_handler_has_its_grace_to_end_well_after_a_timeout() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle_with("slow", HandlerOptions::new().timeout(SECOND), |context| async move {
+            context.cancelled().cancelled().await;
+            Ok::<_, Failure>("what was done so far")
+        });
+        let id = submit(&engine, "slow").await;
+        world.advance_until(SECOND / 2, start_drain(&engine)).await;
+        assert_eq!(state(&world, id).await, TaskState::Completed);
+    }
+}
+
+/// Shows: T6
+#[tokio::test]
+async fn the_deadline_ends_an_attempt_before_a_later_timeout() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("hang", gate.stoppable());
+        let mut hang = task("hang");
+        hang.timeout = Some(SECOND * 60);
+        hang.deadline = Some(world.store.clock().now().plus(SECOND));
+        let id = engine.submit_task(hang).await.unwrap().id();
+        world.advance_until(SECOND / 4, start_drain(&engine)).await;
+        assert_eq!(error(&world, id).await, "the deadline passed while it ran: stopped halfway");
+    }
+}
+
+/// Shows: T6
+#[tokio::test]
+async fn no_attempt_starts_past_the_deadline() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("late", |_| async { Ok::<(), Failure>(()) });
+        let mut late = task("late");
+        late.deadline = Some(world.store.clock().now().plus(SECOND));
+        let id = engine.submit_task(late).await.unwrap().id();
+        world.clock.advance(SECOND);
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Failed);
+        assert_eq!(error(&world, id).await, "the deadline had passed before attempt 1 could start");
+    }
+}
+
+/// Shows: T6
+#[tokio::test]
+async fn a_time_to_live_under_a_second_expires_on_time() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("soon", |_| async { Ok::<(), Failure>(()) });
+        let mut soon = task("soon");
+        soon.ttl = Some(Ttl { duration: Duration::from_millis(250), from: TtlFrom::Submission });
+        let early = engine.submit_task(soon.clone()).await.unwrap().id();
+        world.clock.advance(Duration::from_millis(249));
+        engine.drain().await.unwrap();
+        let late = engine.submit_task(soon).await.unwrap().id();
+        world.clock.advance(Duration::from_millis(250));
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, early).await, TaskState::Completed);
+        assert_eq!(state(&world, late).await, TaskState::Expired);
+    }
+}

@@ -1,0 +1,21 @@
+//! The engine on every store. Each file is about one part of what it does; `fixture` opens the stores.
+
+#[cfg(test)]
+mod fixture;
+
+#[cfg(test)]
+mod buffered;
+#[cfg(test)]
+mod cancel;
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod seen;
+#[cfg(test)]
+mod stops;
+#[cfg(test)]
+mod waits;

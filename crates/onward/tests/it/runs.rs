@@ -1,0 +1,286 @@
+//! What a run takes, in which order, and when it ends.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use onward::{Failure, Name, NewTask, Priority, Scope, TaskState, When};
+
+use crate::fixture::{Gate, HOUR, SECOND, start, start_drain, state, stop, submit, task, worlds};
+
+/// Shows: T4
+#[tokio::test]
+async fn the_most_urgent_runs_first_and_then_the_oldest() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).prefetch(0).open().await.unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&order);
+        engine.handle("rank", move |context| {
+            seen.lock().unwrap().push(context.payload()[0]);
+            async { Ok::<(), Failure>(()) }
+        });
+        for (name, priority) in [(1, 10), (2, 200), (3, 10), (4, 200)] {
+            let new = NewTask { priority: Priority(priority), payload: vec![name].into(), ..task("rank") };
+            engine.submit_task(new).await.unwrap();
+        }
+        engine.drain().await.unwrap();
+        assert_eq!(*order.lock().unwrap(), [2, 4, 1, 3]);
+    }
+}
+
+/// Shows: T21
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_handlers_run_at_once_than_there_are_slots() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(3).open().await.unwrap();
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counts = (Arc::clone(&running), Arc::clone(&most));
+        engine.handle("count", move |_| {
+            let (running, most) = counts.clone();
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok::<(), Failure>(())
+            }
+        });
+        engine.submit_all(vec![task("count"); 500]).await.unwrap();
+        assert_eq!(engine.drain().await.unwrap().completed, 500);
+        assert!(most.load(Ordering::SeqCst) <= 3);
+    }
+}
+
+/// Shows: T20
+#[tokio::test]
+async fn a_kind_without_a_handler_is_left_to_others() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("mine", |_| async { Ok::<(), Failure>(()) });
+        let theirs = submit(&engine, "theirs").await;
+        assert_eq!(engine.drain().await.unwrap().ended(), 0);
+        assert_eq!(state(&world, theirs).await, TaskState::Waiting);
+    }
+}
+
+/// Shows: T20
+#[tokio::test]
+async fn a_handler_for_any_kind_takes_what_has_none_of_its_own() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("mine", |_| async { Ok::<_, Failure>("mine") });
+        engine.handle_any(|context| async move { Ok::<_, Failure>(format!("any: {}", context.kind())) });
+        let other = submit(&engine, "other").await;
+        engine.drain().await.unwrap();
+        assert_eq!(engine.wait(other).await.unwrap().result.as_deref(), Some(&b"any: other"[..]));
+    }
+}
+
+/// Shows: T20
+#[tokio::test]
+async fn two_handlers_for_one_kind_are_an_error_of_the_run() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let handler = |_| async { Ok::<(), Failure>(()) };
+        engine.handle("twice", handler).handle("twice", handler);
+        let error = engine.run().await.unwrap_err();
+        assert_eq!(error.to_string(), "the kind `twice` has two handlers; register one");
+    }
+}
+
+#[tokio::test]
+async fn an_engine_does_not_run_twice_at_once() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("hold", gate.handler());
+        submit(&engine, "hold").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        assert!(engine.run().await.unwrap_err().is_invalid());
+        gate.open(1);
+        stop(&engine, run).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_before_the_run_ends_it_at_once() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("never", |_| async { Ok::<(), Failure>(()) });
+        let id = submit(&engine, "never").await;
+        engine.stop();
+        engine.run().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Waiting);
+    }
+}
+
+/// Shows: T5
+#[tokio::test]
+async fn a_drain_waits_for_what_is_due_later() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("later", |_| async { Ok::<(), Failure>(()) });
+        let later = NewTask { when: When::After(HOUR * 24 * 30), ..task("later") };
+        engine.submit_task(later).await.unwrap();
+        let summary = world.advance_until(HOUR * 24, start_drain(&engine)).await;
+        assert_eq!(summary.completed, 1);
+    }
+}
+
+/// Shows: T5
+#[tokio::test]
+async fn a_run_until_idle_leaves_what_is_due_later() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("later", |_| async { Ok::<(), Failure>(()) });
+        let later = NewTask { when: When::After(SECOND), ..task("later") };
+        let id = engine.submit_task(later).await.unwrap().id();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Scheduled);
+    }
+}
+
+/// Shows: T5
+#[tokio::test]
+async fn a_clock_set_forward_makes_tasks_due_in_a_sleeping_engine() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("at", |_| async { Ok::<(), Failure>(()) });
+        let at = world.store.clock().now().plus(HOUR);
+        let id = engine.submit_task(NewTask { when: When::At(at), ..task("at") }).await.unwrap().id();
+        let run = start(&engine);
+        let waits = engine.clone();
+        let waiting = tokio::spawn(async move { waits.wait(id).await.unwrap() });
+        tokio::task::yield_now().await;
+        world.clock.set_wall(at);
+        assert_eq!(waiting.await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: Q1
+#[tokio::test]
+async fn an_engine_takes_from_its_queues_alone() {
+    for world in worlds().await {
+        let engine = world.builder().queues(["mail"]).open().await.unwrap();
+        engine.handle("any", |_| async { Ok::<(), Failure>(()) });
+        let mail = NewTask { queue: Name::new("mail").unwrap(), ..task("any") };
+        let mail = engine.submit_task(mail).await.unwrap().id();
+        let other = submit(&engine, "any").await;
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, mail).await, TaskState::Completed);
+        assert_eq!(state(&world, other).await, TaskState::Waiting);
+    }
+}
+
+/// Shows: T14
+#[tokio::test]
+async fn resuming_wakes_an_engine_that_sleeps() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("held", |_| async { Ok::<(), Failure>(()) });
+        engine.pause(Scope::All).await.unwrap();
+        let id = submit(&engine, "held").await;
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Waiting);
+        let run = start(&engine);
+        engine.resume(Scope::All).await.unwrap();
+        assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T14
+#[tokio::test]
+async fn paused_work_goes_on_after_a_restart_when_it_is_resumed() {
+    for world in worlds().await {
+        let before = world.engine().await;
+        before.pause(Scope::Kind(Name::new("held").unwrap())).await.unwrap();
+        let id = submit(&before, "held").await;
+        drop(before);
+        let after = world.engine().await;
+        after.handle("held", |_| async { Ok::<(), Failure>(()) });
+        after.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Waiting);
+        after.resume(Scope::Kind(Name::new("held").unwrap())).await.unwrap();
+        after.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Completed);
+    }
+}
+
+/// Shows: T14
+#[tokio::test]
+async fn a_drain_waits_for_a_pause_that_ends_by_itself() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("held", |_| async { Ok::<(), Failure>(()) });
+        let until = world.store.clock().now().plus(HOUR);
+        engine.pause_until(Scope::Queue(Name::default_queue()), until).await.unwrap();
+        submit(&engine, "held").await;
+        let summary = world.advance_until(HOUR / 4, start_drain(&engine)).await;
+        assert_eq!(summary.completed, 1);
+        assert!(world.store.clock().now() >= until);
+    }
+}
+
+/// Shows: T21
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn engines_that_share_a_store_run_each_task_once() {
+    for world in worlds().await {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let mut drains = Vec::new();
+        let first = world.engine().await;
+        first.submit_all(vec![task("shared"); 2000]).await.unwrap();
+        for _ in 0..3 {
+            let engine = world.engine().await;
+            let ran = Arc::clone(&ran);
+            engine.handle("shared", move |_| {
+                ran.fetch_add(1, Ordering::SeqCst);
+                async { Ok::<(), Failure>(()) }
+            });
+            drains.push(start_drain(&engine));
+        }
+        let mut completed = 0;
+        for drain in drains {
+            completed += drain.await.unwrap().completed;
+        }
+        assert_eq!((completed, ran.load(Ordering::SeqCst)), (2000, 2000));
+    }
+}
+
+/// Shows: Q3
+#[tokio::test]
+async fn slow_handlers_leave_what_they_cannot_start_to_others() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(2).open().await.unwrap();
+        let gate = Gate::new();
+        engine.handle("slow", gate.handler());
+        engine.submit_all(vec![task("slow"); 10]).await.unwrap();
+        let run = start(&engine);
+        gate.entered(2).await;
+        assert_eq!(engine.snapshot().buffered, 0);
+        assert_eq!(world.store.queues().await.unwrap()[0].waiting, 8);
+        gate.open(10);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T15
+#[tokio::test]
+async fn an_idle_engine_writes_nothing() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("rare", |_| async { Ok::<(), Failure>(()) });
+        let run = start(&engine);
+        let id = submit(&engine, "rare").await;
+        engine.wait(id).await.unwrap();
+        let mut changes = world.store.changes();
+        let before = changes.hint();
+        for _ in 0..60 {
+            world.clock.advance(Duration::from_millis(1));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(changes.hint(), before);
+        stop(&engine, run).await;
+    }
+}

@@ -1,0 +1,151 @@
+//! What can be seen of tasks: events, progress, snapshots, application state.
+
+use std::collections::BTreeMap;
+
+use onward::{Change, EventCursor, Failure, TaskId, TaskState};
+
+use crate::fixture::{Gate, SECOND, error, record, start, state, stop, submit, task, worlds};
+
+/// Shows: T16
+#[tokio::test]
+async fn a_slow_reader_misses_no_event() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("many", |_| async { Ok::<(), Failure>(()) });
+        let mut events = engine.events(EventCursor::START);
+        engine.submit_all(vec![task("many"); 2000]).await.unwrap();
+        engine.drain().await.unwrap();
+        let mut seen: BTreeMap<TaskId, Vec<Change>> = BTreeMap::new();
+        while let Some(event) = events.try_next().await.unwrap() {
+            seen.entry(event.task).or_default().push(event.change);
+        }
+        assert_eq!(seen.len(), 2000);
+        for changes in seen.values() {
+            assert_eq!(changes[..], [Change::Submitted, Change::Started { attempt: 1 }, Change::Completed]);
+        }
+    }
+}
+
+/// Shows: T16
+#[tokio::test]
+async fn a_reader_goes_on_where_its_cursor_says() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let mut events = engine.events(EventCursor::START);
+        let first = submit(&engine, "any").await;
+        assert_eq!(events.next().await.unwrap().task, first);
+        let kept = events.cursor();
+        let second = submit(&engine, "any").await;
+        assert_eq!(engine.events(kept).next().await.unwrap().task, second);
+    }
+}
+
+/// Shows: T16
+#[tokio::test]
+async fn a_reader_is_woken_by_an_event() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let mut events = engine.events(EventCursor::START);
+        let reading = tokio::spawn(async move { events.next().await.unwrap() });
+        tokio::task::yield_now().await;
+        let id = submit(&engine, "any").await;
+        assert_eq!(reading.await.unwrap().task, id);
+    }
+}
+
+/// Shows: T15, T19
+#[tokio::test]
+async fn a_snapshot_shows_live_progress() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        let held = gate.clone();
+        engine.handle("half", move |context| {
+            let gate = held.clone();
+            async move {
+                context.progress_message(0.5, "halfway");
+                gate.pass().await;
+                Ok::<(), Failure>(())
+            }
+        });
+        let id = submit(&engine, "half").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        let running = engine.snapshot().running.remove(0);
+        assert_eq!((running.id, running.fraction, running.message.as_deref()), (id, Some(0.5), Some("halfway")));
+        gate.open(1);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T15
+#[tokio::test]
+async fn the_last_progress_stays_with_an_ended_task() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("flood", |context| async move {
+            for step in 0..10_000_u16 {
+                context.progress(f32::from(step) / 10_000.0);
+            }
+            context.progress_message(1.0, "all of it");
+            Ok::<(), Failure>(())
+        });
+        let id = submit(&engine, "flood").await;
+        engine.drain().await.unwrap();
+        let progress = record(&world, id).await.progress.unwrap();
+        assert_eq!((progress.fraction, progress.message.as_deref()), (Some(1.0), Some("all of it")));
+    }
+}
+
+/// Shows: T15
+#[tokio::test]
+async fn progress_reaches_the_store_while_the_handler_runs() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        let held = gate.clone();
+        engine.handle("half", move |context| {
+            let gate = held.clone();
+            async move {
+                context.progress(0.5);
+                gate.pass().await;
+                Ok::<(), Failure>(())
+            }
+        });
+        let id = submit(&engine, "half").await;
+        let run = start(&engine);
+        gate.entered(1).await;
+        while record(&world, id).await.progress.is_none() {
+            world.clock.advance(SECOND);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(state(&world, id).await, TaskState::Running);
+        gate.open(1);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: T20
+#[tokio::test]
+async fn a_handler_without_its_state_fails_with_the_name_of_the_type() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("needs", |context| async move { context.state::<String>().map(drop) });
+        let id = submit(&engine, "needs").await;
+        engine.drain().await.unwrap();
+        assert!(error(&world, id).await.contains("alloc::string::String"));
+    }
+}
+
+/// Shows: T20
+#[tokio::test]
+async fn a_handler_gets_the_state_that_the_engine_was_given() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.state("from the engine".to_owned());
+        engine.handle("needs", |context| async move { Ok::<_, Failure>(context.state::<String>()?.to_string()) });
+        let id = submit(&engine, "needs").await;
+        engine.drain().await.unwrap();
+        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"from the engine"[..]));
+    }
+}

@@ -1,0 +1,83 @@
+//! The programs that the test build leaves behind, so that no step builds them a second time.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::command;
+use crate::project::Project;
+
+/// What a built program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Program,
+    Example,
+}
+
+/// A built program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Artifact {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) path: PathBuf,
+}
+
+/// Builds all that `cargo test --workspace` builds, with the same features, and names the programs and examples in it.
+pub(crate) fn build(project: &Project) -> Result<Vec<Artifact>> {
+    let output = command::cargo()
+        .args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json"])
+        .current_dir(project.root())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("the workspace does not build; `cargo test --workspace --no-run` says why");
+    }
+    let messages = String::from_utf8(output.stdout).context("cargo did not write UTF-8")?;
+    Ok(messages.lines().filter_map(artifact).collect())
+}
+
+/// The path of the program `onward`.
+pub(crate) fn onward(project: &Project) -> Result<PathBuf> {
+    let artifacts = build(project)?;
+    let found = artifacts.into_iter().find(|it| it.kind == Kind::Program && it.name == "onward");
+    Ok(found.context("the test build left no program `onward`; does crates/onward-cli have an integration test?")?.path)
+}
+
+/// A line of cargo's messages, if it says that a program or an example was built.
+fn artifact(line: &str) -> Option<Artifact> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let path = message["executable"].as_str()?.into();
+    let kind = match message["target"]["kind"][0].as_str()? {
+        "example" => Kind::Example,
+        "bin" if message["profile"]["test"] == false => Kind::Program,
+        _ => return None,
+    };
+    Some(Artifact { name: message["target"]["name"].as_str()?.to_owned(), kind, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: &str, test: bool) -> String {
+        format!(
+            r#"{{"reason":"compiler-artifact","target":{{"name":"a","kind":["{kind}"]}},"profile":{{"test":{test}}},"executable":"/t/a"}}"#
+        )
+    }
+
+    #[test]
+    fn programs_and_examples_are_told_from_tests() {
+        assert_eq!(artifact(&message("example", false)).map(|it| it.kind), Some(Kind::Example));
+        assert_eq!(artifact(&message("bin", false)).map(|it| it.kind), Some(Kind::Program));
+        assert_eq!(artifact(&message("bin", true)), None);
+        assert_eq!(artifact(&message("test", true)), None);
+    }
+
+    #[test]
+    fn other_lines_are_passed_over() {
+        assert_eq!(artifact(r#"{"reason":"build-finished","success":true}"#), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Benchmarks are a workspace of their own under `bench/`; this hands over to their runner.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::ci::Verdict;
+use crate::command;
+use crate::project::Project;
+
+const MANIFEST: &str = "bench/runner/Cargo.toml";
+
+/// What the runner is asked for in CI: that our own rows still run, not how fast they are.
+const SMOKE: &[&str] = &["--quick", "--peer", "onward"];
+
+/// What `cargo xtask bench` takes.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Options {
+    /// Passed on to the runner; `--help` shows what it takes.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs the benchmark runner.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    ensure!(project.path(MANIFEST).is_file(), "there is no {MANIFEST} in this checkout");
+    runner(project, &options.arguments)
+}
+
+/// One short round of our own rows. Its record is thrown away; what matters is that every row gave a result.
+pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
+    if !project.path(MANIFEST).is_file() {
+        return Ok(Verdict::Skipped(format!("there is no {MANIFEST} yet")));
+    }
+    let record = project.scratch("bench")?.join("record.json");
+    let mut arguments: Vec<String> = SMOKE.iter().map(ToString::to_string).collect();
+    arguments.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
+    runner(project, &arguments)?;
+    let record = std::fs::read_to_string(&record).context("the runner left no record")?;
+    let problems = problems(&record)?;
+    problems.iter().for_each(|problem| println!("{problem}"));
+    if !problems.is_empty() {
+        bail!("{} rows gave no good result", problems.len());
+    }
+    Ok(Verdict::Passed)
+}
+
+/// The rows of a record that have no result, or that lost or doubled something. Its first line describes the machine.
+fn problems(record: &str) -> Result<Vec<String>> {
+    let entries: Vec<Value> = record.lines().skip(1).map(serde_json::from_str).collect::<Result<_, _>>()?;
+    ensure!(!entries.is_empty(), "the record has no rows");
+    Ok(entries.iter().filter_map(problem).collect())
+}
+
+fn problem(entry: &Value) -> Option<String> {
+    let row = entry["row"].as_str().unwrap_or("a row without a name");
+    if let Some(why) = entry["missing"].as_str() {
+        return Some(format!("{row}: {why}"));
+    }
+    let (lost, duplicated) = (entry["lost"].as_u64().unwrap_or(0), entry["duplicated"].as_u64().unwrap_or(0));
+    (lost + duplicated > 0).then(|| format!("{row}: lost {lost}, duplicated {duplicated}"))
+}
+
+fn runner(project: &Project, arguments: &[String]) -> Result<()> {
+    let mut runner = command::cargo();
+    runner.args(["run", "--release", "--manifest-path", MANIFEST, "--"]).args(arguments);
+    command::run(runner.current_dir(project.root()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(entry: &str) -> String {
+        format!("{{\"machine\":\"x\"}}\n{entry}\n")
+    }
+
+    #[test]
+    fn a_row_with_a_result_passes() {
+        assert!(problems(&record(r#"{"row":"T/a","value":1.0,"lost":0,"duplicated":0}"#)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_row_without_a_result_and_one_that_lost_something_are_found() {
+        assert_eq!(problems(&record(r#"{"row":"T/a","missing":"it failed"}"#)).unwrap(), ["T/a: it failed"]);
+        assert_eq!(problems(&record(r#"{"row":"T/a","value":1.0,"lost":2}"#)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_record_without_rows_is_an_error() {
+        assert!(problems("{}\n").is_err());
+    }
+}

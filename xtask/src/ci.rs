@@ -1,0 +1,143 @@
+//! The whole of CI, step by step: a developer runs what the server runs.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::project::Project;
+use crate::{bench, command, deny, examples, readme, test, tidy};
+
+/// What `cargo xtask ci` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Run this step alone; `list` names them all.
+    #[arg(long, value_name = "STEP")]
+    only: Option<String>,
+}
+
+/// How a step ended that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Passed,
+    /// Part of it could not be done; the text says which part and why.
+    Partly(String),
+    /// It could not be done; the text says why.
+    Skipped(String),
+}
+
+type Step = fn(&Project) -> Result<Verdict>;
+
+/// Name, what it shows, and the step.
+const STEPS: &[(&str, &str, Step)] = &[
+    ("fmt", "every source is formatted", fmt),
+    ("clippy", "no lint has anything to say", clippy),
+    ("test", "every test passes", |project| passed(test::run(project, &test::Options::default()))),
+    ("tidy", "style, structure, links, generated files", |project| passed(tidy::run(project, &tidy::Options::all()))),
+    ("docs", "the API documentation builds without a warning", docs),
+    ("deny", "licences, sources and vulnerabilities of dependencies", deny::run),
+    ("examples", "every example runs to its end", examples::run),
+    ("readme", "the README's first command works", readme::run),
+    ("bench", "our own benchmark rows still run", bench::smoke),
+];
+
+/// Runs the steps, all of them even if one fails, and prints a summary.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    if options.only.as_deref() == Some("list") {
+        STEPS.iter().for_each(|(name, what, _)| println!("{name:9} {what}"));
+        return Ok(());
+    }
+    let chosen: Vec<_> =
+        STEPS.iter().filter(|(name, ..)| options.only.as_deref().is_none_or(|only| only == *name)).collect();
+    if chosen.is_empty() {
+        bail!("there is no such step; `cargo xtask ci --only list` names them all");
+    }
+    let mut rows = Vec::new();
+    for (name, what, step) in chosen {
+        println!("\n=== {name}: {what}");
+        let started = command::now();
+        let ended = step(project);
+        if let Err(error) = &ended {
+            println!("{error:#}");
+        }
+        println!("=== {name}: {:.1} s", started.elapsed().as_secs_f64());
+        rows.push((*name, started.elapsed(), ended));
+    }
+    summarise(&rows)
+}
+
+fn summarise(rows: &[(&str, Duration, Result<Verdict>)]) -> Result<()> {
+    println!("\nstep       seconds  result");
+    for (name, took, ended) in rows {
+        println!("{name:9} {:8.1}  {}", took.as_secs_f64(), result(ended));
+    }
+    let failed: Vec<&str> = rows.iter().filter(|(.., ended)| ended.is_err()).map(|(name, ..)| *name).collect();
+    if !failed.is_empty() {
+        bail!("failed: {}; run one again with `cargo xtask ci --only STEP`", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn result(ended: &Result<Verdict>) -> String {
+    match ended {
+        Ok(Verdict::Passed) => "passed".into(),
+        Ok(Verdict::Partly(why)) => format!("passed in part: {why}"),
+        Ok(Verdict::Skipped(why)) => format!("SKIPPED: {why}"),
+        Err(error) => format!("FAILED: {error}"),
+    }
+}
+
+fn passed(result: Result<()>) -> Result<Verdict> {
+    result.map(|()| Verdict::Passed)
+}
+
+/// The main workspace, and each one below `bench/`.
+fn fmt(project: &Project) -> Result<Verdict> {
+    let own = project.files_with("toml").filter(|path| path.starts_with("bench/") && path.ends_with("/Cargo.toml"));
+    for manifest in std::iter::once("Cargo.toml").chain(own) {
+        let mut fmt = command::cargo();
+        fmt.args(["fmt", "--check", "--manifest-path", manifest]);
+        if manifest == "Cargo.toml" {
+            fmt.arg("--all");
+        }
+        command::run(fmt.current_dir(project.root()))?;
+    }
+    Ok(Verdict::Passed)
+}
+
+fn clippy(project: &Project) -> Result<Verdict> {
+    let mut clippy = cargo(project, &["clippy", "--workspace", "--all-targets"]);
+    passed(command::run(clippy.args(["--", "-D", "warnings"])))
+}
+
+fn docs(project: &Project) -> Result<Verdict> {
+    let mut doc = cargo(project, &["doc", "--workspace", "--no-deps", "--lib"]);
+    passed(command::run(doc.env("RUSTDOCFLAGS", "-D warnings")))
+}
+
+fn cargo(project: &Project, arguments: &[&str]) -> Command {
+    let mut cargo = command::cargo();
+    cargo.args(arguments).current_dir(project.root());
+    cargo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_fails_the_whole_and_is_named() {
+        let rows = [
+            ("fmt", Duration::ZERO, Ok(Verdict::Passed)),
+            ("deny", Duration::ZERO, Ok(Verdict::Partly("no network".into()))),
+            ("test", Duration::ZERO, Err(anyhow::anyhow!("2 failed"))),
+        ];
+        let error = summarise(&rows).unwrap_err().to_string();
+        assert!(error.starts_with("failed: test;"), "{error}");
+    }
+
+    #[test]
+    fn what_was_not_done_is_said() {
+        assert_eq!(result(&Ok(Verdict::Skipped("no bench".into()))), "SKIPPED: no bench");
+    }
+}

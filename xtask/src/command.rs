@@ -1,0 +1,111 @@
+//! Running other programs.
+
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The cargo that runs us, or the one on the path.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The time, for saying how long something took.
+#[expect(clippy::disallowed_methods, reason = "measures how long steps take; decides nothing")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Runs a command with its output shown; an error if it does not succeed.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = show(command);
+    println!("$ {shown}");
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    check(status, &shown)
+}
+
+/// Runs a command that must end within `limit`; it is killed if it does not.
+pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
+    const LOOK_AGAIN: Duration = Duration::from_millis(20);
+    let shown = show(command);
+    println!("$ {shown}");
+    let mut child = command.spawn().with_context(|| format!("cannot start `{shown}`"))?;
+    let started = now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return check(status, &shown);
+        }
+        if started.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            bail!("`{shown}` had not ended after {} s and was killed", limit.as_secs());
+        }
+        pause(LOOK_AGAIN);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the standard library offers no wait with a limit for a child process")]
+fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+/// What a command writes to standard output; an error if it does not succeed.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = show(command);
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not write UTF-8"))
+}
+
+fn check(status: ExitStatus, shown: &str) -> Result<()> {
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// A command as a person would type it, with the variables that were set for it.
+fn show(command: &Command) -> String {
+    let variables = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.to_string_lossy(), quote(&value?.to_string_lossy()))));
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let arguments = command.get_args().map(|argument| quote(&argument.to_string_lossy()));
+    let words: Vec<String> =
+        variables.chain(std::iter::once(program.to_string_lossy().into_owned())).chain(arguments).collect();
+    words.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    if word.is_empty() || word.contains(|c: char| c.is_whitespace() || "'\"$|&;<>*".contains(c)) {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    } else {
+        word.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_fails_is_an_error_that_names_it() {
+        let error = run(&mut Command::new("false")).unwrap_err();
+        assert!(error.to_string().contains("`false` failed"), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed() {
+        let error = run_within(Command::new("sleep").arg("600"), Duration::from_millis(50)).unwrap_err();
+        assert!(error.to_string().contains("had not ended"), "{error}");
+    }
+
+    #[test]
+    fn a_shown_command_can_be_typed_again() {
+        let mut command = Command::new("/usr/bin/echo");
+        command.env("NAME", "a b").args(["it's", "plain"]);
+        assert_eq!(show(&command), r"NAME='a b' echo 'it'\''s' plain");
+    }
+}

@@ -1,0 +1,41 @@
+//! Licences, sources, duplicates and known vulnerabilities of what we depend on.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::ci::Verdict;
+use crate::command;
+use crate::project::Project;
+
+/// The cargo-deny that is installed where there is none.
+const VERSION: &str = "0.20.2";
+
+/// How long fetching the database of vulnerabilities may take.
+const FETCH_LIMIT: Duration = Duration::from_secs(120);
+
+/// Checks all that needs no network, and vulnerabilities where their database can be fetched.
+pub(crate) fn run(project: &Project) -> Result<Verdict> {
+    install(project)?;
+    command::run(deny(project).args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]))?;
+    if let Err(error) = command::run_within(deny(project).args(["fetch", "db"]), FETCH_LIMIT) {
+        return Ok(Verdict::Partly(format!("advisories not checked: their database could not be fetched ({error})")));
+    }
+    command::run(deny(project).args(["check", "--disable-fetch", "advisories"]))?;
+    Ok(Verdict::Passed)
+}
+
+fn deny(project: &Project) -> Command {
+    let mut deny = command::cargo();
+    deny.arg("deny").current_dir(project.root());
+    deny
+}
+
+fn install(project: &Project) -> Result<()> {
+    let found = deny(project).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    command::run(command::cargo().args(["install", "cargo-deny", "--locked", "--version", VERSION]))
+}

@@ -1,0 +1,225 @@
+//! `docs/features.md`: which tests show which feature.
+//!
+//! A test says what it shows in its doc comment, `/// Shows: T8, Q1`. What the ids mean stands in `docs/features.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+
+use crate::project::Project;
+use crate::source::identifiers;
+use crate::tidy::Finding;
+
+const CATALOGUE: &str = "docs/features.toml";
+const DOCUMENT: &str = "docs/features.md";
+const MARK: &str = "/// Shows:";
+
+/// What `cargo xtask features` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Write nothing; fail if the file is not what it should be.
+    #[arg(long)]
+    check: bool,
+    /// Treat features under way (`claimed = false`) as claimed, to see what still lacks a test.
+    #[arg(long, requires = "check")]
+    strict: bool,
+}
+
+/// `docs/features.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Catalogue {
+    section: Vec<Section>,
+    feature: Vec<Feature>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    letter: String,
+    title: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Feature {
+    id: String,
+    text: String,
+    /// Absent: planned. False: under way. True: done, and so a test must name it.
+    claimed: Option<bool>,
+    /// What of it is planned still.
+    later: Option<String>,
+}
+
+/// A test that names a feature.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Shown {
+    path: String,
+    test: String,
+}
+
+/// Tests by feature id.
+type Evidence = BTreeMap<String, BTreeSet<Shown>>;
+
+/// Writes the document, or checks it.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    if !options.check {
+        let (catalogue, evidence) = read(project)?;
+        std::fs::write(project.path(DOCUMENT), document(&catalogue, &evidence))
+            .context("cannot write docs/features.md")?;
+        println!("wrote {DOCUMENT}");
+        return Ok(());
+    }
+    let findings = check(project, options.strict)?;
+    findings.iter().for_each(|finding| println!("{finding}"));
+    if !findings.is_empty() {
+        bail!("{} findings", findings.len());
+    }
+    Ok(())
+}
+
+/// Finds what is stale, unknown, or claimed without a test.
+pub(crate) fn check(project: &Project, strict: bool) -> Result<Vec<Finding>> {
+    let (catalogue, evidence) = read(project)?;
+    let mut findings = problems(&catalogue, &evidence, strict);
+    let written = if project.path(DOCUMENT).is_file() { project.read(DOCUMENT)? } else { String::new() };
+    if written != document(&catalogue, &evidence) {
+        findings.push(Finding::file(DOCUMENT, "is not fresh; run `cargo xtask features`"));
+    }
+    Ok(findings)
+}
+
+fn read(project: &Project) -> Result<(Catalogue, Evidence)> {
+    let catalogue = toml::from_str(&project.read(CATALOGUE)?).with_context(|| format!("{CATALOGUE} cannot be read"))?;
+    let mut evidence = Evidence::new();
+    for path in project.files_with("rs").filter(|path| path.starts_with("crates/")) {
+        collect(path, &project.read(path)?, &mut evidence);
+    }
+    Ok((catalogue, evidence))
+}
+
+/// Adds what one file's tests show.
+fn collect(path: &str, text: &str, evidence: &mut Evidence) {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(ids) = line.trim_start().strip_prefix(MARK) else { continue };
+        let Some(test) = lines.clone().find_map(function_name) else { continue };
+        for id in ids.split(',') {
+            let id = id.trim().trim_end_matches('.').to_owned();
+            let shown = Shown { path: path.to_owned(), test: test.to_owned() };
+            evidence.entry(id).or_default().insert(shown);
+        }
+    }
+}
+
+fn function_name(line: &str) -> Option<&str> {
+    let mut words = identifiers(line.trim_start().strip_prefix("//").map_or(line, |_| "")).map(|(_, word)| word);
+    words.find(|word| *word == "fn")?;
+    words.next()
+}
+
+fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Finding> {
+    let known: BTreeSet<&str> = catalogue.feature.iter().map(|feature| feature.id.as_str()).collect();
+    let unknown = evidence.iter().filter(|(id, _)| !known.contains(id.as_str())).flat_map(|(id, tests)| {
+        let message =
+            move |it: &Shown| format!("`{}` names the feature `{id}`, which {CATALOGUE} does not have", it.test);
+        tests.iter().map(move |it| Finding::file(&it.path, message(it)))
+    });
+    let is_claimed = |feature: &&Feature| feature.claimed == Some(true) || (strict && feature.claimed.is_some());
+    let bare = catalogue.feature.iter().filter(is_claimed).filter(|feature| !evidence.contains_key(&feature.id)).map(
+        |feature| {
+            Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
+        },
+    );
+    unknown.chain(bare).collect()
+}
+
+fn document(catalogue: &Catalogue, evidence: &Evidence) -> String {
+    let mut text = String::from(
+        "# Features and the tests that show them\n\n\
+         <!-- Written by `cargo xtask features` from docs/features.toml and the tests; do not edit. -->\n\n\
+         *Done*: a test below shows it, and CI fails without one. *Under way*: being built. *Planned*: not there yet.\n",
+    );
+    for section in &catalogue.section {
+        let _ = write!(text, "\n## {} · {}\n\n", section.letter, section.title);
+        text.push_str("| id | what | state | tests |\n|---|---|---|---|\n");
+        for feature in catalogue.feature.iter().filter(|feature| feature.id.starts_with(&section.letter)) {
+            text.push_str(&row(feature, evidence.get(&feature.id)));
+        }
+    }
+    text
+}
+
+fn row(feature: &Feature, tests: Option<&BTreeSet<Shown>>) -> String {
+    let state = match feature.claimed {
+        Some(true) => "done",
+        Some(false) => "under way",
+        None => "planned",
+    };
+    let link = |shown: &Shown| format!("[`{}`](../{})", shown.test, shown.path);
+    let tests: Vec<String> = tests.into_iter().flatten().map(link).collect();
+    let later = feature.later.as_ref().map(|later| format!("; *planned:* {later}")).unwrap_or_default();
+    format!("| {} | {}{later} | {state} | {} |\n", feature.id, feature.text, tests.join("<br>"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEST: &str =
+        "/// Nothing is lost.\n///\n/// Shows: T8, Q1.\n#[tokio::test]\nasync fn a_dead_letter_can_be_retried() {\n";
+
+    fn catalogue(claimed: &str) -> Catalogue {
+        let text = format!(
+            "[[section]]\nletter = \"T\"\ntitle = \"Tasks\"\n[[feature]]\nid = \"T8\"\ntext = \"Dead letters\"\n{claimed}\n\
+             [[feature]]\nid = \"Q1\"\ntext = \"Queues\"\n"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn evidence(text: &str) -> Evidence {
+        let mut evidence = Evidence::new();
+        collect("crates/x/tests/it/a.rs", text, &mut evidence);
+        evidence
+    }
+
+    #[test]
+    fn a_test_names_what_it_shows() {
+        let evidence = evidence(TEST);
+        assert_eq!(evidence.keys().collect::<Vec<_>>(), ["Q1", "T8"]);
+        assert!(evidence["T8"].iter().all(|shown| shown.test == "a_dead_letter_can_be_retried"));
+    }
+
+    #[test]
+    fn a_claimed_feature_without_a_test_is_found() {
+        assert_eq!(problems(&catalogue("claimed = true"), &Evidence::new(), false).len(), 1);
+        assert_eq!(problems(&catalogue("claimed = true"), &evidence(TEST), false), []);
+    }
+
+    #[test]
+    fn a_feature_under_way_needs_a_test_only_when_strict() {
+        let catalogue = catalogue("claimed = false");
+        assert_eq!(problems(&catalogue, &Evidence::new(), false), []);
+        assert_eq!(problems(&catalogue, &Evidence::new(), true).len(), 1);
+    }
+
+    #[test]
+    fn an_unknown_id_is_found() {
+        assert_eq!(problems(&catalogue(""), &evidence(&TEST.replace("T8", "T99")), false).len(), 1);
+    }
+
+    #[test]
+    fn the_document_says_what_is_left_for_later() {
+        let text = document(&catalogue("claimed = true\nlater = \"purge\""), &Evidence::new());
+        assert!(text.contains("| Dead letters; *planned:* purge | done |"), "{text}");
+    }
+
+    #[test]
+    fn the_document_links_each_test() {
+        let text = document(&catalogue("claimed = true"), &evidence(TEST));
+        let row = "| T8 | Dead letters | done | [`a_dead_letter_can_be_retried`](../crates/x/tests/it/a.rs) |";
+        assert!(text.contains(row), "{text}");
+    }
+}

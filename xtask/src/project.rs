@@ -1,0 +1,89 @@
+//! The project on disk: where it is and which files belong to it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// The checkout this command was started in.
+#[derive(Debug)]
+pub(crate) struct Project {
+    root: PathBuf,
+    files: Vec<String>,
+}
+
+impl Project {
+    /// Finds the project and lists its files.
+    pub(crate) fn open() -> Result<Self> {
+        // Set by cargo when it runs us, and right also when the checkout has moved since we were built.
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&manifest).parent().context("xtask has no parent directory")?.to_path_buf();
+        let files = list(&root)?;
+        Ok(Self { root, files })
+    }
+
+    /// The directory that holds `Cargo.toml` of the workspace.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path inside the project.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Every file that git keeps or would keep, relative to the root, with `/` between the parts, sorted.
+    pub(crate) fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// The files whose names end in `.extension`.
+    pub(crate) fn files_with<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = &'a str> {
+        let matches = move |file: &&str| Path::new(file).extension().is_some_and(|found| found == extension);
+        self.files.iter().map(String::as_str).filter(matches)
+    }
+
+    /// The text of a file.
+    pub(crate) fn read(&self, relative: &str) -> Result<String> {
+        std::fs::read_to_string(self.path(relative)).with_context(|| format!("cannot read {relative}"))
+    }
+
+    /// An empty directory under `target/` for a step's own files.
+    pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
+        let directory = self.path("target/xtask").join(name);
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory).with_context(|| format!("cannot empty {}", directory.display()))?;
+        }
+        std::fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        Ok(directory)
+    }
+}
+
+/// Asks git, and lets it answer also where a CI runner's checkout belongs to another user.
+fn list(root: &Path) -> Result<Vec<String>> {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "safe.directory=*",
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "--deduplicate",
+        ])
+        .current_dir(root)
+        .output()
+        .context("cannot run git, which lists the project's files; install it")?;
+    ensure!(
+        output.status.success(),
+        "git cannot list the files in {}: {}",
+        root.display(),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let listing = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+    let mut files: Vec<String> = listing.split_terminator('\0').map(str::to_owned).collect();
+    files.retain(|file| root.join(file).is_file());
+    files.sort();
+    Ok(files)
+}

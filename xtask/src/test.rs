@@ -1,0 +1,25 @@
+//! `cargo xtask test`: the one command that runs every test.
+
+use anyhow::Result;
+
+use crate::project::Project;
+use crate::{backends, command};
+
+/// What `cargo xtask test` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Passed on to `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Prepares what the tests need, then runs them.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let variables = backends::prepare()?;
+    let mut test = command::cargo();
+    test.arg("test").current_dir(project.root()).envs(variables);
+    if !options.arguments.iter().any(|argument| argument == "-p" || argument.starts_with("--package")) {
+        test.arg("--workspace");
+    }
+    command::run(test.arg("--no-fail-fast").args(&options.arguments))
+}

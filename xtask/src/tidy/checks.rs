@@ -1,0 +1,123 @@
+//! The list of checks, and running them.
+
+use anyhow::{Context as _, Result, bail};
+
+use super::exceptions::Exceptions;
+use super::{
+    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sleeps, words,
+};
+use crate::project::Project;
+use crate::source::SourceFile;
+use crate::{command, features, reference};
+
+/// What `cargo xtask tidy` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Run this check alone; `list` names them all.
+    #[arg(long, value_name = "CHECK")]
+    only: Option<String>,
+}
+
+impl Options {
+    /// Every check.
+    pub(crate) fn all() -> Self {
+        Self { only: None }
+    }
+}
+
+/// What the checks look at, read once.
+struct Inputs<'a> {
+    project: &'a Project,
+    sources: Vec<SourceFile>,
+    documents: Vec<(String, String)>,
+    exceptions: Exceptions,
+    metadata: serde_json::Value,
+}
+
+type Check = fn(&Inputs<'_>) -> Result<Vec<Finding>>;
+
+/// Name, what it guards, and the check.
+const CHECKS: &[(&str, &str, Check)] = &[
+    ("architecture", "crates depend on each other as ARCHITECTURE.md says, and it names every crate", |inputs| {
+        architecture::check(&inputs.project.read("ARCHITECTURE.md")?, &inputs.metadata)
+    }),
+    ("map", "the files that ARCHITECTURE.md names exist", |inputs| {
+        Ok(map::check(&inputs.project.read("ARCHITECTURE.md")?, inputs.project.files()))
+    }),
+    ("dependencies", "docs/dependencies.md says why each direct dependency is there", |inputs| {
+        dependencies::check(&inputs.project.read("docs/dependencies.md")?, &inputs.metadata)
+    }),
+    ("lengths", "functions and files stay short", |inputs| Ok(lengths::check(&inputs.sources, &inputs.exceptions))),
+    ("words", "names and comments avoid words that say nothing", |inputs| Ok(words::check(&inputs.sources))),
+    ("sleeps", "tests do not sleep", |inputs| Ok(sleeps::check(&inputs.sources, &inputs.exceptions))),
+    ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
+    ("links", "relative links in documents lead somewhere", |inputs| {
+        Ok(links::check(&inputs.documents, inputs.project.files()))
+    }),
+    ("commands", "what documents tell people to type exists", |inputs| {
+        Ok(commands::check(&inputs.documents, &inputs.project.read("docs/reference/cli.md")?))
+    }),
+    ("changelog", "CHANGELOG.md keeps its shape", |inputs| Ok(changelog::check(&inputs.project.read("CHANGELOG.md")?))),
+    ("root", "the root directory stays small", |inputs| Ok(root::check(inputs.project.files()))),
+    ("features", "docs/features.md is fresh, and every claimed feature has a test", |inputs| {
+        features::check(inputs.project, false)
+    }),
+    ("reference", "docs/reference is what the program says of itself", |inputs| reference::check(inputs.project)),
+];
+
+/// Runs the checks; an error if any has a finding.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    if options.only.as_deref() == Some("list") {
+        CHECKS.iter().for_each(|(name, what, _)| println!("{name:13} {what}"));
+        return Ok(());
+    }
+    let chosen: Vec<_> =
+        CHECKS.iter().filter(|(name, ..)| options.only.as_deref().is_none_or(|only| only == *name)).collect();
+    if chosen.is_empty() {
+        bail!("there is no such check; `cargo xtask tidy --only list` names them all");
+    }
+    let inputs = read(project)?;
+    let mut findings = 0;
+    for (name, what, check) in chosen {
+        let found = check(&inputs).with_context(|| format!("the check `{name}` could not be done"));
+        findings += report(name, what, found);
+    }
+    if findings > 0 {
+        bail!("{findings} findings; CONTRIBUTING.md says why each rule is there");
+    }
+    Ok(())
+}
+
+/// Prints what a check found and counts it; a check that could not be done counts too.
+fn report(name: &str, what: &str, found: Result<Vec<Finding>>) -> usize {
+    match found {
+        Ok(findings) if findings.is_empty() => {
+            println!("ok      {name:13} {what}");
+            0
+        }
+        Ok(findings) => {
+            println!("FAILED  {name:13} {what}");
+            findings.iter().for_each(|finding| println!("    {finding}"));
+            findings.len()
+        }
+        Err(error) => {
+            println!("FAILED  {name:13} {error:#}");
+            1
+        }
+    }
+}
+
+fn read(project: &Project) -> Result<Inputs<'_>> {
+    let source = |path: &str| Ok(SourceFile::new(path, project.read(path)?));
+    let document = |path: &str| Ok((path.to_owned(), project.read(path)?));
+    let metadata = command::output(
+        command::cargo().args(["metadata", "--format-version=1", "--no-deps"]).current_dir(project.root()),
+    )?;
+    Ok(Inputs {
+        project,
+        sources: project.files_with("rs").map(source).collect::<Result<_>>()?,
+        documents: project.files_with("md").map(document).collect::<Result<_>>()?,
+        exceptions: Exceptions::parse(&project.read("xtask/tidy.toml")?)?,
+        metadata: serde_json::from_str(&metadata).context("cargo metadata did not write JSON")?,
+    })
+}

@@ -1,0 +1,102 @@
+//! `xtask/tidy.toml`: what may break a rule for now, by how much, and why.
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// The exceptions. Each is a ratchet: it fails when exceeded, and also when it has become larger than needed.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Exceptions {
+    pub(crate) long_function: Vec<Exception>,
+    pub(crate) long_file: Vec<Exception>,
+    pub(crate) sleep: Vec<Exception>,
+}
+
+/// One place that may go up to `limit`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Exception {
+    pub(crate) file: String,
+    /// The function, where the rule is about functions.
+    #[serde(default)]
+    pub(crate) function: String,
+    /// Lines, or number of sleeps.
+    pub(crate) limit: usize,
+    /// Why it cannot be otherwise. Read by people; required so that there is one.
+    #[serde(rename = "reason")]
+    pub(crate) _reason: String,
+}
+
+impl Exceptions {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).context("xtask/tidy.toml is not as it should be")
+    }
+}
+
+/// How far a place goes, measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Measured<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) function: &'a str,
+    pub(crate) amount: usize,
+}
+
+/// What a ratchet says to a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// No exception names it.
+    NotExcepted,
+    /// It is exactly where its exception says.
+    Agreed,
+    /// It has grown beyond its exception.
+    Exceeded,
+    /// It has shrunk; the exception must follow.
+    Shrunk,
+}
+
+/// Compares a measurement with the exceptions for its rule.
+pub(crate) fn judge(measured: &Measured<'_>, exceptions: &[Exception]) -> Verdict {
+    let named = exceptions.iter().find(|it| it.file == measured.file && it.function == measured.function);
+    match named.map(|exception| measured.amount.cmp(&exception.limit)) {
+        None => Verdict::NotExcepted,
+        Some(std::cmp::Ordering::Equal) => Verdict::Agreed,
+        Some(std::cmp::Ordering::Greater) => Verdict::Exceeded,
+        Some(std::cmp::Ordering::Less) => Verdict::Shrunk,
+    }
+}
+
+/// The exceptions that name nothing which still needs one.
+pub(crate) fn stale<'a>(exceptions: &'a [Exception], needed: &[Measured<'_>]) -> Vec<&'a Exception> {
+    let is_needed = |it: &&Exception| needed.iter().any(|one| one.file == it.file && one.function == it.function);
+    exceptions.iter().filter(|exception| !is_needed(exception)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[[long_file]]\nfile = \"a.rs\"\nlimit = 1200\nreason = \"a uniform list\"\n";
+
+    fn verdict(amount: usize) -> Verdict {
+        let exceptions = Exceptions::parse(TEXT).unwrap();
+        judge(&Measured { file: "a.rs", function: "", amount }, &exceptions.long_file)
+    }
+
+    #[test]
+    fn an_exception_needs_a_reason() {
+        assert!(Exceptions::parse("[[sleep]]\nfile = \"a.rs\"\nlimit = 1\n").is_err());
+    }
+
+    #[test]
+    fn an_exception_may_neither_be_exceeded_nor_larger_than_needed() {
+        assert_eq!(
+            (verdict(1199), verdict(1200), verdict(1201)),
+            (Verdict::Shrunk, Verdict::Agreed, Verdict::Exceeded)
+        );
+    }
+
+    #[test]
+    fn an_exception_that_nothing_needs_is_stale() {
+        assert_eq!(stale(&Exceptions::parse(TEXT).unwrap().long_file, &[]).len(), 1);
+    }
+}

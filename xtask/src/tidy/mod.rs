@@ -1,0 +1,19 @@
+//! Style and structure as checks. Each is a plain function from text to findings, so that its tests can show it failing.
+
+mod architecture;
+mod changelog;
+mod checks;
+mod commands;
+mod dependencies;
+mod exceptions;
+mod finding;
+mod lengths;
+mod links;
+mod map;
+mod modules;
+mod root;
+mod sleeps;
+mod words;
+
+pub(crate) use checks::{Options, run};
+pub(crate) use finding::Finding;
