@@ -207,6 +207,14 @@ pub async fn a_claim_names_the_tasks_to_be_cancelled_every_time(bench: Bench) {
     assert_eq!(bench.claimed(all_of(lease.session, 1)).await.cancel, []);
 }
 
+pub async fn a_claim_names_no_task_that_nobody_wants_cancelled(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    bench.submit("k").await;
+    bench.claim_one(lease.session).await;
+    bench.cancel(lease.task).await;
+    assert_eq!(bench.claimed(all_of(lease.session, 1)).await.cancel, [lease.task]);
+}
+
 pub async fn a_claim_names_no_other_sessions_tasks(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.cancel(lease.task).await;
