@@ -65,15 +65,15 @@ pub struct CommitSizes {
     pub commits: f64,
     /// Submits in a commit that has any, on average.
     pub submits: f64,
-    /// Claimed tasks in a commit that has any, on average.
+    /// Claimed tasks in a commit that has any, on average; zero if none has.
     pub claims: f64,
-    /// Completions in a commit that has any, on average.
+    /// Completions in a commit that has any, on average; zero if none has.
     pub completions: f64,
 }
 
 impl fmt::Display for CommitSizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3},{:.1},{:.1},{:.1}", self.commits, self.submits, self.claims, self.completions)
+        write!(f, "{:.3},{:.3},{:.3},{:.3}", self.commits, self.submits, self.claims, self.completions)
     }
 }
 
@@ -86,8 +86,8 @@ impl FromStr for CommitSizes {
             anyhow::bail!("`{text}` is not `commits,submits,claims,completions`");
         };
         anyhow::ensure!(
-            parts.iter().all(|part| part.is_finite() && *part > 0.0),
-            "the commit sizes `{text}` must all be above zero"
+            commits > 0.0 && parts.iter().all(|part| part.is_finite() && *part >= 0.0),
+            "the commit sizes `{text}` must be numbers, and there must be commits"
         );
         Ok(Self { commits, submits, claims, completions })
     }

@@ -175,7 +175,8 @@ fn cpu_time() -> Result<Duration> {
 }
 
 fn field(text: &str, name: &str) -> Result<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("/proc has no `{name}`"))?;
+    let line =
+        text.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("/proc has no `{name}`"))?;
     let number = line.split_whitespace().next().with_context(|| format!("/proc has no number for `{name}`"))?;
     Ok(number.parse()?)
 }

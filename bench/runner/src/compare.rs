@@ -31,7 +31,9 @@ pub(crate) struct Comparison {
 /// What a backlog leaves of the throughput, ours over the ceiling's, and what a sync costs.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
-    let ceiling = |row: &str, class| find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits");
+    let ceiling = |row: &str, class| {
+        find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits")
+    };
     let mut all = Vec::new();
     for class in [Class::Normal, Class::Full] {
         for row in ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k"] {

@@ -30,7 +30,12 @@ pub(crate) fn run_in_turn(programs: &Programs, group: &Group<'_>, runs: u32) -> 
     group.entries.iter().zip(results).map(|(entry, result)| merge(group, entry, result)).collect()
 }
 
-fn run_once(programs: &Programs, group: &Group<'_>, entry: &SystemEntry, commits: Option<CommitSizes>) -> Result<Line, String> {
+fn run_once(
+    programs: &Programs,
+    group: &Group<'_>,
+    entry: &SystemEntry,
+    commits: Option<CommitSizes>,
+) -> Result<Line, String> {
     if entry.settings == "same commits" && commits.is_none() {
         return Err("there is no Onward run whose commits it could repeat".to_owned());
     }
@@ -41,7 +46,13 @@ fn run_once(programs: &Programs, group: &Group<'_>, entry: &SystemEntry, commits
 fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, String>) -> Entry {
     let missing = |why: String| {
         let (row, class) = (group.row.name.clone(), group.class);
-        Entry::Missing(Missing { row, class, system: entry.system.clone(), settings: entry.settings.clone(), missing: why })
+        Entry::Missing(Missing {
+            row,
+            class,
+            system: entry.system.clone(),
+            settings: entry.settings.clone(),
+            missing: why,
+        })
     };
     match result {
         Ok(lines) => merged(lines).map_or_else(|| missing("no run".to_owned()), |line| Entry::Line(Box::new(line))),

@@ -13,7 +13,8 @@ pub(crate) struct Group<'a> {
 /// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns or no peers mean all.
 pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String]) -> Vec<Group<'a>> {
     let row_wanted = |row: &Row| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &row.name));
-    let system_wanted = |system: &str| peers.is_empty() || system == "onward" || peers.iter().any(|peer| peer == system);
+    let system_wanted =
+        |system: &str| peers.is_empty() || system == "onward" || peers.iter().any(|peer| peer == system);
     let mut groups = Vec::new();
     for row in rows.iter().filter(|row| row_wanted(row)) {
         for (class, entries) in &row.systems {

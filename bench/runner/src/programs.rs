@@ -44,7 +44,15 @@ impl Programs {
             None => bail!("no program was built"),
         };
         let mut command = Command::new(program);
-        command.args(["--row", &group.row.name, "--class", &group.class.to_string(), "--settings", &entry.settings, "--json"]);
+        command.args([
+            "--row",
+            &group.row.name,
+            "--class",
+            &group.class.to_string(),
+            "--settings",
+            &entry.settings,
+            "--json",
+        ]);
         command.arg("--scenarios").arg(&self.scenarios).arg("--directory").arg(&self.directory);
         if self.quick {
             command.arg("--quick");

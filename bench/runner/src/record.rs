@@ -57,7 +57,8 @@ pub(crate) fn read(path: &Path) -> Result<Record> {
     let text = std::fs::read_to_string(path).with_context(|| format!("no record {}", path.display()))?;
     let mut lines = text.lines();
     let first = lines.next().with_context(|| format!("{} is empty", path.display()))?;
-    let machine = serde_json::from_str(first).with_context(|| format!("{} does not begin as a record", path.display()))?;
+    let machine =
+        serde_json::from_str(first).with_context(|| format!("{} does not begin as a record", path.display()))?;
     let entries = lines.map(serde_json::from_str).collect::<Result<_, _>>()?;
     Ok(Record { machine, entries })
 }

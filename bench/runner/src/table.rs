@@ -5,14 +5,28 @@ use bench_protocol::Line;
 use crate::compare;
 use crate::record::Entry;
 
-const HEADINGS: [&str; 12] =
-    ["row", "class", "system", "settings", "median", "min–max", "unit", "p50 µs", "p99 µs", "CPU s", "lost/dup", "Onward is"];
+const HEADINGS: [&str; 12] = [
+    "row",
+    "class",
+    "system",
+    "settings",
+    "median",
+    "min–max",
+    "unit",
+    "p50 µs",
+    "p99 µs",
+    "CPU s",
+    "lost/dup",
+    "Onward is",
+];
 
 /// The table as text in columns.
 pub(crate) fn text(entries: &[Entry]) -> String {
     let rows = rows(entries);
+    // What a missing system has to say may be long, and is the last cell of its row.
+    let whole = rows.iter().filter(|row| row.len() == HEADINGS.len());
     let widths: Vec<usize> = (0..HEADINGS.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .map(|column| whole.clone().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
@@ -47,8 +61,7 @@ fn cells(entry: &Entry, entries: &[Entry]) -> Vec<String> {
         Entry::Line(line) => line_cells(line, entries),
         Entry::Missing(missing) => {
             let why = format!("missing: {}", missing.missing.replace('|', "/"));
-            let empty = std::iter::repeat_n(String::new(), 7);
-            [missing.system.clone(), missing.settings.clone(), why].into_iter().chain(empty).collect()
+            vec![missing.system.clone(), missing.settings.clone(), why]
         }
     }
 }
@@ -58,7 +71,9 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     let optional = |value: Option<f64>| value.map_or(String::new(), figure);
     let losses = format!("{}/{}", line.lost, line.duplicated);
     let ratio = match compare::onward(entries, &line.row, line.class) {
-        Some(onward) if !std::ptr::eq(onward, line) => format!("{}×", figure(compare::times_as_good(onward, line))),
+        Some(onward) if !std::ptr::eq(onward, line) && onward.value > 0.0 && line.value > 0.0 => {
+            format!("{}×", figure(compare::times_as_good(onward, line)))
+        }
         _ => String::new(),
     };
     vec![
@@ -75,17 +90,14 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     ]
 }
 
-/// The settings, with the commit sizes that the run had or repeated.
+/// The settings, with the commits that the run had or repeated: submits / claims / completions in a commit that has any, and how
+/// many commits there were for each 1000 tasks.
 fn settings(line: &Line) -> String {
     match (line.commits, line.extra.get("batch")) {
-        (Some(sizes), _) => format!(
-            "{} ({} submits, {} claims, {} completions a commit; {} commits for 1000)",
-            line.settings,
-            figure(sizes.submits),
-            figure(sizes.claims),
-            figure(sizes.completions),
-            figure(sizes.commits)
-        ),
+        (Some(commits), _) => {
+            let sizes = [commits.submits, commits.claims, commits.completions].map(figure).join("/");
+            format!("{} [{sizes}; {}]", line.settings, figure(commits.commits))
+        }
         (None, Some(batch)) => format!("{} ({batch})", line.settings),
         (None, None) => line.settings.clone(),
     }

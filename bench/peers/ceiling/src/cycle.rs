@@ -29,7 +29,11 @@ impl Cycle {
     pub(crate) fn new(sizes: CommitSizes) -> Self {
         let lives_per_commit = 1000.0 / sizes.commits;
         let step = |size: f64, commits_later| Step::new(size, lives_per_commit, commits_later);
-        Self { submits: step(sizes.submits, 0.0), claims: step(sizes.claims, 1.0), completions: step(sizes.completions, 2.0) }
+        Self {
+            submits: step(sizes.submits, 0.0),
+            claims: step(sizes.claims, 1.0),
+            completions: step(sizes.completions, 2.0),
+        }
     }
 
     /// Commits that hold `size` of each.
@@ -38,6 +42,7 @@ impl Cycle {
         Self::new(CommitSizes { commits: 1000.0 / size, submits: size, claims: size, completions: size })
     }
 
+    /// The next commit; it may be empty where the steps do not fill all commits.
     pub(crate) fn next(&mut self) -> Commit {
         Commit { completions: self.completions.next(), submits: self.submits.next(), claims: self.claims.next() }
     }
@@ -54,8 +59,9 @@ struct Step {
 
 impl Step {
     fn new(size: f64, lives_per_commit: f64, commits_later: f64) -> Self {
-        let presence = (lives_per_commit / size).min(1.0);
-        let turn = (1.0 - presence * (1.0 + commits_later)).rem_euclid(1.0) + ROUNDING;
+        let presence = if size > 0.0 { (lives_per_commit / size).min(1.0) } else { 0.0 };
+        let first = (1.0 - presence * (1.0 + commits_later)).rem_euclid(1.0) + ROUNDING;
+        let turn = if presence > 0.0 { first } else { 0.0 };
         Self { presence, turn, size: size.max(lives_per_commit), carried: ROUNDING }
     }
 
@@ -86,9 +92,11 @@ mod tests {
 
     #[test]
     fn three_commits_per_batch_take_turns() {
-        let mut cycle = Cycle::new(CommitSizes { commits: 3000.0 / 64.0, submits: 64.0, claims: 64.0, completions: 64.0 });
+        let mut cycle =
+            Cycle::new(CommitSizes { commits: 3000.0 / 64.0, submits: 64.0, claims: 64.0, completions: 64.0 });
         for _ in 0..1000 {
-            let sizes = [cycle.next(), cycle.next(), cycle.next()].map(|commit| (commit.submits, commit.claims, commit.completions));
+            let sizes = [cycle.next(), cycle.next(), cycle.next()]
+                .map(|commit| (commit.submits, commit.claims, commit.completions));
             assert_eq!(sizes, [(64, 0, 0), (0, 64, 0), (0, 0, 64)]);
         }
     }

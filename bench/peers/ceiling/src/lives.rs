@@ -9,9 +9,6 @@ use bench_protocol::{Measurement, Order, Request, now};
 use crate::cycle::Cycle;
 use crate::database::Database;
 
-/// How many lives pass between two checkpoints.
-const CHECKPOINT: usize = 16_384;
-
 /// The sizes that `best batch` tries, as far as so many may be outstanding.
 const BATCHES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
@@ -43,17 +40,18 @@ fn lives(request: &Request, cycle: Cycle) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
-    let database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
+    let mut database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
     database.fill(&row.backlog)?;
-    let mut run = Run::new(&database, request, cycle)?;
+    let mut run = Run::new(&mut database, request, cycle)?;
     let start = now();
     run.until_done(row.count)?;
     let elapsed = start.elapsed();
-    check(&database, request)?;
-    Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64())
+    let measurement = Measurement::of(row.count as f64 / elapsed.as_secs_f64())
         .with("commits", run.commits as f64)
         .with("checkpoint_percent", run.checkpoints.as_secs_f64() / elapsed.as_secs_f64() * 100.0)
-        .observed("completed", run.completed as u64))
+        .observed("completed", run.completed as u64);
+    check(&database, request)?;
+    Ok(measurement)
 }
 
 /// The file must hold what the run says: a history of all lives, and the backlog as it was.
@@ -69,19 +67,18 @@ fn check(database: &Database, request: &Request) -> Result<()> {
 
 /// A run: what is ready and what is claimed, in memory as in an engine that rebuilds it at the start.
 struct Run<'a> {
-    database: &'a Database,
+    database: &'a mut Database,
     cycle: Cycle,
     ready: VecDeque<i64>,
     claimed: VecDeque<i64>,
     next_id: i64,
     completed: usize,
-    since_checkpoint: usize,
     commits: usize,
     checkpoints: Duration,
 }
 
 impl<'a> Run<'a> {
-    fn new(database: &'a Database, request: &Request, cycle: Cycle) -> Result<Self> {
+    fn new(database: &'a mut Database, request: &Request, cycle: Cycle) -> Result<Self> {
         let backlog = request.row.backlog;
         let waiting = i64::try_from(backlog.waiting)?;
         let live = i64::try_from(backlog.waiting + backlog.delayed)?;
@@ -92,7 +89,6 @@ impl<'a> Run<'a> {
             claimed: VecDeque::new(),
             next_id: live + 1,
             completed: 0,
-            since_checkpoint: 0,
             commits: 0,
             checkpoints: Duration::ZERO,
         })
@@ -135,17 +131,9 @@ impl<'a> Run<'a> {
         self.database.commit()?;
         self.commits += 1;
         self.completed += completions;
-        self.checkpoint_if_due(completions)
-    }
-
-    fn checkpoint_if_due(&mut self, completions: usize) -> Result<()> {
-        self.since_checkpoint += completions;
-        if self.since_checkpoint >= CHECKPOINT {
-            self.since_checkpoint = 0;
-            let before = now();
-            self.database.checkpoint()?;
-            self.checkpoints += before.elapsed();
-        }
+        let before = now();
+        self.database.checkpoint_if_due(completions)?;
+        self.checkpoints += before.elapsed();
         Ok(())
     }
 }

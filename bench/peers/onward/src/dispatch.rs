@@ -75,9 +75,7 @@ pub(crate) fn backoff(name: BackoffName, immediate: bool) -> Backoff {
     match name {
         BackoffName::Constant => Backoff::Constant { delay: time(100) },
         BackoffName::Linear => Backoff::Linear { initial: time(100), increment: time(50), maximum: time(30_000) },
-        BackoffName::Exponential => {
-            Backoff::Exponential { initial: time(100), factor: 2.0, maximum: time(60_000) }
-        }
+        BackoffName::Exponential => Backoff::Exponential { initial: time(100), factor: 2.0, maximum: time(60_000) },
         BackoffName::ExponentialJitter => {
             Backoff::ExponentialJitter { initial: time(100), factor: 2.0, maximum: time(60_000) }
         }

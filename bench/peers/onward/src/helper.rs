@@ -11,9 +11,9 @@ use bench_protocol::{Class, Order, monotonic_nanoseconds, pace};
 use onward::{Store, When};
 use tokio::runtime::Runtime;
 
+use crate::backlog;
 use crate::lives::Place;
 use crate::open::{engine, open_file};
-use crate::backlog;
 
 /// Says that the program is a helper, and which.
 const VARIABLE: &str = "ONWARD_BENCH_HELPER";

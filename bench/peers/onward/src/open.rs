@@ -54,17 +54,15 @@ impl Opened {
         CommitsBefore(self.sqlite.as_ref().map(|sqlite| sqlite.commit_counts()))
     }
 
-    /// The sizes of the commits since `before`, in which `lives` tasks lived; of those that submitted only, if none was claimed.
+    /// The sizes of the commits since `before`, in which `lives` tasks lived.
     pub(crate) fn commit_sizes(&self, before: &CommitsBefore, lives: usize) -> Option<CommitSizes> {
         let (before, after) = (before.0?, self.sqlite.as_ref()?.commit_counts());
         let average = |total: u64, commits: u64| total as f64 / commits.max(1) as f64;
-        let submits = average(after.submitted - before.submitted, after.submitting - before.submitting);
-        let or_submits = |size: f64| if size > 0.0 { size } else { submits };
         Some(CommitSizes {
             commits: average((after.commits - before.commits) * 1000, lives as u64),
-            submits,
-            claims: or_submits(average(after.claimed - before.claimed, after.claiming - before.claiming)),
-            completions: or_submits(average(after.ended - before.ended, after.ending - before.ending)),
+            submits: average(after.submitted - before.submitted, after.submitting - before.submitting),
+            claims: average(after.claimed - before.claimed, after.claiming - before.claiming),
+            completions: average(after.ended - before.ended, after.ending - before.ending),
         })
     }
 }

@@ -41,7 +41,11 @@ pub(crate) fn history(runtime: &Runtime, request: &Request) -> Result<Measuremen
     runtime.block_on(fill_history(&opened.store, row))?;
     let store = &opened.store;
     let kind = Name::new(KINDS[0])?;
-    let filter = TaskFilter { states: TaskState::ALL.into_iter().filter(|state| state.is_ended()).collect(), with_payload: true, ..Default::default() };
+    let filter = TaskFilter {
+        states: TaskState::ALL.into_iter().filter(|state| state.is_ended()).collect(),
+        with_payload: true,
+        ..Default::default()
+    };
     match row.workload.as_str() {
         "history_query" => reads(runtime, row, "found", || page(store, &filter, 50)),
         "history_by_type" => {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bench_protocol::{Measurement, Request, Usage};
-use onward::Store;
+use onward::{Engine, Store};
+use tokio::sync::Semaphore;
 
 use crate::helper::leave_behind;
 use crate::open::{engine, open_file, open_store};
@@ -13,7 +14,7 @@ use crate::{lives, running};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Resident memory of a process that has opened a file with `count` waiting tasks and claimed nothing yet.
+/// Resident memory of a process that has opened a file with `count` waiting tasks and works on the first of them.
 pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
@@ -21,12 +22,28 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     leave_behind(&path, request.class, row.payload_bytes, row.count, 0)?;
     let before = Usage::read()?;
     let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
-    let opened = Usage::read()?;
-    let waiting = store.queues().await?.iter().map(|queue| queue.waiting).sum();
-    Ok(Measurement::of(opened.resident as f64 / MIB)
+    let builder = Engine::builder().store(store.clone()).concurrency(row.slots).shutdown_limit(Duration::ZERO);
+    let engine = builder.open().await?;
+    let started = Arc::new(Semaphore::new(0));
+    engine.handle(lives::KIND, {
+        let started = started.clone();
+        move |context| {
+            started.add_permits(1);
+            async move {
+                context.cancelled().cancelled().await;
+                Ok(())
+            }
+        }
+    });
+    let running = running::start(&engine);
+    started.acquire_many(u32::try_from(row.slots)?).await?.forget();
+    let resident = Usage::read()?;
+    let there = store.queues().await?.iter().map(|queue| queue.waiting + queue.running).sum();
+    running::stop(&engine, running).await?;
+    Ok(Measurement::of(resident.resident as f64 / MIB)
         .with("before_mib", before.resident as f64 / MIB)
-        .with("peak_mib", opened.peak as f64 / MIB)
-        .observed("waiting", waiting))
+        .with("peak_mib", resident.peak as f64 / MIB)
+        .observed("waiting", there))
 }
 
 /// An engine on a file with nothing to do for `count` seconds.

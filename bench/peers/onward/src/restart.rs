@@ -36,10 +36,9 @@ pub(crate) async fn restart(request: &Request) -> Result<Measurement> {
 
     running::stop(&engine, running).await?;
     let queues = store.queues().await?;
-    let there: u64 = queues.iter().map(|queue| queue.waiting + queue.running + queue.scheduled + queue.ended.completed).sum();
+    let there: u64 =
+        queues.iter().map(|queue| queue.waiting + queue.running + queue.scheduled + queue.ended.completed).sum();
     let expected = (row.backlog.waiting + row.backlog.in_flight) as u64;
     ensure!(there == expected, "{there} tasks are in the file, not {expected}");
-    Ok(Measurement::of(elapsed.as_secs_f64() * 1e3)
-        .with("open_ms", opened.as_secs_f64() * 1e3)
-        .observed("started", 1))
+    Ok(Measurement::of(elapsed.as_secs_f64() * 1e3).with("open_ms", opened.as_secs_f64() * 1e3).observed("started", 1))
 }

@@ -167,7 +167,8 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
         pace(row.count, row.rate, |number| {
             let order = Order { submitted: monotonic_nanoseconds(), ..template.numbered(number) };
             let scheduler = submitter.clone();
-            submits.push(runtime.spawn(async move { scheduler.domain::<Bench>().submit(Place(order)).await.map(drop) }));
+            submits
+                .push(runtime.spawn(async move { scheduler.domain::<Bench>().submit(Place(order)).await.map(drop) }));
         });
         submits
     });

@@ -34,7 +34,9 @@ pub(crate) fn history(runtime: &Runtime, row: &Row) -> Result<Measurement> {
         "history_by_type" => {
             reads(runtime, row, "found", || async { Ok(store.history_by_type(KINDS[0], 100).await?.len() as u64) })
         }
-        _ => reads(runtime, row, "completed", || async { Ok(u64::try_from(store.history_stats(KINDS[0]).await?.count)?) }),
+        _ => reads(runtime, row, "completed", || async {
+            Ok(u64::try_from(store.history_stats(KINDS[0]).await?.count)?)
+        }),
     }
 }
 

@@ -33,7 +33,8 @@ pub(crate) async fn one_by_one(row: &Row) -> Result<Measurement> {
 pub(crate) async fn batch(row: &Row) -> Result<Measurement> {
     let scheduler = idle_scheduler(row).await?;
     let key = |number| format!("{}-{number}", key_prefix(&row.workload));
-    let submissions: Vec<_> = (0..row.count).map(|number| TaskSubmission::new("bench::test").key(key(number))).collect();
+    let submissions: Vec<_> =
+        (0..row.count).map(|number| TaskSubmission::new("bench::test").key(key(number))).collect();
     let start = now();
     let outcome = scheduler.submit_batch(&submissions).await?;
     let value = microseconds_per(start.elapsed(), row.count);

@@ -8,8 +8,8 @@ use anyhow::Result;
 use bench_protocol::{BackoffName, Row};
 use serde::{Deserialize, Serialize};
 use taskmill::{
-    BackoffStrategy, Domain, DomainKey, DomainTaskContext, RetryPolicy, Scheduler, SchedulerBuilder, TaskError, TaskStore,
-    TypedExecutor, TypedTask,
+    BackoffStrategy, Domain, DomainKey, DomainTaskContext, RetryPolicy, Scheduler, SchedulerBuilder, TaskError,
+    TaskStore, TypedExecutor, TypedTask,
 };
 
 /// The poll interval of its benchmark suite.
@@ -62,7 +62,8 @@ pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &
     if let Some(name) = row.backoff {
         domain = domain.default_retry(RetryPolicy { strategy: strategy(name, true), max_retries: 2 });
     }
-    let builder = Scheduler::builder().store(TaskStore::open_memory().await?).domain(domain).max_concurrency(row.slots.max(1));
+    let builder =
+        Scheduler::builder().store(TaskStore::open_memory().await?).domain(domain).max_concurrency(row.slots.max(1));
     let builder = if row.workload == "permanent_failure" { builder.max_retries(0) } else { builder };
     Ok(polling(builder, settings).build().await?)
 }
