@@ -1,5 +1,7 @@
 //! The real binary, in directories of its own.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod doctor;
 mod each;
 mod each_interrupted;
