@@ -16,6 +16,8 @@
 //!
 //! Everything here fails by panicking, as a test does. It is never a normal dependency of a program.
 
+#![allow(clippy::expect_used, reason = "the suite fails by panicking, as a test does")]
+
 pub mod agreement;
 mod bench;
 mod cases;

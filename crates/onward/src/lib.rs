@@ -80,6 +80,8 @@ mod attempt;
 mod builder;
 mod context;
 mod dispatch;
+#[cfg(doctest)]
+mod documentation;
 mod engine;
 mod error;
 mod events;

@@ -138,7 +138,7 @@ impl Store for SqliteStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(|connection, cache| reads::queues::queues(connection, cache)))
+        ready(self.read_with_cache(reads::queues::queues))
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

@@ -12,6 +12,9 @@ use crate::store::{EndedCounts, QueueRecord};
 use crate::task::TaskState;
 use crate::timestamp::Timestamp;
 
+/// One of the counts of a queue.
+type Field = fn(&mut QueueRecord) -> &mut u64;
+
 /// What is gathered for each queue.
 struct Sizes {
     record: QueueRecord,
@@ -62,7 +65,7 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
 
 /// Counts each state in the tables: an index entry each for what waits, and what runs.
 fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
-    let counts: [(&str, fn(&mut QueueRecord) -> &mut u64); 3] = [
+    let counts: [(&str, Field); 3] = [
         ("SELECT lane, count(*) AS tasks FROM ready GROUP BY lane", |record| &mut record.waiting),
         ("SELECT lane, count(*) AS tasks FROM scheduled GROUP BY lane", |record| &mut record.scheduled),
         (
