@@ -191,6 +191,7 @@ macro_rules! conformance {
                 a_kept_key_rejects,
                 a_kept_key_is_not_superseded,
                 a_kept_key_outlives_the_pruning_of_its_task,
+                a_prune_forgets_a_key_whose_time_is_over,
                 a_purge_frees_a_kept_key,
                 what_becomes_of_duplicates_is_told_as_events,
             }

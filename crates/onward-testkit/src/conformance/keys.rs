@@ -264,6 +264,14 @@ pub async fn a_kept_key_outlives_the_pruning_of_its_task(bench: Bench) {
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
+pub async fn a_prune_forgets_a_key_whose_time_is_over(bench: Bench) {
+    bench.completed(kept("a", MINUTE)).await;
+    bench.advance(MINUTE);
+    bench.write(Write::Prune(onward_store::Prune { limit: 10, ..Default::default() })).await;
+    bench.clock().set_wall(bench.now().minus(MINUTE));
+    bench.submit_new(keyed("a", Reject)).await;
+}
+
 pub async fn a_purge_frees_a_kept_key(bench: Bench) {
     bench.completed(kept("a", MINUTE)).await;
     let (queue, states) = (name("default"), vec![TaskState::Completed]);
