@@ -174,6 +174,7 @@ macro_rules! conformance {
                 a_superseded_task_does_not_free_its_successors_key,
                 a_superseded_task_keeps_no_key_when_it_ends,
                 superseding_what_has_a_follower_takes_its_place_too,
+                superseding_what_waits_with_a_follower_takes_its_place_too,
                 requeue_of_a_waiting_task_keeps_it,
                 requeue_of_a_running_task_follows_it,
                 a_follower_is_submitted_when_its_predecessor_ends,

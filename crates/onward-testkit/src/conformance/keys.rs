@@ -148,6 +148,14 @@ pub async fn superseding_what_has_a_follower_takes_its_place_too(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, [id, old.task]);
 }
 
+pub async fn superseding_what_waits_with_a_follower_takes_its_place_too(bench: Bench) {
+    let old = bench.running(keyed("a", Skip)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.release(old, Duration::ZERO).await;
+    let id = bench.submitted(keyed("a", Supersede)).await.id();
+    assert_eq!(bench.list(Default::default()).await, [id, old.task]);
+}
+
 pub async fn requeue_of_a_waiting_task_keeps_it(bench: Bench) {
     let id = bench.submit_new(keyed("a", Requeue)).await;
     assert_eq!(bench.submitted(keyed("a", Requeue)).await, Submitted::Duplicate { id });
