@@ -174,6 +174,7 @@ macro_rules! conformance {
                 a_superseded_task_does_not_free_its_successors_key,
                 a_superseded_task_keeps_no_key_when_it_ends,
                 superseding_what_has_a_follower_takes_its_place_too,
+                superseding_what_waits_with_a_follower_takes_its_place_too,
                 requeue_of_a_waiting_task_keeps_it,
                 requeue_of_a_running_task_follows_it,
                 a_follower_is_submitted_when_its_predecessor_ends,
@@ -191,6 +192,7 @@ macro_rules! conformance {
                 a_kept_key_rejects,
                 a_kept_key_is_not_superseded,
                 a_kept_key_outlives_the_pruning_of_its_task,
+                a_prune_forgets_a_key_whose_time_is_over,
                 a_purge_frees_a_kept_key,
                 what_becomes_of_duplicates_is_told_as_events,
             }

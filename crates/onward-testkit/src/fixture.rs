@@ -77,6 +77,7 @@ impl Place for MemoryPlace {
 ///
 /// # Panics
 /// If the store cannot be read or written.
+#[expect(clippy::expect_used, reason = "a test fails by panicking")]
 pub async fn close_sessions(store: &dyn Store) {
     let sessions = store.sessions().await.expect("the sessions can be read");
     let closes = sessions.into_iter().map(|session| Write::CloseSession { session: session.id }).collect();

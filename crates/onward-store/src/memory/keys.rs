@@ -51,6 +51,11 @@ impl Keys {
         }
     }
 
+    /// Forgets keys that were kept for as long as they were to be.
+    pub(super) fn forget_over(&mut self, now: Timestamp) {
+        self.taken.retain(|_, taken| taken.until.is_none_or(|until| rules::key::is_kept(until, now)));
+    }
+
     /// The active task that has the key of `new`.
     pub(super) fn active(&self, new: &NewTask) -> Option<TaskId> {
         self.taken.get(&key_of(new)?).filter(|taken| taken.until.is_none()).map(|taken| taken.by)

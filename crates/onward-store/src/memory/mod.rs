@@ -15,7 +15,8 @@
 //! * A prune takes ended tasks from the oldest end on and stops at the first that it keeps, whatever the clock did meanwhile.
 //!   With them go the events up to the end of the last one, in whole calls: a call's events stay while a task that ended in it
 //!   is still there, and those of the newest call always stay.
-//! * A key that outlives its task's end outlives the task's pruning too; a purge frees it.
+//! * A key that outlives its task's end outlives the task's pruning too; a purge frees it. A prune forgets the keys whose time
+//!   is over, so that setting the clock back does not bring them back.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.

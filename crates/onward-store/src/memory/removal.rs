@@ -29,6 +29,7 @@ impl State {
     }
 
     pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
+        self.keys.forget_over(self.now.wall);
         let mut tasks = self.over(prune);
         let more = tasks.len() > prune.limit;
         tasks.truncate(prune.limit);

@@ -148,6 +148,14 @@ pub async fn superseding_what_has_a_follower_takes_its_place_too(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, [id, old.task]);
 }
 
+pub async fn superseding_what_waits_with_a_follower_takes_its_place_too(bench: Bench) {
+    let old = bench.running(keyed("a", Skip)).await;
+    bench.submitted(keyed("a", Requeue)).await;
+    bench.release(old, Duration::ZERO).await;
+    let id = bench.submitted(keyed("a", Supersede)).await.id();
+    assert_eq!(bench.list(Default::default()).await, [id, old.task]);
+}
+
 pub async fn requeue_of_a_waiting_task_keeps_it(bench: Bench) {
     let id = bench.submit_new(keyed("a", Requeue)).await;
     assert_eq!(bench.submitted(keyed("a", Requeue)).await, Submitted::Duplicate { id });
@@ -262,6 +270,14 @@ pub async fn a_kept_key_outlives_the_pruning_of_its_task(bench: Bench) {
     let id = bench.completed(kept("a", MINUTE)).await;
     bench.write(Write::Prune(onward_store::Prune { keep: Some(0), limit: 10, older_than: None })).await;
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
+}
+
+pub async fn a_prune_forgets_a_key_whose_time_is_over(bench: Bench) {
+    bench.completed(kept("a", MINUTE)).await;
+    bench.advance(MINUTE);
+    bench.write(Write::Prune(onward_store::Prune { limit: 10, ..Default::default() })).await;
+    bench.clock().set_wall(bench.now().minus(MINUTE));
+    bench.submit_new(keyed("a", Reject)).await;
 }
 
 pub async fn a_purge_frees_a_kept_key(bench: Bench) {
