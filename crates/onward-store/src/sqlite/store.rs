@@ -86,9 +86,9 @@ impl SqliteStore {
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let Some(readers) = &self.readers else { return read(&self.core().connection) };
         let connection = readers.take()?;
-        let outcome = connection.execute_batch("BEGIN").map_err(Error::from).and_then(|()| read(&connection));
+        let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         // A reader whose transaction cannot be ended is dropped, which ends it.
-        if connection.execute_batch("COMMIT").is_ok() {
+        if execute(&connection, "COMMIT").is_ok() {
             readers.give_back(connection);
         }
         outcome
@@ -97,14 +97,19 @@ impl SqliteStore {
     /// Reads what needs the writer's memory, on the writing connection.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Connection, &mut Cache) -> Result<T>) -> Result<T> {
         let mut core = self.core();
-        core.connection.execute_batch("BEGIN")?;
+        execute(&core.connection, "BEGIN")?;
         let outcome = core.refresh().and_then(|()| match core.cache() {
             Some((connection, cache)) => read(connection, cache),
             None => Err(Error::closed()),
         });
-        core.connection.execute_batch("COMMIT")?;
+        execute(&core.connection, "COMMIT")?;
         outcome
     }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }
 
 /// A read that has been done already.

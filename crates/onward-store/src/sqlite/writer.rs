@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 
 use tokio::sync::{Semaphore, oneshot};
@@ -65,10 +66,49 @@ impl Writer {
         let (answer, outcome) = oneshot::channel();
         self.shared.push(Job { writes, answer }, self.syncs)?;
         if !self.syncs {
-            self.shared.commit_if_free();
+            let abandoned = Abandoned { shared: &self.shared, armed: true };
+            give_way().await;
+            abandoned.disarm();
+            if outcome.is_empty() && !outcome.is_terminated() {
+                self.shared.commit_if_free();
+            }
         }
         outcome.await.map_err(|_| Error::closed())?
     }
+}
+
+/// Wakes the thread if the caller goes away between leaving its writes and committing them, so that they do not lie there.
+struct Abandoned<'a> {
+    shared: &'a Shared,
+    armed: bool,
+}
+
+impl Abandoned<'_> {
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            self.shared.wake(self.shared.queue());
+        }
+    }
+}
+
+/// Lets every other task of the runtime that is ready run once, so that callers who are about to write do so before the commit,
+/// and share it. Alone on the runtime, a caller goes on at once.
+async fn give_way() {
+    let mut gave_way = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut gave_way, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl Drop for Writer {

@@ -139,10 +139,11 @@ impl Transaction<'_> {
     }
 
     fn supersede(&mut self, old: TaskId, task: &NewTask) -> Verb<Submitted> {
+        // The new task is what follows now, in place of what was to follow.
+        self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
         if let Some(live) = self.live(old)? {
             if live.held.is_some() {
                 self.request_cancel(&live, 2)?;
-                self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
             } else {
                 self.end_unheld(&live, TaskState::Cancelled)?;
                 self.forget_kept_key(old)?;
