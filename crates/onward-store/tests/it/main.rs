@@ -2,4 +2,6 @@
 
 mod agreement;
 mod memory;
+#[cfg(unix)]
+mod power_loss;
 mod sqlite;
