@@ -7,13 +7,17 @@ use std::hash::{BuildHasher, RandomState};
 
 use fastrand::Rng;
 use onward_store::Durability;
+use tempfile::TempDir;
 
 use super::disk::Disk;
 use super::judge::{Verdict, judge};
-use super::recording::Part;
+use super::recording::{Operation, Part};
 use super::workload::{self, Acknowledgement, Run};
 
-/// A cut, summed over all: changes of tasks before it, and what became of them.
+/// The store's name in the directory of a cut.
+const FILE: &str = "onward.db";
+
+/// All cuts added up: the changes of tasks before each, and what became of them.
 #[derive(Debug, Default)]
 struct Summary {
     /// Submits and completions asked for.
@@ -36,11 +40,12 @@ impl fmt::Display for Summary {
     }
 }
 
-/// What the tests do when something is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loss {
-    Fails,
-    Counts,
+/// The first cut after which something was wrong, with the files as it left them.
+#[derive(Debug)]
+struct Finding {
+    moment: usize,
+    problem: String,
+    directory: TempDir,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,34 +53,57 @@ async fn a_power_cut_in_class_full_loses_nothing_acknowledged() {
     let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
     let points = number("ONWARD_POINTS").unwrap_or(200);
     let run = workload::run(Durability::Full, seed).await;
-    let summary = cut(&run, points, seed, Loss::Fails).await;
+    let (summary, finding) = cut(&run, points, seed).await;
     println!("{summary}");
-    assert_eq!((summary.lost, summary.duplicated), (0, 0), "{summary}");
+    if let Some(Finding { moment, problem, directory }) = finding {
+        let (count, kept) = (run.operations.len(), directory.keep());
+        panic!("ONWARD_SEED={seed}: a cut after {moment} of {count} operations: {problem}; see {}", kept.display());
+    }
 }
 
 /// The class promises no more than a store that is whole; and a harness that finds no loss here would find none anywhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_power_cut_in_class_normal_loses_something_and_damages_nothing() {
     let run = workload::run(Durability::Normal, 1).await;
-    let summary = cut(&run, 50, 1, Loss::Counts).await;
-    assert!(summary.lost > 0, "{summary}");
+    let (summary, _) = cut(&run, 50, 1).await;
+    assert!(summary.lost > 0 && summary.recovered == 50, "{summary}");
+}
+
+/// Shows that the log starts anew within the run: else nothing would hang on the syncs of the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_lies_about_syncs_of_the_database_is_found_out() {
+    let mut run = workload::run(Durability::Full, 1).await;
+    let database = run.operations.iter().find_map(|operation| match operation {
+        Operation::Create { part: Part::Database, inode } => Some(*inode),
+        _ => None,
+    });
+    for operation in &mut run.operations {
+        if matches!(operation, Operation::Sync { inode } if Some(*inode) == database) {
+            *operation = Operation::Write { inode: database.unwrap(), offset: 0, bytes: [].into() };
+        }
+    }
+    let (_, finding) = cut(&run, 50, 1).await;
+    assert!(finding.is_some());
 }
 
 /// Cuts the power at random moments and at moments in which something was acknowledged, as many of the one as of the other.
-async fn cut(run: &Run, points: u64, seed: u64, loss: Loss) -> Summary {
+async fn cut(run: &Run, points: u64, seed: u64) -> (Summary, Option<Finding>) {
     let mut random = Rng::with_seed(seed);
     let mut moments: Vec<usize> = (0..points).map(|point| moment(run, point, &mut random)).collect();
     moments.sort_unstable();
     let mut summary = Summary { seed, ..Summary::default() };
+    let mut finding = None;
     let mut disk = Disk::default();
     let mut done = 0;
     for moment in moments {
         run.operations[done..moment].iter().for_each(|operation| disk.perform(operation));
         done = moment;
-        let verdict = recover(run, &disk.after_power_cut(&mut random), moment, loss, seed).await;
-        summary.add(run, moment, &verdict);
+        let files = disk.after_power_cut(&mut random);
+        let verdict = recover(run, &files, moment).await;
+        summary.add(run, moment, verdict.as_ref().ok());
+        finding = finding.or_else(|| find(moment, verdict, &files));
     }
-    summary
+    (summary, finding)
 }
 
 fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
@@ -85,26 +113,29 @@ fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
     run.acknowledgements[random.usize(..run.acknowledgements.len())].given
 }
 
-/// Puts the files into a directory of their own and opens them. If something is wrong, they stay there to be looked at.
-async fn recover(run: &Run, files: &BTreeMap<Part, Vec<u8>>, moment: usize, loss: Loss, seed: u64) -> Verdict {
+async fn recover(run: &Run, files: &BTreeMap<Part, Vec<u8>>, moment: usize) -> Result<Verdict, String> {
+    let directory = put(files);
+    let acknowledged: Vec<&Acknowledgement> = given(run, moment).collect();
+    judge(&directory.path().join(FILE), run.clock.clone(), &acknowledged).await
+}
+
+/// Puts the files into a directory of their own.
+fn put(files: &BTreeMap<Part, Vec<u8>>) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory can be made");
-    let path = directory.path().join("onward.db");
+    let path = directory.path().join(FILE);
     for (part, content) in files {
         fs::write(part.beside(&path), content).expect("a file can be written");
     }
-    let acknowledged: Vec<&Acknowledgement> = given(run, moment).collect();
-    let problem = match judge(&path, run.clock.clone(), &acknowledged).await {
-        Ok(verdict) if loss == Loss::Counts => return verdict,
-        Ok(verdict) if verdict.lost.is_empty() && verdict.duplicated.is_empty() => return verdict,
+    directory
+}
+
+fn find(moment: usize, verdict: Result<Verdict, String>, files: &BTreeMap<Part, Vec<u8>>) -> Option<Finding> {
+    let problem = match verdict {
+        Ok(verdict) if verdict.lost.is_empty() && verdict.duplicated.is_empty() => return None,
         Ok(verdict) => format!("{verdict:?}"),
         Err(problem) => problem,
     };
-    let kept = directory.keep();
-    for (part, content) in files {
-        fs::write(part.beside(&kept.join("cut.db")), content).expect("a file can be written");
-    }
-    let count = run.operations.len();
-    panic!("ONWARD_SEED={seed}: a cut after {moment} of {count} operations: {problem}; see {}", kept.display());
+    Some(Finding { moment, problem, directory: put(files) })
 }
 
 fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
@@ -112,10 +143,11 @@ fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
 }
 
 impl Summary {
-    fn add(&mut self, run: &Run, moment: usize, verdict: &Verdict) {
+    fn add(&mut self, run: &Run, moment: usize, verdict: Option<&Verdict>) {
         let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
         self.attempted += asked.map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
         self.acknowledged += given(run, moment).map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
+        let Some(verdict) = verdict else { return };
         self.lost += verdict.lost.len();
         self.duplicated += verdict.duplicated.len();
         self.recovered += 1;
