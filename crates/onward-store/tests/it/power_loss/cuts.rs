@@ -107,7 +107,7 @@ async fn cut(run: &Run, points: u64, seed: u64) -> (Summary, Option<Finding>) {
 }
 
 fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
-    if point % 2 == 0 {
+    if point.is_multiple_of(2) {
         return random.usize(..=run.operations.len());
     }
     run.acknowledgements[random.usize(..run.acknowledgements.len())].given

@@ -18,10 +18,10 @@ use super::vfs;
 const LIVES: usize = 3;
 
 /// How many callers submit at once.
-const CALLERS: usize = 4;
+const CALLERS: usize = 12;
 
 /// How many calls each makes in one life.
-const CALLS: usize = 16;
+const CALLS: usize = 6;
 
 /// How often the worker claims in one life.
 const CLAIMS: usize = 20;
