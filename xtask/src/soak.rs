@@ -42,14 +42,24 @@ struct Soak {
     variable: &'static str,
 }
 
-const SOAKS: &[Soak] = &[Soak {
-    name: "stores-agree",
-    what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
-    package: "onward-store",
-    filter: "agreement::",
-    rounds: 500_000,
-    variable: "ONWARD_SEQUENCES",
-}];
+const SOAKS: &[Soak] = &[
+    Soak {
+        name: "power-loss",
+        what: "power cuts under a SQLite store in class full, on a disk that forgets, reorders and tears what was not synced",
+        package: "onward-store",
+        filter: "power_loss::cuts::a_power_cut_in_class_full",
+        rounds: 20_000,
+        variable: "ONWARD_POINTS",
+    },
+    Soak {
+        name: "stores-agree",
+        what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
+        package: "onward-store",
+        filter: "agreement::",
+        rounds: 500_000,
+        variable: "ONWARD_SEQUENCES",
+    },
+];
 
 /// Runs one, or lists them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {

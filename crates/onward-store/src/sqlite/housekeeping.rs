@@ -16,14 +16,16 @@ use crate::error::{Error, Result};
 use crate::sqlite::core::Core;
 
 /// How many pages make the log long: 32 MiB of 4 KiB pages.
-const LONG: i32 = 8192;
+pub(super) const LONG_LOG: i32 = 8192;
 
 /// How often neighbours are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bell {
+    /// How many pages make the log long.
+    long: i32,
     pages: AtomicI32,
     rung: Mutex<bool>,
     changed: Condvar,
@@ -31,6 +33,16 @@ pub(super) struct Bell {
 }
 
 impl Bell {
+    pub(super) fn new(long: i32) -> Self {
+        Self {
+            long: long.max(1),
+            pages: AtomicI32::new(0),
+            rung: Mutex::new(false),
+            changed: Condvar::new(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
     /// Has every commit of a connection say how long the log is.
     pub(super) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
         let bell = Arc::clone(self);
@@ -43,9 +55,13 @@ impl Bell {
 
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
-        if pages >= LONG && (before < LONG || pages % LONG == 0) {
+        if pages >= self.long && (before < self.long || pages % self.long == 0) {
             self.ring();
         }
+    }
+
+    fn log_is_long(&self) -> bool {
+        self.pages.load(Ordering::Relaxed) >= self.long
     }
 
     pub(super) fn ring(&self) {
@@ -77,11 +93,11 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
     let run = move || {
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while bell.wait(alone) {
-            if bell.pages.load(Ordering::Relaxed) >= LONG {
+            if bell.log_is_long() {
                 checkpoint(&connection);
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            if bell.pages.load(Ordering::Relaxed) >= LONG {
+            if bell.log_is_long() {
                 checkpoint(&core.connection);
             }
             if let Err(error) = core.look() {

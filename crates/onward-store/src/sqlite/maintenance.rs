@@ -49,7 +49,7 @@ impl SqliteStore {
     pub async fn backup(&self, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let to = to.as_ref();
         let source = self.location_for_maintenance()?;
-        copy(&connect(&source)?, to, progress)
+        copy(&connect(&source, None)?, to, progress)
     }
 
     /// Puts a backup in the place of a store that nobody has open. The backup is checked first.
@@ -120,7 +120,7 @@ impl SqliteStore {
             if !path.exists() {
                 return Err(Error::not_found("there is no store"));
             }
-            migrations::migrate(&mut connect(path)?)
+            migrations::migrate(&mut connect(path, None)?)
         };
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }

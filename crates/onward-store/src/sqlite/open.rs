@@ -44,6 +44,8 @@ pub struct SqliteOptions {
     payload_limit: usize,
     clock: Arc<dyn Clock>,
     create: bool,
+    vfs: Option<String>,
+    long_log: i32,
 }
 
 impl Default for SqliteOptions {
@@ -53,6 +55,8 @@ impl Default for SqliteOptions {
             payload_limit: limits::PAYLOAD_BYTES,
             clock: Arc::new(SystemClock),
             create: true,
+            vfs: None,
+            long_log: housekeeping::LONG_LOG,
         }
     }
 }
@@ -84,6 +88,24 @@ impl SqliteOptions {
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// The registered SQLite VFS through which the store's connections reach their files. Default: SQLite's own. For tests that
+    /// put themselves between SQLite and the disk; backups and migrations do not go through it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn vfs(mut self, name: &str) -> Self {
+        self.vfs = Some(name.to_owned());
+        self
+    }
+
+    /// How many pages make the write-ahead log so long that it is copied back. Default: 8192. For tests that want to see it
+    /// happen often.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn long_log(mut self, pages: i32) -> Self {
+        self.long_log = pages;
         self
     }
 
@@ -150,12 +172,13 @@ impl SqliteOptions {
     fn open_file(self, path: &Path) -> Result<SqliteStore> {
         self.check()?;
         check_place(path, self.create)?;
-        let mut connection = connect(path)?;
+        let vfs = self.vfs.as_deref();
+        let mut connection = connect(path, vfs)?;
         migrations::schema_of(&connection)?;
         prepare(&connection, self.durability)?;
         migrations::migrate(&mut connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let bell = Arc::new(Bell::default());
+        let bell = Arc::new(Bell::new(self.long_log));
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let presence = Presence::enter(&path, woken(hints.clone(), Arc::clone(&bell)))?;
@@ -171,12 +194,13 @@ impl SqliteOptions {
         core.look()?;
         core.settle()?;
         let core = Arc::new(Mutex::new(core));
-        let housekeeper = connect(&path)?;
+        let housekeeper = connect(&path, vfs)?;
         prepare(&housekeeper, self.durability)?;
         let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
         let writer = Writer::start(core, self.durability == Durability::Full)?;
+        let readers = Readers::new(path.clone(), vfs);
         let info = self.info(path.display().to_string(), self.durability);
-        Ok(SqliteStore::new(writer, Some(Readers::new(path)), Some((bell, housekeeping)), info, self.clock, sizes))
+        Ok(SqliteStore::new(writer, Some(readers), Some((bell, housekeeping)), info, self.clock, sizes))
     }
 }
 
@@ -191,12 +215,19 @@ fn woken(hints: watch::Sender<Hint>, bell: Arc<Bell>) -> impl Fn() + Send + 'sta
     }
 }
 
-/// Opens a connection without changing the file.
-pub(super) fn connect(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+/// Opens a connection without changing the file, through SQLite's own VFS or another.
+pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
+    let connection = open_through(path, CONNECT, vfs)?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
+}
+
+/// Opens a connection through SQLite's own VFS, or another.
+pub(super) fn open_through(path: &Path, flags: OpenFlags, vfs: Option<&str>) -> rusqlite::Result<Connection> {
+    match vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    }
 }
 
 /// Sets what holds for every connection, and reads back what decides about durability.

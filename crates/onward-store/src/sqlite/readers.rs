@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Result;
+use crate::sqlite::open::open_through;
 
 /// How many idle connections are kept.
 const KEPT: usize = 4;
@@ -14,12 +15,13 @@ const KEPT: usize = 4;
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
+    vfs: Option<String>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(path: PathBuf, vfs: Option<&str>) -> Self {
+        Self { path, vfs: vfs.map(str::to_owned), idle: Mutex::new(Vec::new()) }
     }
 
     /// A connection, an idle one if there is.
@@ -37,7 +39,7 @@ impl Readers {
 
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags)?;
+        let connection = open_through(&self.path, flags, self.vfs.as_deref())?;
         connection.busy_timeout(std::time::Duration::from_secs(30))?;
         connection.set_prepared_statement_cache_capacity(64);
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.

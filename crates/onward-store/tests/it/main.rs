@@ -4,4 +4,6 @@
 
 mod agreement;
 mod memory;
+#[cfg(unix)]
+mod power_loss;
 mod sqlite;

@@ -1,0 +1,160 @@
+//! The power cuts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+
+use fastrand::Rng;
+use onward_store::Durability;
+use tempfile::TempDir;
+
+use super::disk::Disk;
+use super::judge::{Verdict, judge};
+use super::recording::{Operation, Part};
+use super::workload::{self, Acknowledgement, Run};
+
+/// The store's name in the directory of a cut.
+const FILE: &str = "onward.db";
+
+/// All cuts added up: the changes of tasks before each, and what became of them.
+#[derive(Debug, Default)]
+struct Summary {
+    /// Submits and completions asked for.
+    attempted: usize,
+    acknowledged: usize,
+    lost: usize,
+    duplicated: usize,
+    /// Stores that opened and were whole.
+    recovered: usize,
+    seed: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempted, acknowledged, lost, duplicated, recovered, seed } = self;
+        write!(
+            f,
+            "attempted={attempted} acknowledged={acknowledged} lost={lost} duplicated={duplicated} recovered={recovered} seed={seed}"
+        )
+    }
+}
+
+/// The first cut after which something was wrong, with the files as it left them.
+#[derive(Debug)]
+struct Finding {
+    moment: usize,
+    problem: String,
+    directory: TempDir,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_power_cut_in_class_full_loses_nothing_acknowledged() {
+    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
+    let points = number("ONWARD_POINTS").unwrap_or(200);
+    let run = workload::run(Durability::Full, seed).await;
+    let (summary, finding) = cut(&run, points, seed).await;
+    println!("{summary}");
+    if let Some(Finding { moment, problem, directory }) = finding {
+        let (count, kept) = (run.operations.len(), directory.keep());
+        panic!("ONWARD_SEED={seed}: a cut after {moment} of {count} operations: {problem}; see {}", kept.display());
+    }
+}
+
+/// The class promises no more than a store that is whole; and a harness that finds no loss here would find none anywhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_power_cut_in_class_normal_loses_something_and_damages_nothing() {
+    let run = workload::run(Durability::Normal, 1).await;
+    let (summary, _) = cut(&run, 50, 1).await;
+    assert!(summary.lost > 0 && summary.recovered == 50, "{summary}");
+}
+
+/// Shows that the log starts anew within the run: else nothing would hang on the syncs of the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_lies_about_syncs_of_the_database_is_found_out() {
+    let mut run = workload::run(Durability::Full, 1).await;
+    let database = run.operations.iter().find_map(|operation| match operation {
+        Operation::Create { part: Part::Database, inode } => Some(*inode),
+        _ => None,
+    });
+    for operation in &mut run.operations {
+        if matches!(operation, Operation::Sync { inode } if Some(*inode) == database) {
+            *operation = Operation::Write { inode: database.unwrap(), offset: 0, bytes: [].into() };
+        }
+    }
+    let (_, finding) = cut(&run, 50, 1).await;
+    assert!(finding.is_some());
+}
+
+/// Cuts the power at random moments and at moments in which something was acknowledged, as many of the one as of the other.
+async fn cut(run: &Run, points: u64, seed: u64) -> (Summary, Option<Finding>) {
+    let mut random = Rng::with_seed(seed);
+    let mut moments: Vec<usize> = (0..points).map(|point| moment(run, point, &mut random)).collect();
+    moments.sort_unstable();
+    let mut summary = Summary { seed, ..Summary::default() };
+    let mut finding = None;
+    let mut disk = Disk::default();
+    let mut done = 0;
+    for moment in moments {
+        run.operations[done..moment].iter().for_each(|operation| disk.perform(operation));
+        done = moment;
+        let files = disk.after_power_cut(&mut random);
+        let verdict = recover(run, &files, moment).await;
+        summary.add(run, moment, verdict.as_ref().ok());
+        finding = finding.or_else(|| find(moment, verdict, &files));
+    }
+    (summary, finding)
+}
+
+fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
+    if point.is_multiple_of(2) {
+        return random.usize(..=run.operations.len());
+    }
+    run.acknowledgements[random.usize(..run.acknowledgements.len())].given
+}
+
+async fn recover(run: &Run, files: &BTreeMap<Part, Vec<u8>>, moment: usize) -> Result<Verdict, String> {
+    let directory = put(files);
+    let acknowledged: Vec<&Acknowledgement> = given(run, moment).collect();
+    judge(&directory.path().join(FILE), run.clock.clone(), &acknowledged).await
+}
+
+/// Puts the files into a directory of their own.
+fn put(files: &BTreeMap<Part, Vec<u8>>) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join(FILE);
+    for (part, content) in files {
+        fs::write(part.beside(&path), content).expect("a file can be written");
+    }
+    directory
+}
+
+fn find(moment: usize, verdict: Result<Verdict, String>, files: &BTreeMap<Part, Vec<u8>>) -> Option<Finding> {
+    let problem = match verdict {
+        Ok(verdict) if verdict.lost.is_empty() && verdict.duplicated.is_empty() => return None,
+        Ok(verdict) => format!("{verdict:?}"),
+        Err(problem) => problem,
+    };
+    Some(Finding { moment, problem, directory: put(files) })
+}
+
+fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
+    run.acknowledgements.iter().filter(move |acknowledgement| acknowledgement.given <= moment)
+}
+
+impl Summary {
+    fn add(&mut self, run: &Run, moment: usize, verdict: Option<&Verdict>) {
+        let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
+        self.attempted += asked.map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
+        self.acknowledged += given(run, moment).map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
+        let Some(verdict) = verdict else { return };
+        self.lost += verdict.lost.len();
+        self.duplicated += verdict.duplicated.len();
+        self.recovered += 1;
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; it must be a whole number")))
+}
