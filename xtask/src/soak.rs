@@ -42,14 +42,24 @@ struct Soak {
     variable: &'static str,
 }
 
-const SOAKS: &[Soak] = &[Soak {
-    name: "stores-agree",
-    what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
-    package: "onward-store",
-    filter: "agreement::",
-    rounds: 500_000,
-    variable: "ONWARD_SEQUENCES",
-}];
+const SOAKS: &[Soak] = &[
+    Soak {
+        name: "sqlite-kill",
+        what: "one and three processes on a SQLite file killed at random moments under load, in class full and normal",
+        package: "onward-store",
+        filter: "kill::",
+        rounds: 5_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "stores-agree",
+        what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
+        package: "onward-store",
+        filter: "agreement::",
+        rounds: 500_000,
+        variable: "ONWARD_SEQUENCES",
+    },
+];
 
 /// Runs one, or lists them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {

@@ -8,9 +8,8 @@ use crate::error::Error;
 impl From<rusqlite::Error> for Error {
     fn from(failure: rusqlite::Error) -> Self {
         let error = match failure.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => {
-                Self::full("the disk of the store is full; nothing was changed; make room and work goes on")
-            }
+            Some(ErrorCode::DiskFull) => Self::full(FULL),
+            _ if is_full_for_shared_memory(&failure) => Self::full(FULL),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::read_only("the store may not be written; check the permissions of the file and its directory")
             }
@@ -31,4 +30,11 @@ impl From<rusqlite::Error> for Error {
         };
         error.caused_by(failure)
     }
+}
+
+const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
+
+/// Whether the file `x.db-shm` could not be made larger, for which SQLite has no other reason to give than a failed write.
+fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
