@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 /// Marks a line as a child's own, among those of the test harness.
 const MARK: &str = "> ";
@@ -46,9 +46,12 @@ impl Process {
         writeln!(input, "{line}").expect("it listens");
     }
 
-    /// `kill -STOP`: it stands still, and keeps its locks.
+    /// `kill -STOP`: it stands still, and keeps its locks. Waits until it does: the signal alone only asks for it.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
+        let stopped = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED);
+        let (_, status) = stopped.expect("a child can be waited for").expect("a child is there");
+        assert!(status.stopped(), "a child ended instead of standing still: {status:?}");
     }
 
     /// `kill -CONT`: it goes on as if nothing had been.

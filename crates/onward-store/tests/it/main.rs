@@ -3,6 +3,7 @@
 mod agreement;
 mod broken;
 mod child;
+mod damage;
 mod kill;
 mod load;
 mod memory;

@@ -168,7 +168,6 @@ impl Here {
             if let Some(task) = tasks.pop() {
                 return task;
             }
-            eprintln!("DBG {next_due:?} {:?}", self.store.sessions().await.unwrap());
             // Either end of the wait is a reason to look again.
             let _ = timeout(next_due.unwrap_or(PATIENCE), changes.changed()).await;
         }
