@@ -102,7 +102,8 @@ impl Iterator for Speech {
 
 /// In a child: ends it with its parent, and sets its words apart from the harness's.
 pub(crate) fn begin() {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).expect("a child can ask to die with its parent");
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .expect("a child can ask to die with its parent");
     write(b"\n");
 }
 

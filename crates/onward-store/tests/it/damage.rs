@@ -43,7 +43,13 @@ async fn a_flipped_bit_never_panics_and_in_the_structure_of_a_page_it_is_seen_or
         );
         seen.count(verdict);
     }
-    println!("flips={} refused={} harmless={} unseen={} seed={seed}", seen.all(), seen.refused, seen.harmless, seen.wrong);
+    println!(
+        "flips={} refused={} harmless={} unseen={} seed={seed}",
+        seen.all(),
+        seen.refused,
+        seen.harmless,
+        seen.wrong
+    );
     assert!(seen.refused > 0, "no flip was noticed at all");
 }
 
@@ -158,7 +164,8 @@ fn task(number: usize) -> NewTask {
     }
     if number % 4 == 0 {
         let key = format!("key {number}");
-        task.unique = Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Duration::from_secs(1_000_000) });
+        task.unique =
+            Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Duration::from_secs(1_000_000) });
     }
     task
 }

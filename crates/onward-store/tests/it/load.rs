@@ -60,8 +60,7 @@ impl Fact {
 
 /// Starts a worker on a file.
 pub(crate) fn start(path: &std::path::Path, class: Durability, seed: u64) -> (child::Process, child::Speech) {
-    let variables =
-        [(PATH, path.display().to_string()), (CLASS, class.to_string()), (SEED, seed.to_string())];
+    let variables = [(PATH, path.display().to_string()), (CLASS, class.to_string()), (SEED, seed.to_string())];
     child::Process::start("load::worker", &variables)
 }
 

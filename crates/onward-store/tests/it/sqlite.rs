@@ -96,10 +96,8 @@ impl Place for SharedPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let clock: Arc<dyn Clock> = conditions.clock.clone();
         let path = self.0.path().join("onward.db");
-        let options = SqliteStore::options()
-            .durability(Durability::Normal)
-            .payload_limit(conditions.payload_limit)
-            .clock(clock);
+        let options =
+            SqliteStore::options().durability(Durability::Normal).payload_limit(conditions.payload_limit).clock(clock);
         Box::pin(async move {
             let one = options.clone().open(&path).await.expect("a store opens");
             let other = options.open(&path).await.expect("a store opens twice");

@@ -10,7 +10,8 @@ use onward_store::{
 use rusqlite::Connection;
 
 /// Each released schema's script and a store of it, oldest first. Never changed; a released schema adds one.
-const SCHEMA_1: [&str; 2] = [include_str!("../../src/sqlite/migrations/0001.sql"), include_str!("fixtures/schema_1.sql")];
+const SCHEMA_1: [&str; 2] =
+    [include_str!("../../src/sqlite/migrations/0001.sql"), include_str!("fixtures/schema_1.sql")];
 
 /// Shows: T21
 #[tokio::test]
