@@ -52,6 +52,14 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_POINTS",
     },
     Soak {
+        name: "sqlite-kill",
+        what: "one and three processes on a SQLite file killed at random moments under load, in class full and normal",
+        package: "onward-store",
+        filter: "kill::",
+        rounds: 5_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "stores-agree",
         what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
         package: "onward-store",

@@ -8,16 +8,13 @@ use crate::error::Error;
 impl From<rusqlite::Error> for Error {
     fn from(failure: rusqlite::Error) -> Self {
         let error = match failure.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => {
-                Self::full("the disk of the store is full; nothing was changed; make room and work goes on")
-            }
+            Some(ErrorCode::DiskFull) => Self::full(FULL),
+            _ if is_full_for_shared_memory(&failure) => Self::full(FULL),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::read_only("the store may not be written; check the permissions of the file and its directory")
             }
-            Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(
-                "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
-                 can be read with `onward doctor`",
-            ),
+            Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
+            _ if is_impossible(&failure) => Self::corrupt(DAMAGED),
             Some(ErrorCode::NotADatabase) => {
                 Self::corrupt("the file is not a store; choose another path, or move the file away")
             }
@@ -31,4 +28,31 @@ impl From<rusqlite::Error> for Error {
         };
         error.caused_by(failure)
     }
+}
+
+const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
+
+/// Whether the file `x.db-shm` could not be made larger, for which SQLite has no other reason to give than a failed write.
+fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
+const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
+    can be read with `onward doctor`";
+
+/// Whether something was read that no store writes: a value of another type or range, no row where there always is one, or
+/// definitions of tables that our statements do not fit (all of them are constant, so it is not the statement that is wrong).
+fn is_impossible(failure: &rusqlite::Error) -> bool {
+    if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
+        return text.starts_with("no such ") || text.contains(" has no column ");
+    }
+    matches!(
+        failure,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::QueryReturnedNoRows
+            | rusqlite::Error::SqlInputError { .. }
+            | rusqlite::Error::Utf8Error(..)
+    )
 }

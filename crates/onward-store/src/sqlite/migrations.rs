@@ -32,18 +32,28 @@ pub(super) fn schema_of(connection: &Connection) -> Result<u32> {
     ))
 }
 
+/// The schema of a file that this program can work on; zero for an empty one. Only reads.
+///
+/// # Errors
+/// If the file is somebody else's database, or newer than this program.
+pub(super) fn check_schema(connection: &Connection) -> Result<u32> {
+    let schema = schema_of(connection)?;
+    if schema > SCHEMA {
+        return Err(Error::version(format!(
+            "the store has schema {schema} and this program knows schemas up to {SCHEMA}; use the newer program that \
+             made it"
+        )));
+    }
+    Ok(schema)
+}
+
 /// Brings the schema up to date in one transaction; answers what it was and what it is.
 ///
 /// # Errors
 /// If the store is newer than this program, or a statement fails; then nothing was changed.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(u32, u32)> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let from = schema_of(&transaction)?;
-    if from > SCHEMA {
-        return Err(Error::version(format!(
-            "the store has schema {from} and this program knows schemas up to {SCHEMA}; use the newer program that made it"
-        )));
-    }
+    let from = check_schema(&transaction)?;
     for migration in MIGRATIONS.iter().skip(from as usize) {
         transaction.execute_batch(migration)?;
     }

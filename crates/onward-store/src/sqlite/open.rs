@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::Access;
+use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::clock::{Clock, SystemClock};
@@ -174,7 +176,8 @@ impl SqliteOptions {
         check_place(path, self.create)?;
         let vfs = self.vfs.as_deref();
         let mut connection = connect(path, vfs)?;
-        migrations::schema_of(&connection)?;
+        // Before anything is set: `prepare` may rewrite the header of the file.
+        migrations::check_schema(&connection)?;
         prepare(&connection, self.durability)?;
         migrations::migrate(&mut connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -276,10 +279,26 @@ fn check_place(path: &Path, create: bool) -> Result<()> {
     if !create && !path.exists() {
         return Err(Error::not_found("there is no store; `onward submit` or `onward each` makes one"));
     }
+    check_writable(path, &directory)?;
     if let Some(kind) = network_file_system(&directory) {
         return Err(Error::invalid(format!(
             "the directory is on {kind}, whose locks cannot be relied on; keep the store on a local disk"
         )));
+    }
+    Ok(())
+}
+
+/// SQLite would open a file that may not be written to read it, or say of a read-only file system that there is no file.
+fn check_writable(path: &Path, directory: &Path) -> Result<()> {
+    for place in [directory, path] {
+        match rustix::fs::access(place, Access::WRITE_OK) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(failure @ (Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
+                let message = format!("{} may not be written; check the permissions", place.display());
+                return Err(Error::read_only(message).caused_by(std::io::Error::from(failure)));
+            }
+            Err(failure) => return Err(Error::io(format!("{} cannot be used: {failure}", place.display()))),
+        }
     }
     Ok(())
 }

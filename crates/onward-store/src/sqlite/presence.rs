@@ -64,12 +64,8 @@ impl Presence {
             if name == self.name {
                 continue;
             }
-            match held_mark(&entry.path()) {
-                Some(mark) => {
-                    found.insert(name, mark);
-                }
-                // Somebody else may have removed it first.
-                None => drop(fs::remove_file(entry.path())),
+            if let Some(mark) = held_mark(&entry.path()) {
+                found.insert(name, mark);
             }
         }
         let changed = !found.keys().eq(self.neighbours.keys());
@@ -109,10 +105,19 @@ fn lock_a_name(directory: &Path) -> Result<(String, File)> {
     }
 }
 
-/// A mark whose lock somebody holds.
+/// A mark whose lock somebody holds; one that nobody holds is removed.
 fn held_mark(path: &Path) -> Option<File> {
     let mark = OpenOptions::new().write(true).open(path).ok()?;
-    matches!(mark.try_lock(), Err(TryLockError::WouldBlock)).then_some(mark)
+    match mark.try_lock() {
+        Err(TryLockError::WouldBlock) => Some(mark),
+        // Removed while this lock is held: a process that is just making its mark cannot lock it, or finds it gone, and makes
+        // another. Somebody else may have removed it first.
+        Ok(()) => {
+            let _ = fs::remove_file(path);
+            None
+        }
+        Err(TryLockError::Error(_)) => None,
+    }
 }
 
 fn watch(path: &Path, woken: impl Fn() + Send + 'static) -> Result<notify::RecommendedWatcher> {
@@ -141,4 +146,40 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
         _ => Error::io(text),
     }
     .caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn processes_that_enter_while_others_look_keep_their_marks() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("onward.db");
+        let mut onlookers = [Presence::enter(&store, || {}).unwrap(), Presence::enter(&store, || {}).unwrap()];
+        let marks = onlookers[0].directory.clone();
+        let done = AtomicBool::new(false);
+        let removed = std::thread::scope(|scope| {
+            for onlooker in &mut onlookers {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        onlooker.look().unwrap();
+                    }
+                });
+            }
+            let removed = (0..1000).filter(|_| !is_kept_a_while(&marks)).count();
+            done.store(true, Ordering::Relaxed);
+            removed
+        });
+        assert_eq!(removed, 0, "marks were removed under their owners");
+    }
+
+    /// Makes a mark, lets others have their time, and looks whether it is still there.
+    fn is_kept_a_while(marks: &Path) -> bool {
+        let (name, _lock) = lock_a_name(marks).unwrap();
+        (0..4).for_each(|_| std::thread::yield_now());
+        fs::remove_file(marks.join(&name)).is_ok()
+    }
 }

@@ -1,9 +1,18 @@
-//! Every store, under one suite of cases and against one another.
+//! Every store, under one suite of cases and against one another; and SQLite against kills, damage and age.
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "long runs say what they did in a last line")]
 
 mod agreement;
+mod broken;
+mod child;
+mod damage;
+mod kill;
+mod load;
 mod memory;
+mod mount;
 #[cfg(unix)]
 mod power_loss;
 mod sqlite;
+mod takeover;
+mod upgrade;

@@ -1,0 +1,185 @@
+//! Bits flipped in a closed store, one at a time.
+//!
+//! What SQLite's format can tell, it tells: the structure of each page, the header of the file, and rows of one table that
+//! another one contradicts. **It has no checksums**: a flip within a value (a payload, a time, a counter) can give another value
+//! that is as good. So this does not show that damage is never read as truth. It shows that nothing panics, that every error
+//! is one a program can act on, and that a flip in a page's structure is an error, a finding of the check, or harmless; and it
+//! says how many flips went unseen.
+//!
+//! `ONWARD_FLIPS` says how many bits of each page are flipped (default: 8), `ONWARD_SEED` which (default: others each time).
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Claim, Durability, Error, EventCursor, KindSelection, NewTask, OpenSession, Outcome, Page,
+    QueueSelection, Scope, SqliteStore, Store, TaskFilter, UniqueKey, When, Write,
+};
+
+const PAGE_BYTES: usize = 4096;
+/// Length of the header that the file's first page begins with.
+const FILE_HEADER: usize = 100;
+/// Length of the header of a B-tree page.
+const PAGE_HEADER: usize = 8;
+
+#[tokio::test]
+async fn a_flipped_bit_never_panics_and_in_the_structure_of_a_page_it_is_seen_or_harmless() {
+    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    make_store(&path).await;
+    let whole = std::fs::read(&path).unwrap();
+    let truth = read_everything(&path).await.expect("the whole store is read");
+    let mut seen = Seen::default();
+    for (page, offset) in places(whole.len(), &mut random) {
+        let mut bytes = whole.clone();
+        bytes[page * PAGE_BYTES + offset] ^= 1 << random.u8(0..8);
+        let verdict = look_at(&bytes, &truth).await;
+        assert!(
+            verdict != Verdict::Wrong || !is_structure(page, offset),
+            "ONWARD_SEED={seed}: a bit of byte {offset} of page {page} was flipped, and other data read without a word"
+        );
+        seen.count(verdict);
+    }
+    println!(
+        "flips={} refused={} harmless={} unseen={} seed={seed}",
+        seen.all(),
+        seen.refused,
+        seen.harmless,
+        seen.wrong
+    );
+    assert!(seen.refused > 0, "no flip was noticed at all");
+}
+
+/// What came of a flip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// An error, or a finding of the check.
+    Refused,
+    /// All was read as it was.
+    Harmless,
+    /// Something else was read, and nobody noticed.
+    Wrong,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    refused: u64,
+    harmless: u64,
+    wrong: u64,
+}
+
+impl Seen {
+    fn count(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Refused => self.refused += 1,
+            Verdict::Harmless => self.harmless += 1,
+            Verdict::Wrong => self.wrong += 1,
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.refused + self.harmless + self.wrong
+    }
+}
+
+/// In each page: one byte of its header, and others anywhere.
+fn places(bytes: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
+    let flips = number("ONWARD_FLIPS").unwrap_or(8).max(1);
+    let mut places = Vec::new();
+    for page in 0..bytes / PAGE_BYTES {
+        let start = if page == 0 { FILE_HEADER } else { 0 };
+        places.push((page, start + random.usize(0..PAGE_HEADER)));
+        places.extend((1..flips).map(|_| (page, random.usize(0..PAGE_BYTES))));
+    }
+    places
+}
+
+/// Whether a byte belongs to what holds a page together. The header of the file is left out: most of it (change counters,
+/// the version of SQLite that wrote it) has no meaning for the data.
+fn is_structure(page: usize, offset: usize) -> bool {
+    let start = if page == 0 { FILE_HEADER } else { 0 };
+    (start..start + PAGE_HEADER).contains(&offset)
+}
+
+async fn look_at(bytes: &[u8], truth: &str) -> Verdict {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    std::fs::write(&path, bytes).unwrap();
+    match read_everything(&path).await {
+        Ok(read) if read == truth => Verdict::Harmless,
+        Ok(read) if read == FINDING => Verdict::Refused,
+        Ok(_) => Verdict::Wrong,
+        Err(error) => {
+            let named = error.is_corrupt() || error.is_version() || error.is_read_only();
+            assert!(named, "a damaged store answered with an error of another kind: {error:?}");
+            assert!(error.is_version() || !error.to_string().is_empty());
+            Verdict::Refused
+        }
+    }
+}
+
+const FINDING: &str = "the check found something";
+
+/// All that a store answers, as text.
+async fn read_everything(path: &Path) -> Result<String, Error> {
+    let store = SqliteStore::options().durability(Durability::Memory).open(path).await?;
+    let filter = TaskFilter { with_payload: true, ..TaskFilter::default() };
+    let tasks = store.tasks(filter, Page { before: None, limit: 1000 }).await?;
+    let events = store.events(EventCursor::START, 1000).await?;
+    let (queues, statistics) = (store.queues().await?, store.statistics().await?);
+    let (sessions, pauses) = (store.sessions().await?, store.pauses().await?);
+    let report = store.check().await?;
+    if !report.integrity.is_empty() || !report.consistency.is_empty() {
+        return Ok(FINDING.to_owned());
+    }
+    Ok(format!("{tasks:?}{events:?}{queues:?}{statistics:?}{sessions:?}{pauses:?}"))
+}
+
+/// A small store with something in most of its tables.
+async fn make_store(path: &Path) {
+    let store = SqliteStore::options().durability(Durability::Memory).open(path).await.unwrap();
+    let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(10) };
+    let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
+    let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
+    store.apply((0..60).map(|number| Write::Submit(Box::new(task(number)))).collect()).await.unwrap();
+    let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 30 };
+    let outcomes = store.apply(vec![Write::Claim(claim)]).await.unwrap();
+    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("no claim: {outcomes:?}") };
+    let ends = claimed.tasks.iter().enumerate().map(|(index, task)| end(index, task.lease)).collect();
+    store.apply(ends).await.unwrap();
+    let pause = Write::Pause { scope: Scope::Queue("slow".parse().unwrap()), until: None };
+    store.apply(vec![pause]).await.unwrap();
+    drop(store);
+}
+
+fn task(number: usize) -> NewTask {
+    let mut task = NewTask::new(["mail", "image"][number % 2]).unwrap();
+    task.queue = ["default", "slow"][number % 3 % 2].parse().unwrap();
+    task.payload = format!("payload {number} ").repeat(20).into();
+    if number.is_multiple_of(5) {
+        task.when = When::After(Duration::from_secs(1_000_000));
+    }
+    if number.is_multiple_of(4) {
+        let key = format!("key {number}");
+        task.unique =
+            Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Duration::from_secs(1_000_000) });
+    }
+    task
+}
+
+fn end(index: usize, lease: onward_store::Lease) -> Write {
+    let fail = |next| Write::Fail { lease, error: format!("error {index}"), next };
+    let retry = AfterFailure::Retry { after: Duration::from_secs(1_000_000), uses_attempt: true, hold: false };
+    match index % 5 {
+        0 => fail(retry),
+        1 => fail(AfterFailure::Dead),
+        _ => Write::Complete { lease, result: Some(format!("result {index}").into()) },
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}

@@ -1,0 +1,261 @@
+//! `kill -9` at random moments under load: nothing acknowledged is lost, nothing happens twice.
+//!
+//! `ONWARD_ROUNDS` says how often processes are killed, over all tests here (default: 50), `ONWARD_SEED` how the chances fall
+//! (default: another way each time).
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::mpsc;
+
+use onward_store::{
+    Change, Durability, EventCursor, Outcome, QueueRecord, SqliteStore, Store, TaskId, TaskState, Write,
+};
+
+use crate::child::{Process, Speech};
+use crate::load::{self, Fact};
+
+/// How many tests share the rounds.
+const TESTS: u64 = 4;
+/// After so many rounds a new file is begun, so that looking at everything stays cheap.
+const ROUNDS_PER_FILE: u64 = 50;
+
+/// Shows: T21, B4
+#[test]
+fn one_process_killed_in_class_full_loses_and_doubles_nothing() {
+    run(1, Durability::Full);
+}
+
+/// Shows: T21, B4
+#[test]
+fn one_process_killed_in_class_normal_loses_and_doubles_nothing() {
+    run(1, Durability::Normal);
+}
+
+/// Shows: T21, B4
+#[test]
+fn three_processes_killed_in_class_full_lose_and_double_nothing() {
+    run(3, Durability::Full);
+}
+
+/// Shows: T21, B4
+#[test]
+fn three_processes_killed_in_class_normal_lose_and_double_nothing() {
+    run(3, Durability::Normal);
+}
+
+fn run(processes: usize, class: Durability) {
+    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
+    let rounds = number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1);
+    let mut random = fastrand::Rng::with_seed(seed ^ ((processes as u64) << 8) ^ class as u64);
+    let mut tally = Tally { seed, ..Tally::default() };
+    let mut left = rounds;
+    while left > 0 {
+        let here = left.min(ROUNDS_PER_FILE);
+        cycles(processes, class, here, &mut random, &mut tally);
+        left -= here;
+    }
+    println!("{tally}");
+    assert_eq!((tally.lost, tally.duplicated), (0, 0), "{}", tally.complaints.join("\n"));
+}
+
+/// Kills processes on one file again and again.
+fn cycles(processes: usize, class: Durability, rounds: u64, random: &mut fastrand::Rng, tally: &mut Tally) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut known = Known::default();
+    for _ in 0..rounds {
+        let facts = load_and_kill(processes, class, &path, random);
+        known.learn(&facts, tally);
+        runtime.block_on(examine(&path, class, &mut known, tally));
+    }
+}
+
+/// Lets processes work until a number of facts has come in, made up at random, and kills them all in the midst of it.
+fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut fastrand::Rng) -> Vec<Fact> {
+    let (sender, receiver) = mpsc::channel();
+    let mut children = Vec::new();
+    let mut readers = Vec::new();
+    for _ in 0..processes {
+        let (child, speech) = load::start(path, class, random.u64(..));
+        children.push(child);
+        readers.push(read_aside(speech, sender.clone()));
+    }
+    drop(sender);
+    let enough = random.usize(1..400);
+    let mut facts: Vec<Fact> = receiver.iter().take(enough).collect();
+    // A fact has just been told, which is no random moment; a little later is one.
+    (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
+    children.iter_mut().for_each(Process::signal_kill);
+    children.iter_mut().for_each(Process::kill);
+    facts.extend(receiver);
+    readers.into_iter().for_each(|reader| reader.join().expect("what a process says can be read"));
+    facts
+}
+
+fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in speech {
+            sender.send(Fact::parse(&line)).expect("the facts are received until all have been told");
+        }
+    })
+}
+
+/// What is known of one file.
+#[derive(Debug, Default)]
+struct Known {
+    /// Acknowledged as new.
+    submitted: HashSet<i64>,
+    /// Acknowledged as completed.
+    completed: HashSet<i64>,
+    /// Named by an acknowledgement since the last look.
+    fresh: HashSet<i64>,
+    /// Completed according to the events.
+    events_completed: HashSet<i64>,
+    /// The last submission among the events.
+    last_event_submitted: i64,
+    events_submitted: u64,
+    cursor: EventCursor,
+}
+
+impl Known {
+    fn learn(&mut self, facts: &[Fact], tally: &mut Tally) {
+        self.fresh.clear();
+        for fact in facts {
+            match *fact {
+                Fact::Attempted(count) => tally.attempted += count,
+                Fact::Submitted(id) => {
+                    tally.acknowledged += 1;
+                    self.fresh.insert(id);
+                    if !self.submitted.insert(id) {
+                        tally.doubled(format!("task {id} was acknowledged to two submits"));
+                    }
+                }
+                Fact::Duplicate(id) => {
+                    tally.acknowledged += 1;
+                    self.fresh.insert(id);
+                }
+                Fact::Completed(id) => {
+                    self.fresh.insert(id);
+                    if !self.completed.insert(id) {
+                        tally.doubled(format!("task {id} was acknowledged as completed twice"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Opens what the killed left behind and holds it against what was acknowledged.
+async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut Tally) {
+    let store = SqliteStore::options().durability(class).open(path).await.expect("the store opens again");
+    examine_tasks(&store, known, tally).await;
+    read_events(&store, known, tally).await;
+    for id in &known.completed {
+        if !known.events_completed.contains(id) {
+            tally.missing(format!("the completion of task {id} is in no event"));
+        }
+    }
+    take_back(&store, tally).await;
+    let queues = store.queues().await.unwrap();
+    let all: u64 = queues.iter().map(size).sum();
+    assert_eq!(all, known.events_submitted, "seed {}: tasks live and ended, against tasks submitted", tally.seed);
+    let report = store.check().await.unwrap();
+    assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.seed);
+    assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.seed);
+}
+
+async fn examine_tasks(store: &SqliteStore, known: &Known, tally: &mut Tally) {
+    for id in &known.fresh {
+        match store.task(TaskId(*id)).await.unwrap() {
+            None => tally.missing(format!("task {id} was acknowledged and is gone")),
+            Some(task) if known.completed.contains(id) && task.state != TaskState::Completed => {
+                tally.missing(format!("the completion of task {id} was acknowledged and it is {}", task.state));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Reads the events on from where it last was.
+async fn read_events(store: &SqliteStore, known: &mut Known, tally: &mut Tally) {
+    loop {
+        let page = store.events(known.cursor, 1000).await.unwrap();
+        known.cursor = page.next;
+        if page.events.is_empty() {
+            return;
+        }
+        for event in page.events {
+            let id = event.task.0;
+            match event.change {
+                Change::Submitted if id <= known.last_event_submitted => {
+                    tally.doubled(format!("the number {id} was given twice"));
+                }
+                Change::Submitted => {
+                    known.last_event_submitted = id;
+                    known.events_submitted += 1;
+                }
+                Change::Completed if !known.events_completed.insert(id) => {
+                    tally.doubled(format!("task {id} was completed twice"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What the killed were working on waits again at once: their locks are gone, so their leases are over.
+async fn take_back(store: &SqliteStore, tally: &mut Tally) {
+    let outcomes = store.apply(vec![Write::Sweep]).await.unwrap();
+    let Outcome::Swept(swept) = outcomes[0] else { panic!("a sweep answered {outcomes:?}") };
+    tally.recovered += swept.lost;
+    let running: u64 = store.queues().await.unwrap().iter().map(|queue| queue.running).sum();
+    assert_eq!(running, 0, "seed {}: a killed process still holds tasks", tally.seed);
+}
+
+fn size(queue: &QueueRecord) -> u64 {
+    queue.scheduled + queue.waiting + queue.running + queue.ended.total()
+}
+
+/// The sum of a test, shown as `cargo xtask soak` reads it.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Submits that were asked for.
+    attempted: u64,
+    /// Submits that were answered.
+    acknowledged: u64,
+    lost: u64,
+    duplicated: u64,
+    /// Tasks that were taken back from a killed process.
+    recovered: u64,
+    seed: u64,
+    complaints: Vec<String>,
+}
+
+impl Tally {
+    fn missing(&mut self, complaint: String) {
+        self.lost += 1;
+        self.complaints.push(complaint);
+    }
+
+    fn doubled(&mut self, complaint: String) {
+        self.duplicated += 1;
+        self.complaints.push(complaint);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempted, acknowledged, lost, duplicated, recovered, seed, .. } = self;
+        write!(
+            f,
+            "attempted={attempted} acknowledged={acknowledged} lost={lost} duplicated={duplicated} recovered={recovered} seed={seed}"
+        )
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}

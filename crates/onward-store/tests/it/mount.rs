@@ -1,0 +1,60 @@
+//! Small file systems in memory, which can be filled and made read-only. Mounting needs the rights of root on Linux.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A mounted file system; gone when dropped.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    directory: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts one of a size such as `2m`; `None`, with a word on why, where that is not possible.
+    ///
+    /// Where `ONWARD_REQUIRE_BACKENDS` is `all`, that is a failure.
+    pub(crate) fn new(size: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(directory.path());
+        if command.status().is_ok_and(|status| status.success()) {
+            return Some(Self { directory });
+        }
+        let required = std::env::var("ONWARD_REQUIRE_BACKENDS").is_ok_and(|required| required == "all");
+        assert!(!required, "no file system can be mounted, which ONWARD_REQUIRE_BACKENDS=all requires; run as root");
+        eprintln!("NOT RUN: no file system can be mounted here; run as root on Linux to see this shown");
+        None
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn make_read_only(&self) {
+        let status = Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().unwrap();
+        assert!(status.success(), "the file system cannot be made read-only");
+    }
+
+    /// Leaves no room.
+    pub(crate) fn fill(&self) {
+        let mut filler = File::create(self.filler()).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+    }
+
+    pub(crate) fn make_room(&self) {
+        std::fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn filler(&self) -> std::path::PathBuf {
+        self.path().join("filler")
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Lazily: something may still be open in it, and a drop must not fail.
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
