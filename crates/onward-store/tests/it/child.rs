@@ -12,6 +12,9 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 /// Marks a line as a child's own, among those of the test harness.
 const MARK: &str = "> ";
 
+/// Begins a child's last line if it failed.
+const PANICKED: &str = "panicked";
+
 /// A running child; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -94,17 +97,20 @@ impl Iterator for Speech {
             }
             // A line without an end was cut off; nothing of it counts.
             if let Some(said) = line.strip_prefix(MARK).and_then(|line| line.strip_suffix('\n')) {
+                assert!(!said.starts_with(PANICKED), "a child {said}");
                 return Some(said.to_owned());
             }
         }
     }
 }
 
-/// In a child: ends it with its parent, and sets its words apart from the harness's.
+/// In a child: ends it with its parent, sets its words apart from the harness's, and has a failure told like a fact, since a
+/// child that fails may be killed before that ends it.
 pub(crate) fn begin() {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .expect("a child can ask to die with its parent");
     write(b"\n");
+    std::panic::set_hook(Box::new(|panic| say(&format!("{PANICKED}: {}", panic.to_string().replace('\n', " ")))));
 }
 
 /// In a child: says a line to the parent, in one `write`.
