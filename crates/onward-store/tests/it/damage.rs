@@ -159,10 +159,10 @@ fn task(number: usize) -> NewTask {
     let mut task = NewTask::new(["mail", "image"][number % 2]).unwrap();
     task.queue = ["default", "slow"][number % 3 % 2].parse().unwrap();
     task.payload = format!("payload {number} ").repeat(20).into();
-    if number % 5 == 0 {
+    if number.is_multiple_of(5) {
         task.when = When::After(Duration::from_secs(1_000_000));
     }
-    if number % 4 == 0 {
+    if number.is_multiple_of(4) {
         let key = format!("key {number}");
         task.unique =
             Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Duration::from_secs(1_000_000) });
