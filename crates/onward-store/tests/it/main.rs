@@ -1,5 +1,12 @@
 //! Every store, under one suite of cases and against one another; and SQLite against kills, damage and age.
-#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and the long ones say what they did"
+)]
 
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "long runs say what they did in a last line")]
