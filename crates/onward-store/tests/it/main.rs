@@ -8,9 +8,6 @@
     reason = "a test fails by panicking, and the long ones say what they did"
 )]
 
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "long runs say what they did in a last line")]
-
 mod agreement;
 mod broken;
 mod child;

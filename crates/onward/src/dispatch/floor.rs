@@ -86,9 +86,14 @@ impl Floor {
         state.man_slots(concurrency)
     }
 
-    /// A slot's first task; `None` frees the slot.
+    /// A slot's first task; `None`, where others were quicker, frees the slot.
     pub(crate) fn begin(&self, slot: usize) -> Option<Arc<Attempt>> {
-        self.lock().next(slot)
+        let next = self.lock().next(slot);
+        if next.is_none() {
+            // The dispatcher may have counted this slot as running and wait for nothing else.
+            self.ended.notify_one();
+        }
+        next
     }
 
     /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot. Answers too whether the
@@ -250,5 +255,19 @@ impl State {
             manned.push(slot);
         }
         manned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_slot_that_finds_nothing_to_run_wakes_the_dispatcher() {
+        let floor = Floor::default();
+        assert!(floor.begin(0).is_none());
+        assert!(floor.stirred().now_or_never().is_some());
     }
 }
