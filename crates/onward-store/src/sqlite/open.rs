@@ -176,8 +176,11 @@ impl SqliteOptions {
         check_place(path, self.create)?;
         let vfs = self.vfs.as_deref();
         let mut connection = connect(path, vfs)?;
-        // Before anything is set: `prepare` may rewrite the header of the file.
-        migrations::check_schema(&connection)?;
+        // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
+        // making the store at this moment.
+        let reading = connection.transaction()?;
+        migrations::check_schema(&reading)?;
+        drop(reading);
         prepare(&connection, self.durability)?;
         migrations::migrate(&mut connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

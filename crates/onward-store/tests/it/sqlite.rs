@@ -86,6 +86,18 @@ impl InTurn {
     }
 }
 
+impl Drop for InTurn {
+    /// Closes the sessions of both in the order of their numbers, as one store would.
+    fn drop(&mut self) {
+        // On a thread of its own, because this is dropped within a runtime, which cannot wait.
+        let close = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
+            runtime.block_on(close_sessions(&self.stores[0]));
+        };
+        std::thread::scope(|scope| scope.spawn(close).join().expect("the sessions can be closed"));
+    }
+}
+
 impl Fixture for Shared {
     fn place(&self) -> Box<dyn Place> {
         Box::new(SharedPlace(tempfile::tempdir().expect("a directory can be made")))
