@@ -143,7 +143,8 @@ pub enum Write {
     },
 
     /// Removes ended tasks from history: those that ended longer ago than `older_than`, and the oldest beyond `keep`. Oldest end
-    /// first. Answers [`Removed`](crate::Outcome::Removed).
+    /// first. It also forgets the events up to the last end that it removed, in whole calls. Answers
+    /// [`Removed`](crate::Outcome::Removed).
     Prune(Prune),
 
     /// Does what time has brought: makes due tasks wait, expires those past their time to live, takes back what lapsed
