@@ -34,12 +34,11 @@ async fn open_file(options: &GlobalOptions, create: bool, payload_limit: Option<
     if let Some(bytes) = payload_limit {
         opening = opening.payload_limit(bytes);
     }
-    opening.open(options.store.path()).await.with_context(|| cannot_open(&options.store))
+    opening.open(options.store.path()).await.context(CANNOT_OPEN)
 }
 
-fn cannot_open(location: &Location) -> String {
-    format!("cannot open the store {location}")
-}
+/// The store's own error names the file.
+const CANNOT_OPEN: &str = "cannot open the store";
 
 /// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
 pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
@@ -48,5 +47,5 @@ pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u
 
 /// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
 pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
-    SqliteStore::migrate(location.path()).await.with_context(|| cannot_open(location))
+    SqliteStore::migrate(location.path()).await.context(CANNOT_OPEN)
 }
