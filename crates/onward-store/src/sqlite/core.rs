@@ -38,6 +38,8 @@ pub(super) struct Core {
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
+    /// Whether neighbours came or went and that has had no consequences yet.
+    unsettled: bool,
 }
 
 impl fmt::Debug for Core {
@@ -59,7 +61,17 @@ pub(super) struct CoreParts {
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
         let CoreParts { connection, clock, payload_limit, presence, hints, sizes } = parts;
-        Self { connection, clock, payload_limit, presence, hints, sizes, cache: None, data_version: -1 }
+        Self {
+            connection,
+            clock,
+            payload_limit,
+            presence,
+            hints,
+            sizes,
+            cache: None,
+            data_version: -1,
+            unsettled: true,
+        }
     }
 
     /// Commits the writes of all jobs together and answers them. If a statement fails, each job is tried on its own, so that
@@ -164,19 +176,20 @@ impl Core {
 
     /// Looks who works on this file, and settles what has changed.
     pub(super) fn look(&mut self) -> Result<()> {
-        let changed = match &mut self.presence {
-            Some(presence) => presence.look()?,
-            None => false,
-        };
-        if changed { self.settle() } else { Ok(()) }
+        if let Some(presence) = &mut self.presence {
+            self.unsettled |= presence.look()?;
+        }
+        if self.unsettled { self.settle() } else { Ok(()) }
     }
 
     /// Lets sessions of ended processes lapse, and keeps the index in memory if there is nobody else, in the tables if there is.
     pub(super) fn settle(&mut self) -> Result<()> {
-        let presence = self.presence.take();
+        let mut presence = self.presence.take();
         let mut hint = Hint::default();
         let outcome = self.in_transaction(|transaction| {
-            if let Some(presence) = &presence {
+            if let Some(presence) = &mut presence {
+                // Inside the transaction: whoever came before it is seen here, so no session in the file belongs to a stranger.
+                presence.look()?;
                 transaction.lapse_ended_processes(presence.name(), |name| presence.is_neighbour(name))?;
             }
             let alone = presence.as_ref().is_none_or(Presence::is_alone);
@@ -188,6 +201,7 @@ impl Core {
         });
         self.presence = presence;
         outcome?;
+        self.unsettled = false;
         if let Some(presence) = &mut self.presence {
             presence.wake_neighbours();
         }

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::migrations;
@@ -136,15 +135,8 @@ impl SqliteOptions {
         prepare(&connection, Durability::Memory)?;
         migrations::migrate(&mut connection)?;
         let info = self.info("in memory".into(), Durability::Memory);
-        let sizes = Arc::new(CommitSizes::default());
-        let mut core = Core::new(CoreParts {
-            connection,
-            clock: Arc::clone(&self.clock),
-            payload_limit: self.payload_limit,
-            presence: None,
-            hints: watch::Sender::new(Hint::default()),
-            sizes: Arc::clone(&sizes),
-        });
+        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()));
+        let sizes = Arc::clone(&core.sizes);
         core.settle()?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
         Ok(SqliteStore::new(writer, None, None, info, self.clock, sizes))
@@ -172,10 +164,26 @@ impl SqliteOptions {
     }
 
     fn open_file(self, path: &Path) -> Result<SqliteStore> {
+        let (mut core, bell) = self.enter_file(path)?;
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let vfs = self.vfs.as_deref();
+        core.settle()?;
+        let sizes = Arc::clone(&core.sizes);
+        let core = Arc::new(Mutex::new(core));
+        let housekeeper = connect(&path, vfs)?;
+        prepare(&housekeeper, self.durability)?;
+        let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
+        let writer = Writer::start(core, self.durability == Durability::Full)?;
+        let readers = Readers::new(path.clone(), vfs);
+        let info = self.info(path.display().to_string(), self.durability);
+        Ok(SqliteStore::new(writer, Some(readers), Some((bell, housekeeping)), info, self.clock, sizes))
+    }
+
+    /// Opens the writing connection and makes this process's mark; nobody else's work is touched yet.
+    fn enter_file(&self, path: &Path) -> Result<(Core, Arc<Bell>)> {
         self.check()?;
         check_place(path, self.create)?;
-        let vfs = self.vfs.as_deref();
-        let mut connection = connect(path, vfs)?;
+        let mut connection = connect(path, self.vfs.as_deref())?;
         // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
         // making the store at this moment.
         let reading = connection.transaction()?;
@@ -188,25 +196,18 @@ impl SqliteOptions {
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let presence = Presence::enter(&path, woken(hints.clone(), Arc::clone(&bell)))?;
-        let sizes = Arc::new(CommitSizes::default());
-        let mut core = Core::new(CoreParts {
+        Ok((self.core(connection, Some(presence), hints), bell))
+    }
+
+    fn core(&self, connection: Connection, presence: Option<Presence>, hints: watch::Sender<Hint>) -> Core {
+        Core::new(CoreParts {
             connection,
             clock: Arc::clone(&self.clock),
             payload_limit: self.payload_limit,
-            presence: Some(presence),
+            presence,
             hints,
-            sizes: Arc::clone(&sizes),
-        });
-        core.look()?;
-        core.settle()?;
-        let core = Arc::new(Mutex::new(core));
-        let housekeeper = connect(&path, vfs)?;
-        prepare(&housekeeper, self.durability)?;
-        let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
-        let writer = Writer::start(core, self.durability == Durability::Full)?;
-        let readers = Readers::new(path.clone(), vfs);
-        let info = self.info(path.display().to_string(), self.durability);
-        Ok(SqliteStore::new(writer, Some(readers), Some((bell, housekeeping)), info, self.clock, sizes))
+            sizes: Arc::default(),
+        })
     }
 }
 
@@ -326,4 +327,32 @@ fn network_file_system(_directory: &Path) -> Option<&'static str> {
 
 fn named(path: &Path, error: Error) -> Error {
     error.about(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Outcome;
+    use crate::store::Store as _;
+    use crate::task::NewTask;
+    use crate::write::{Claim, KindSelection, OpenSession, QueueSelection, Write};
+
+    /// A process looks who is here, and before it can act on it another one comes and begins to work.
+    #[tokio::test]
+    async fn a_process_that_came_after_the_look_keeps_its_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let (mut slow, _bell) = SqliteStore::options().enter_file(&path).unwrap();
+        slow.look().unwrap();
+        let other = SqliteStore::open(&path).await.unwrap();
+        let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(10) };
+        let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
+        let opened = other.apply(vec![submit, Write::OpenSession(open)]).await.unwrap();
+        let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };
+        let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 1 };
+        other.apply(vec![Write::Claim(claim)]).await.unwrap();
+        slow.settle().unwrap();
+        let outcomes = other.apply(vec![Write::Sweep, Write::RenewSession { session }]).await.unwrap();
+        assert_eq!(outcomes[1], Outcome::Renewed { cancel: Vec::new() });
+    }
 }
