@@ -36,6 +36,7 @@ mod event;
 pub mod limits;
 mod memory;
 mod name;
+mod news;
 mod outcome;
 pub mod rules;
 #[cfg(feature = "sqlite")]
@@ -50,6 +51,7 @@ pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
 pub use memory::MemoryStore;
 pub use name::Name;
+pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore};

@@ -29,6 +29,9 @@ pub const CLAIM: usize = 4096;
 /// How many due tasks, expiries or lapsed leases one sweep handles; what is left is handled by the next, which is due at once.
 pub const SWEEP: usize = 1024;
 
+/// How many commits' news a listener may be behind before it has to look at everything instead.
+pub const NEWS: usize = 1024;
+
 /// How many writes one `Write::All` may hold.
 pub const ALL: usize = 100_000;
 

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
 use crate::name::Name;
+use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
@@ -40,6 +41,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
+
+    /// Tells of each task that ends in a commit of this process from now on, in the order of the commits and before they are
+    /// answered; of others' commits only that there were some.
+    fn news(&self) -> NewsReceiver;
 
     /// The store's clock.
     fn clock(&self) -> Arc<dyn Clock>;

@@ -153,6 +153,18 @@ macro_rules! conformance {
                 a_resumption_hints_at_work,
                 a_task_given_back_hints_at_work,
             }
+            news {
+                a_completion_is_told_with_its_result,
+                a_completion_with_a_key_is_told_with_its_result,
+                a_failure_for_good_is_told,
+                a_cancellation_is_told,
+                an_expiry_is_told,
+                a_purge_is_told,
+                a_new_life_is_told,
+                news_come_in_the_order_of_the_ends,
+                an_attempt_that_is_tried_again_is_no_news,
+                a_refused_all_tells_nothing,
+            }
             keys {
                 a_key_is_shown,
                 a_duplicate_of_a_waiting_task_is_skipped,

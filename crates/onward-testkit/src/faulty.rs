@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, Outcome, Page, PauseRecord,
-    QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
+    PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
 };
 
 /// At which side of the change the fault lies. Either way the caller gets an error and cannot tell which it was.
@@ -91,6 +91,10 @@ impl Store for FaultyStore {
 
     fn changes(&self) -> Changes {
         self.inner.changes()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.inner.news()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

@@ -386,10 +386,7 @@ impl Engine {
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended).
     pub async fn cancel(&self, task: TaskId) -> Result<Cancellation> {
         match self.apply(Write::Cancel { task }).await? {
-            Outcome::Cancelled => {
-                self.inner.waiters.look(task);
-                Ok(Cancellation::Ended)
-            }
+            Outcome::Cancelled => Ok(Cancellation::Ended),
             Outcome::CancelRequested => {
                 if let Some(run) = self.inner.run() {
                     run.floor.cancel(task);

@@ -9,19 +9,25 @@ use serde::de::DeserializeOwned;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::recent_ends::Moment;
 use crate::typed::decode_output;
-use crate::wait::{News, Waiting};
+use crate::wait::{News, Wait, Waiting};
 
 /// A submitted task whose result has the type `O`.
 pub struct Handle<O> {
     engine: Engine,
     submitted: Submitted,
+    /// A moment at which the task had not ended.
+    moment: Option<Moment>,
     output: PhantomData<fn() -> O>,
 }
 
 impl<O> Handle<O> {
-    pub(crate) fn new(engine: Engine, submitted: Submitted) -> Self {
-        Self { engine, submitted, output: PhantomData }
+    /// A handle of what was submitted after `moment`.
+    pub(crate) fn new(engine: Engine, submitted: Submitted, moment: Option<Moment>) -> Self {
+        // The task that has the key of what was submitted may have ended long ago.
+        let moment = moment.filter(|_| matches!(submitted, Submitted::Inserted { .. } | Submitted::Superseded { .. }));
+        Self { engine, submitted, moment, output: PhantomData }
     }
 
     /// The number of the task that stands for what was submitted: the new one, or the one that has its key.
@@ -45,15 +51,30 @@ impl<O: DeserializeOwned> Handle<O> {
     /// the store could not be read.
     pub async fn wait(&self) -> Result<O, TaskError> {
         let task = self.id();
+        let mut moment = self.moment;
         loop {
-            let waiting = Waiting::new(&self.engine.inner, task);
-            let record = self.engine.record(task).await?;
-            if record.state.is_ended() {
-                return ended(&record);
-            }
-            if let News::Completed(result) = waiting.news().await {
+            let news = match self.begin(moment.take()) {
+                Wait::Over(news) => news,
+                Wait::Begun(waiting) => waiting.news().await,
+                Wait::Unsure(waiting) => {
+                    let record = self.engine.record(task).await?;
+                    if record.state.is_ended() {
+                        return ended(&record);
+                    }
+                    waiting.news().await
+                }
+            };
+            if let News::Completed(result) = news {
                 return decode(task, result.as_ref());
             }
+        }
+    }
+
+    fn begin(&self, moment: Option<Moment>) -> Wait<'_> {
+        let (inner, task) = (&self.engine.inner, self.id());
+        match moment {
+            Some(moment) => Waiting::since(inner, task, moment),
+            None => Wait::Unsure(Waiting::new(inner, task)),
         }
     }
 }

@@ -92,6 +92,7 @@ pub mod limits;
 mod output;
 mod place;
 mod progress;
+mod recent_ends;
 mod run;
 mod snapshot;
 mod state;

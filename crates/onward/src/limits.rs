@@ -41,5 +41,11 @@ pub const WAIT_INTERVAL: Duration = Duration::from_millis(1);
 /// time, or that it slept.
 pub const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
+/// How many of the latest ends an engine remembers, so that a wait that begins after the end need not read the task.
+pub const RECENT_ENDS: usize = 8192;
+
+/// The longest result, in bytes, that a wait is told; a longer one is read.
+pub const TOLD_RESULT_BYTES: usize = 4096;
+
 /// How many events are read at once.
 pub const EVENTS: usize = 256;

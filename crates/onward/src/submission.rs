@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
 use crate::typed::{Task, new_task};
+use crate::wait::Waiters;
 
 /// A submit that is being described; `.await` submits. What is wrong with the description is told then.
 #[must_use = "nothing is submitted until it is awaited"]
@@ -113,8 +114,10 @@ impl<T: Task> IntoFuture for Submission<T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let submitted = self.engine.submit_task(self.task?).await?;
-            Ok(Handle::new(self.engine, submitted))
+            let task = self.task?;
+            let moment = Waiters::moment(&self.engine.inner);
+            let submitted = self.engine.submit_task(task).await?;
+            Ok(Handle::new(self.engine, submitted, moment))
         })
     }
 }

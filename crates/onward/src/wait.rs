@@ -1,88 +1,123 @@
 //! Who waits for which task.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use onward_store::{Changes, Hint, Store, TaskId};
-use tokio::sync::{Notify, oneshot};
+use onward_store::{Heard, NewsReceiver, Store, TaskId, TaskNews};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio::time::Sleep;
 
 use crate::engine::Inner;
 use crate::limits;
+use crate::recent_ends::{Moment, RecentEnds, Since};
 
 /// What a waiter is told.
 #[derive(Debug, Clone)]
 pub(crate) enum News {
-    /// The task completed here with this result, and that is durable.
+    /// The task completed with this result, and that is durable.
     Completed(Option<Bytes>),
     /// Something happened to the task: read it.
     Look,
 }
 
-/// Everybody who waits in this process. Ends of this engine's own attempts are told by a look-up; for those of others one watcher,
-/// which lives while anybody waits, reads what is waited for after a hint.
-#[derive(Debug, Default)]
-pub(crate) struct Waiters {
-    state: Mutex<State>,
-    /// How many tasks are waited for, to be read without the lock.
-    count: AtomicUsize,
-    emptied: Notify,
+impl News {
+    /// A large result is read again rather than kept.
+    pub(crate) fn completed(result: Option<&Bytes>) -> Self {
+        match result {
+            Some(result) if result.len() > limits::TOLD_RESULT_BYTES => Self::Look,
+            result => Self::Completed(result.cloned()),
+        }
+    }
 }
+
+/// Everybody who waits in this process. One watcher hears from the store what ended and tells the waiters; after a hint that others
+/// may have ended something it reads what is waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     waiting: HashMap<TaskId, Vec<oneshot::Sender<News>>>,
-    is_watched: bool,
+    recent: RecentEnds,
+    watcher: Option<AbortHandle>,
 }
 
 impl Waiters {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells those who wait for a task that it completed.
-    pub(crate) fn completed(&self, task: TaskId, result: Option<Bytes>) {
-        self.tell(task, News::Completed(result));
+    /// The present moment, from which a wait can tell what has been told since.
+    pub(crate) fn moment(inner: &Arc<Inner>) -> Option<Moment> {
+        tokio::runtime::Handle::try_current().ok()?;
+        Some(Self::watched(inner).recent.now())
+    }
+
+    /// The state, with a watcher at work: whatever ends from now on is told.
+    fn watched(inner: &Arc<Inner>) -> MutexGuard<'_, State> {
+        let mut state = inner.waiters.lock();
+        if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
+            // What a watcher that died with its runtime has not told is unknown.
+            state.recent.forget();
+            let watcher = Watcher::new(Arc::downgrade(inner), inner.store.news());
+            state.watcher = Some(tokio::spawn(watcher.watch()).abort_handle());
+        }
+        state
+    }
+
+    fn hear(&self, news: &[TaskNews]) {
+        let mut state = self.lock();
+        let mut told = Vec::new();
+        for news in news {
+            state.recent.hear(news);
+            let (task, what) = match news {
+                TaskNews::Completed { task, result } => (task, News::completed(result.as_ref())),
+                TaskNews::Ended { task } => (task, News::Look),
+                _ => continue,
+            };
+            told.extend(state.waiting.remove(task).into_iter().flatten().map(|waiter| (waiter, what.clone())));
+        }
+        drop(state);
+        tell(told);
     }
 
     /// Tells those who wait for a task to read it.
-    pub(crate) fn look(&self, task: TaskId) {
-        self.tell(task, News::Look);
-    }
-
-    fn tell(&self, task: TaskId, news: News) {
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let mut state = self.lock();
-        let waiting = state.waiting.remove(&task).unwrap_or_default();
-        self.counted(&state);
-        drop(state);
-        for waiter in waiting {
-            // One who has gone away need not be told.
-            let _ = waiter.send(news.clone());
-        }
-    }
-
-    fn counted(&self, state: &State) {
-        self.count.store(state.waiting.len(), Ordering::SeqCst);
-        if state.waiting.is_empty() {
-            self.emptied.notify_one();
-        }
+    fn look(&self, task: TaskId) {
+        let waiting = self.lock().waiting.remove(&task);
+        tell(waiting.into_iter().flatten().map(|waiter| (waiter, News::Look)));
     }
 
     fn tasks(&self) -> Vec<TaskId> {
         self.lock().waiting.keys().copied().collect()
     }
+}
 
-    /// Whether the watcher may go: nobody waits.
-    fn dismiss_watcher(&self) -> bool {
-        let mut state = self.lock();
-        state.is_watched = !state.waiting.is_empty();
-        !state.is_watched
+fn tell(told: impl IntoIterator<Item = (oneshot::Sender<News>, News)>) {
+    for (waiter, news) in told {
+        // One who has gone away need not be told.
+        let _ = waiter.send(news);
     }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        if let Some(watcher) = &self.lock().watcher {
+            watcher.abort();
+        }
+    }
+}
+
+/// What a wait has to do first.
+pub(crate) enum Wait<'a> {
+    /// Nothing: it is over.
+    Over(News),
+    /// Wait for news.
+    Begun(Waiting<'a>),
+    /// Read the task, and wait for news if it has not ended.
+    Unsure(Waiting<'a>),
 }
 
 /// One wait for news of a task; forgotten when dropped.
@@ -95,17 +130,22 @@ pub(crate) struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     /// Begins to wait. Read the task afterwards: what happened before is not told.
     pub(crate) fn new(inner: &'a Arc<Inner>, task: TaskId) -> Self {
-        let (sender, news) = oneshot::channel();
-        let mut state = inner.waiters.lock();
-        state.waiting.entry(task).or_default().push(sender);
-        inner.waiters.counted(&state);
-        if !std::mem::replace(&mut state.is_watched, true) {
-            // What changes from here on is told to the watcher, however late it starts.
-            let mut changes = inner.store.changes();
-            let seen = changes.hint();
-            tokio::spawn(watch(Arc::clone(inner), changes, seen));
+        Self::add(&mut Waiters::watched(inner), inner, task)
+    }
+
+    /// Begins to wait for a task that had not ended at a moment.
+    pub(crate) fn since(inner: &'a Arc<Inner>, task: TaskId, moment: Moment) -> Wait<'a> {
+        let mut state = Waiters::watched(inner);
+        match state.recent.since(task, moment) {
+            Since::Ended(news) => Wait::Over(news),
+            Since::Untold => Wait::Begun(Self::add(&mut state, inner, task)),
+            Since::Unknown => Wait::Unsure(Self::add(&mut state, inner, task)),
         }
-        drop(state);
+    }
+
+    fn add(state: &mut State, inner: &'a Inner, task: TaskId) -> Self {
+        let (sender, news) = oneshot::channel();
+        state.waiting.entry(task).or_default().push(sender);
         Self { inner, task, news }
     }
 
@@ -116,54 +156,79 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
+        if self.news.is_terminated() {
+            return;
+        }
         self.news.close();
-        let waiters = &self.inner.waiters;
-        let mut state = waiters.lock();
+        let mut state = self.inner.waiters.lock();
         if let Some(waiting) = state.waiting.get_mut(&self.task) {
             waiting.retain(|waiter| !waiter.is_closed());
             if waiting.is_empty() {
                 state.waiting.remove(&self.task);
-                waiters.counted(&state);
             }
         }
     }
 }
 
-/// Reads what is waited for whenever a hint says that tasks may have ended, until nobody waits.
-async fn watch(inner: Arc<Inner>, mut changes: Changes, mut seen: Hint) {
-    while !inner.waiters.dismiss_watcher() {
-        tokio::select! {
-            () = inner.waiters.emptied.notified() => {}
-            hint = changes.changed() => {
-                let Some(hint) = hint else { return tell_all(&inner.waiters) };
-                if has_transitions(&mut seen, hint) {
-                    let took = read_all(&inner).await;
-                    tokio::time::sleep(rest(inner.is_running(), took)).await;
+/// Hears what ends, until the engine or the store is gone.
+struct Watcher {
+    inner: Weak<Inner>,
+    news: NewsReceiver,
+    /// Others may have ended something since it was last read.
+    missed: bool,
+    /// Keeps the next reading off.
+    rest: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watcher {
+    fn new(inner: Weak<Inner>, news: NewsReceiver) -> Self {
+        Self { inner, news, missed: false, rest: None }
+    }
+
+    async fn watch(mut self) {
+        loop {
+            let heard = tokio::select! {
+                biased;
+                heard = self.news.next() => heard,
+                () = rested(&mut self.rest), if self.missed => {
+                    self.read_all().await;
+                    continue;
                 }
+            };
+            let Some(inner) = self.inner.upgrade() else { return };
+            match heard {
+                Some(Heard::News(news)) => inner.waiters.hear(&news),
+                Some(Heard::Missed) => {
+                    inner.waiters.lock().recent.forget();
+                    self.missed = true;
+                }
+                None => return inner.waiters.tasks().into_iter().for_each(|task| inner.waiters.look(task)),
             }
         }
     }
-}
 
-fn has_transitions(seen: &mut Hint, hint: Hint) -> bool {
-    let before = std::mem::replace(seen, hint);
-    before.transitions != hint.transitions
-}
-
-/// How long the watcher rests after it read for `took`: so that reading takes a tenth of the time at the most.
-fn rest(is_running: bool, took: Duration) -> Duration {
-    let interval = if is_running { limits::WAIT_INTERVAL_RUNNING } else { limits::WAIT_INTERVAL };
-    interval.max(took * 10)
-}
-
-async fn read_all(inner: &Inner) -> Duration {
-    let began = inner.clock.steady();
-    for task in inner.waiters.tasks() {
-        if has_ended(&*inner.store, task).await {
-            inner.waiters.look(task);
+    /// Reads what is waited for, and rests after it, so that reading takes a tenth of the time at the most.
+    async fn read_all(&mut self) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        self.missed = false;
+        let began = inner.clock.steady();
+        for task in inner.waiters.tasks() {
+            if has_ended(&*inner.store, task).await {
+                inner.waiters.look(task);
+            }
+            tokio::task::coop::consume_budget().await;
         }
+        let took = inner.clock.steady().saturating_sub(began);
+        let interval = if inner.is_running() { limits::WAIT_INTERVAL_RUNNING } else { limits::WAIT_INTERVAL };
+        self.rest = Some(Box::pin(tokio::time::sleep(interval.max(took * 10))));
     }
-    inner.clock.steady().saturating_sub(began)
+}
+
+async fn rested(rest: &mut Option<Pin<Box<Sleep>>>) {
+    if let Some(sleep) = rest {
+        sleep.await;
+    }
+    *rest = None;
 }
 
 /// A task that cannot be read is told of too: its waiter gets the error.
@@ -171,11 +236,5 @@ async fn has_ended(store: &dyn Store, task: TaskId) -> bool {
     match store.task(task).await {
         Ok(Some(record)) => record.state.is_ended(),
         Ok(None) | Err(_) => true,
-    }
-}
-
-fn tell_all(waiters: &Waiters) {
-    for task in waiters.tasks() {
-        waiters.look(task);
     }
 }

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::task::Task;
 use crate::event::Change;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::task::{TaskId, TaskState};
@@ -48,6 +49,7 @@ impl State {
         let now = self.now.wall;
         self.tasks.change(id, |task| start_anew(task, now));
         self.log(id, Change::Retried);
+        self.news.push(TaskNews::Retried { task: id });
         self.hint_work();
         Ok(Outcome::Done)
     }

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::task::{End, Task};
 use crate::event::Change;
+use crate::news::TaskNews;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::{TaskId, TaskState};
 
@@ -13,12 +14,14 @@ impl State {
         self.ends += 1;
         let end = End { number: self.ends, entry: self.entry };
         let mut follower = None;
+        let mut result = None;
         self.tasks.change(id, |task| {
             task.state = state;
             task.session = None;
             task.finished_at = Some(now);
             task.end = Some(end);
             follower = task.follower.take();
+            result = task.result.clone();
         });
         if let Some(task) = self.tasks.get(id) {
             self.keys.keep_or_free(id, &task.new, now);
@@ -26,6 +29,10 @@ impl State {
         }
         self.log(id, change_of(state));
         self.hint_transition();
+        self.news.push(match state {
+            TaskState::Completed => TaskNews::Completed { task: id, result },
+            _ => TaskNews::Ended { task: id },
+        });
         if let Some(new) = follower {
             self.make_names(Some(&new.queue), Some(&new.kind));
             self.insert(*new);

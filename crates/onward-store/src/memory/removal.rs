@@ -4,6 +4,7 @@ use super::state::State;
 use super::task::End;
 use crate::event::Change;
 use crate::name::Name;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::rules::prune::EndedTask;
@@ -24,6 +25,7 @@ impl State {
                 self.keys.free(*id, &task.new);
             }
             self.hint_transition();
+            self.news.push(TaskNews::Ended { task: *id });
         }
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }

@@ -9,6 +9,7 @@ use super::sessions::Session;
 use super::tasks::Tasks;
 use crate::event::Change;
 use crate::name::Name;
+use crate::news::TaskNews;
 use crate::store::{Hint, KindStatistics};
 use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
@@ -40,6 +41,8 @@ pub(super) struct State {
     /// What the writes under way did to tasks, submissions apart.
     pub(super) changes: Vec<Logged>,
     pub(super) hint: Hint,
+    /// What the writes under way have to tell.
+    pub(super) news: Vec<TaskNews>,
 }
 
 /// Wall time and steady time, read together.

@@ -10,6 +10,7 @@ use super::state::{Moment, State};
 use crate::clock::{Clock, SystemClock};
 use crate::event::{EventCursor, EventPage};
 use crate::limits;
+use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
@@ -27,6 +28,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     hints: watch::Sender<Hint>,
+    news: NewsSender,
     kept: Mutex<Kept>,
 }
 
@@ -47,7 +49,7 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let hints = watch::Sender::new(Hint::default());
-        Self { clock, payload_limit: limits::PAYLOAD_BYTES, hints, kept: Mutex::default() }
+        Self { clock, payload_limit: limits::PAYLOAD_BYTES, hints, news: NewsSender::new(), kept: Mutex::default() }
     }
 
     /// The same store with another limit on payloads and results, in bytes; at most
@@ -66,6 +68,7 @@ impl MemoryStore {
         let outcomes = writes.into_iter().map(|write| state.write(write).unwrap_or_else(Outcome::Refused)).collect();
         log.append(state);
         let hint = state.hint;
+        self.news.tell(std::mem::take(&mut state.news));
         drop(kept);
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
         outcomes
@@ -96,6 +99,10 @@ impl Store for MemoryStore {
 
     fn changes(&self) -> Changes {
         Changes::new(&self.hints)
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.news.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

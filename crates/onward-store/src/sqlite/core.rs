@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::news::{NewsSender, TaskNews};
 use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
@@ -34,6 +35,7 @@ pub(super) struct Core {
     pub(super) payload_limit: usize,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
+    pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
@@ -55,18 +57,20 @@ pub(super) struct CoreParts {
     pub(super) payload_limit: usize,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
+    pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
 }
 
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, presence, hints, sizes } = parts;
+        let CoreParts { connection, clock, payload_limit, presence, hints, news, sizes } = parts;
         Self {
             connection,
             clock,
             payload_limit,
             presence,
             hints,
+            news,
             sizes,
             cache: None,
             data_version: -1,
@@ -97,25 +101,22 @@ impl Core {
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
     fn transact<'w>(&mut self, calls: impl Iterator<Item = &'w [Write]>) -> Result<Vec<Vec<Outcome>>> {
-        let mut hint = Hint::default();
-        let outcomes = self.in_transaction(|transaction| {
+        self.in_transaction(|transaction| {
             let outcomes = calls
                 .map(|writes| writes.iter().map(|write| transaction.write(write)).collect())
                 .collect::<Result<Vec<Vec<Outcome>>>>()?;
             transaction.finish()?;
-            hint = transaction.hint;
             Ok(outcomes)
-        })?;
-        self.tell(hint);
-        Ok(outcomes)
+        })
     }
 
     /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let outcome = self.refresh().and_then(|()| {
-            let answer = self.with_transaction(work)?;
+            let (answer, hint, news) = self.with_transaction(work)?;
             self.connection.prepare_cached("COMMIT")?.execute([])?;
+            self.tell(hint, news);
             Ok(answer)
         });
         if outcome.is_err() {
@@ -128,7 +129,10 @@ impl Core {
         outcome
     }
 
-    fn with_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+    fn with_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<(T, Hint, Vec<TaskNews>)> {
         let Some(cache) = self.cache.as_mut() else { return Err(crate::error::Error::closed()) };
         let mut transaction = Transaction {
             connection: &self.connection,
@@ -140,9 +144,11 @@ impl Core {
             log: LogBuffer::default(),
             statistics: std::collections::HashMap::new(),
             hint: Hint::default(),
+            news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
         };
-        work(&mut transaction)
+        let answer = work(&mut transaction)?;
+        Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
     }
 
     /// Reads again what another process may have changed. Called within a transaction.
@@ -161,7 +167,8 @@ impl Core {
     }
 
     /// Tells whoever waits, in this process and in others, that something changed.
-    fn tell(&mut self, change: Hint) {
+    fn tell(&mut self, change: Hint, news: Vec<TaskNews>) {
+        self.news.tell(news);
         if change == Hint::default() {
             return;
         }
@@ -185,7 +192,6 @@ impl Core {
     /// Lets sessions of ended processes lapse, and keeps the index in memory if there is nobody else, in the tables if there is.
     pub(super) fn settle(&mut self) -> Result<()> {
         let mut presence = self.presence.take();
-        let mut hint = Hint::default();
         let outcome = self.in_transaction(|transaction| {
             if let Some(presence) = &mut presence {
                 // Inside the transaction: whoever came before it is seen here, so no session in the file belongs to a stranger.
@@ -195,9 +201,7 @@ impl Core {
             let alone = presence.as_ref().is_none_or(Presence::is_alone);
             let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
             transaction.cache.index.flush(transaction.connection, frontier)?;
-            transaction.finish()?;
-            hint = transaction.hint;
-            Ok(())
+            transaction.finish()
         });
         self.presence = presence;
         outcome?;
@@ -205,24 +209,18 @@ impl Core {
         if let Some(presence) = &mut self.presence {
             presence.wake_neighbours();
         }
-        self.tell(hint);
         Ok(())
     }
 
     /// Ends this process's sessions, so that what they hold is free at once.
     pub(super) fn close_sessions(&mut self) -> Result<()> {
         let own = self.presence.as_ref().map_or(String::new(), |presence| presence.name().to_owned());
-        let mut hint = Hint::default();
         self.in_transaction(|transaction| {
             for session in transaction.sessions_of(&own)? {
                 transaction.close_session(SessionId(session)).map_err(Stop::into_error)?;
             }
-            transaction.finish()?;
-            hint = transaction.hint;
-            Ok(())
-        })?;
-        self.tell(hint);
-        Ok(())
+            transaction.finish()
+        })
     }
 }
 

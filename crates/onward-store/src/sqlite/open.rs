@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::news::NewsSender;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::migrations;
@@ -135,7 +136,7 @@ impl SqliteOptions {
         prepare(&connection, Durability::Memory)?;
         migrations::migrate(&mut connection)?;
         let info = self.info("in memory".into(), Durability::Memory);
-        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()));
+        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
         let sizes = Arc::clone(&core.sizes);
         core.settle()?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
@@ -195,29 +196,38 @@ impl SqliteOptions {
         let bell = Arc::new(Bell::new(self.long_log));
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
-        let presence = Presence::enter(&path, woken(hints.clone(), Arc::clone(&bell)))?;
-        Ok((self.core(connection, Some(presence), hints), bell))
+        let news = NewsSender::new();
+        let presence = Presence::enter(&path, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
+        Ok((self.core(connection, Some(presence), hints, news), bell))
     }
 
-    fn core(&self, connection: Connection, presence: Option<Presence>, hints: watch::Sender<Hint>) -> Core {
+    fn core(
+        &self,
+        connection: Connection,
+        presence: Option<Presence>,
+        hints: watch::Sender<Hint>,
+        news: NewsSender,
+    ) -> Core {
         Core::new(CoreParts {
             connection,
             clock: Arc::clone(&self.clock),
             payload_limit: self.payload_limit,
             presence,
             hints,
+            news,
             sizes: Arc::default(),
         })
     }
 }
 
 /// What a neighbour's write does here: the engine looks for work, and the housekeeping looks at the neighbours.
-fn woken(hints: watch::Sender<Hint>, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
+fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
     move || {
         hints.send_modify(|hint| {
             hint.work += 1;
             hint.transitions += 1;
         });
+        news.tell_missed();
         bell.ring();
     }
 }

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
+use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -124,6 +125,10 @@ impl Store for SqliteStore {
 
     fn changes(&self) -> Changes {
         self.hints.clone()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.writer.core().news.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

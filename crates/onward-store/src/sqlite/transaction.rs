@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
 use crate::event::Change;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::cache::Cache;
@@ -58,6 +59,8 @@ pub(super) struct Transaction<'a> {
     pub(super) log: LogBuffer,
     pub(super) statistics: HashMap<(i64, TaskState), StatisticsChange>,
     pub(super) hint: Hint,
+    /// What to tell of ended tasks, if anybody listens.
+    pub(super) news: Option<Vec<TaskNews>>,
     /// Completions that are answered but not written yet, and whether their result is in history already.
     pub(super) completions: Vec<(TaskId, bool)>,
 }
@@ -173,7 +176,7 @@ impl Transaction<'_> {
             Write::CloseSession { session } => self.close_session(*session),
             Write::Submit(task) => self.submit(task).map(Outcome::Submitted),
             Write::Claim(claim) => self.claim(claim),
-            Write::Complete { lease, result } => self.complete(*lease, result.as_deref()),
+            Write::Complete { lease, result } => self.complete(*lease, result.as_ref()),
             Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
             Write::Release { lease, after } => self.release(*lease, *after),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
@@ -199,7 +202,7 @@ impl Transaction<'_> {
         }
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
         let (log, statistics, hint) = (self.log.mark(), self.statistics.clone(), self.hint);
-        let next_task = self.cache.next_task;
+        let (next_task, told) = (self.cache.next_task, self.news.as_ref().map_or(0, Vec::len));
         let outcome = self.members(members);
         if outcome.is_ok() {
             self.flush_completions()?;
@@ -211,6 +214,7 @@ impl Transaction<'_> {
             self.log.undo_to(log);
             self.statistics = statistics;
             self.hint = hint;
+            self.news.iter_mut().for_each(|news| news.truncate(told));
             // The log row that carries the next number is not written yet, so the number must not be read from the file.
             *self.cache = Cache::load(self.connection)?;
             self.cache.next_task = next_task;
@@ -265,6 +269,12 @@ impl Transaction<'_> {
 
     pub(super) fn log(&mut self, task: TaskId, lane: i64, change: Change) {
         self.log.push(task, lane, change);
+    }
+
+    pub(super) fn tell(&mut self, news: TaskNews) {
+        if let Some(told) = &mut self.news {
+            told.push(news);
+        }
     }
 
     pub(super) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, Outcome, Page, PauseRecord,
-    QueueRecord, SessionRecord, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
+    PauseRecord, QueueRecord, SessionRecord, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord,
+    Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -125,6 +126,10 @@ impl Store for InTurn {
 
     fn changes(&self) -> Changes {
         self.stores[0].changes()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.stores[0].news()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {

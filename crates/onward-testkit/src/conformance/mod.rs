@@ -7,6 +7,7 @@ pub mod control;
 pub mod events;
 pub mod keys;
 pub mod limits;
+pub mod news;
 pub mod reads;
 pub mod removal;
 pub mod reopen;

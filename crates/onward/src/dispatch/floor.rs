@@ -161,16 +161,15 @@ impl Floor {
         }
     }
 
-    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are answered.
-    pub(crate) fn lose_session(&self, session: SessionId) -> Vec<Arc<Attempt>> {
+    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are dropped.
+    pub(crate) fn lose_session(&self, session: SessionId) {
         for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
             attempt.interrupt(Interruption::SessionLost);
         }
         let mut state = self.lock();
-        let (lost, kept) =
-            state.buffer.take_last(usize::MAX).into_iter().partition(|it| it.task.lease.session == session);
-        state.buffer.add::<Vec<_>>(kept);
-        lost
+        let mut kept = state.buffer.take_last(usize::MAX);
+        kept.retain(|attempt| attempt.task.lease.session != session);
+        state.buffer.add(kept);
     }
 
     /// Whether anything here has a lease of this session.

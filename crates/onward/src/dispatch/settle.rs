@@ -95,15 +95,9 @@ impl Dispatcher {
     fn settle_end(&mut self, ended: Ended, outcome: Outcome) {
         let Ended { attempt, end } = ended;
         match (end, outcome) {
-            (End::Complete(result), Outcome::Done) => {
-                self.count(&attempt, TaskState::Completed);
-                self.run.inner.waiters.completed(attempt.id(), result);
-            }
-            (End::ConfirmCancel(_), Outcome::Done) => self.task_ended(&attempt, TaskState::Cancelled),
-            (End::Release, Outcome::Done) => {
-                self.agenda.look = true;
-                self.run.inner.waiters.look(attempt.id());
-            }
+            (End::Complete(_), Outcome::Done) => self.count(&attempt, TaskState::Completed),
+            (End::ConfirmCancel(_), Outcome::Done) => self.count(&attempt, TaskState::Cancelled),
+            (End::Release, Outcome::Done) => self.agenda.look = true,
             (End::Fail { next, .. }, Outcome::Failed(failed)) => self.settle_failure(&attempt, next, failed),
             (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.lose(&attempt),
             (end, Outcome::Refused(refusal)) => self.settle_refusal(attempt, &end, &refusal),
@@ -121,10 +115,9 @@ impl Dispatcher {
                 self.count(attempt, failed.state);
                 self.agenda.due_by(after, &*self.run.inner.clock);
             }
-            (state, _, _) if state.is_ended() => self.task_ended(attempt, state),
             (state, _, _) => {
                 self.count(attempt, state);
-                self.agenda.look = true;
+                self.agenda.look |= !state.is_ended();
             }
         }
     }
@@ -140,11 +133,6 @@ impl Dispatcher {
         } else {
             self.start(vec![next]);
         }
-    }
-
-    fn task_ended(&mut self, attempt: &Attempt, state: TaskState) {
-        self.count(attempt, state);
-        self.run.inner.waiters.look(attempt.id());
     }
 
     fn count(&mut self, attempt: &Attempt, state: TaskState) {
@@ -168,7 +156,6 @@ impl Dispatcher {
         let (task, kind, number) = (attempt.id().0, attempt.task.kind.as_str(), attempt.task.attempt);
         tracing::warn!(task, kind, attempt = number, "the lease was lost; the attempt's result is dropped");
         self.run.inner.telemetry.leases_lost.increment(1);
-        self.run.inner.waiters.look(attempt.id());
         self.summary.lost += 1;
     }
 
@@ -178,8 +165,6 @@ impl Dispatcher {
         self.session = self.session.filter(|current| *current != session);
         self.retired.retain(|retired| *retired != session);
         self.agenda.look = true;
-        for attempt in self.run.floor.lose_session(session) {
-            self.run.inner.waiters.look(attempt.id());
-        }
+        self.run.floor.lose_session(session);
     }
 }

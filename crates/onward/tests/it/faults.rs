@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::{Clock, Engine, EventCursor, Failure, Store, Submitted, TaskId, TaskRecord, TaskState};
 use onward_store::{
-    Answer, Changes, Claim, Error, EventPage, KindStatistics, Outcome, Page, PauseRecord, QueueRecord, SessionRecord,
-    StoreInfo, TaskFilter, TaskPage, Write,
+    Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueRecord,
+    SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::{Fault, FaultyStore};
 
@@ -110,6 +110,9 @@ impl Store for Damaged {
     }
     fn changes(&self) -> Changes {
         self.store.changes()
+    }
+    fn news(&self) -> NewsReceiver {
+        self.store.news()
     }
     fn clock(&self) -> Arc<dyn Clock> {
         self.store.clock()

@@ -31,6 +31,7 @@ pub(in crate::sqlite) fn peek(
         log: LogBuffer::default(),
         statistics: HashMap::new(),
         hint: Hint::default(),
+        news: None,
         completions: Vec::new(),
     };
     let mut candidates = transaction.candidates(claim, 1)?;

@@ -3,16 +3,18 @@
 //! Completions of tasks without a key touch nothing but their own rows, so they may be gathered and done set-based: before any
 //! other write that could see them, and at the end of the transaction. Nobody can tell.
 
+use bytes::Bytes;
 use rusqlite::params;
 
 use crate::error::{Error, Result};
 use crate::event::Change;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{Lease, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&[u8]>) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
         let known = self.cache.held.get(lease.task).filter(|task| task.is_held_by(lease) && task.key.is_none());
         if let Some(task) = known {
             let (id, lane, run_at, attempts) = (task.id, task.lane, task.run_at, task.attempts.saturating_add(1));
@@ -29,7 +31,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    fn check_result(&self, lane: i64, result: Option<&[u8]>) -> Verb<()> {
+    fn check_result(&self, lane: i64, result: Option<&Bytes>) -> Verb<()> {
         let Some(result) = result else { return Ok(()) };
         let kind = self.cache.names.lane(lane).map_or("", |lane| lane.kind_name.as_str());
         check_payload("result", result.len(), self.payload_limit, kind)
@@ -38,18 +40,19 @@ impl Transaction<'_> {
 
     /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to history at once, since a set of
     /// ids cannot carry it.
-    fn gather(&mut self, id: TaskId, lane: i64, result: Option<&[u8]>) -> Result<()> {
+    fn gather(&mut self, id: TaskId, lane: i64, result: Option<&Bytes>) -> Result<()> {
         if let Some(result) = result {
             let moved = self
                 .connection
                 .prepare_cached(include_str!("../sql/complete_with_result.sql"))?
-                .execute(params![id.0, self.cache.next_log, self.now.as_microseconds(), result])?;
+                .execute(params![id.0, self.cache.next_log, self.now.as_microseconds(), result.as_ref()])?;
             check_moved(moved, 1)?;
         }
         self.completions.push((id, result.is_some()));
         self.cache.held.remove(id);
         self.log(id, lane, Change::Completed);
         self.hint.transitions += 1;
+        self.tell(TaskNews::Completed { task: id, result: result.cloned() });
         Ok(())
     }
 
@@ -86,7 +89,7 @@ impl Transaction<'_> {
         change.run_maximum = change.run_maximum.max(run);
     }
 
-    fn complete_one(&mut self, task: &LiveTask, held: Held, result: Option<&[u8]>) -> Result<()> {
+    fn complete_one(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
         self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, held.started_at);
         self.end_completed(task, held, result)
     }

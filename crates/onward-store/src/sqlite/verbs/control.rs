@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::expiry_at_submission;
 use crate::sqlite::index::Entry;
@@ -83,6 +84,7 @@ impl Transaction<'_> {
         )?;
         self.uncount(ended.lane, ended.state);
         self.log(task, ended.lane, Change::Retried);
+        self.tell(TaskNews::Retried { task });
         self.hint.work += 1;
         Ok(Outcome::Done)
     }

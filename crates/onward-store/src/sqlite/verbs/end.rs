@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rusqlite::params;
 
 use crate::error::Result;
 use crate::event::Change;
 use crate::limits;
+use crate::news::TaskNews;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
@@ -22,7 +24,7 @@ struct End<'a> {
     attempts: u32,
     claims: u32,
     started_at: Option<i64>,
-    result: Option<&'a [u8]>,
+    result: Option<&'a Bytes>,
 }
 
 impl Transaction<'_> {
@@ -31,7 +33,7 @@ impl Transaction<'_> {
         &mut self,
         task: &LiveTask,
         held: Held,
-        result: Option<&[u8]>,
+        result: Option<&Bytes>,
     ) -> Result<()> {
         self.end(
             task,
@@ -214,7 +216,7 @@ impl Transaction<'_> {
             end.attempts,
             end.started_at,
             self.now.as_microseconds(),
-            end.result,
+            end.result.map(AsRef::as_ref),
         ])?;
         self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
@@ -223,6 +225,10 @@ impl Transaction<'_> {
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;
+        self.tell(match end.state {
+            TaskState::Completed => TaskNews::Completed { task: task.id, result: end.result.cloned() },
+            _ => TaskNews::Ended { task: task.id },
+        });
         if end.state != TaskState::Completed {
             let change = self.statistics.entry((task.lane, end.state)).or_default();
             change.ended += 1;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::event::Change;
 use crate::limits;
 use crate::name::Name;
+use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::log::{Logged, decode};
@@ -96,12 +97,14 @@ impl Transaction<'_> {
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
+            self.tell(TaskNews::Ended { task: id });
             return self.remove_details(id);
         }
         if let Some(lane) = self.remove_ended(id)? {
             self.forget_kept_key(id)?;
             self.log(id, lane, Change::Purged);
             self.hint.transitions += 1;
+            self.tell(TaskNews::Ended { task: id });
         }
         Ok(())
     }

@@ -1,0 +1,139 @@
+//! What a store tells of tasks that end.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::broadcast;
+
+use crate::limits;
+use crate::task::TaskId;
+
+/// Something that became of a task and is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskNews {
+    /// It completed.
+    Completed {
+        /// The task.
+        task: TaskId,
+        /// Its result.
+        result: Option<Bytes>,
+    },
+    /// It ended in another way, or was purged: read it to learn which.
+    Ended {
+        /// The task.
+        task: TaskId,
+    },
+    /// It had ended and is to be done again: what was told of it before is over.
+    Retried {
+        /// The task.
+        task: TaskId,
+    },
+}
+
+/// What a [`NewsReceiver`] hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// What one commit of this process brought, in the order in which it happened.
+    News(Arc<[TaskNews]>),
+    /// Any task may have ended or be live again without being told of: another process wrote, or the receiver was too slow.
+    Missed,
+}
+
+/// The end at which a store tells. Telling never waits.
+#[derive(Debug, Clone)]
+pub struct NewsSender(broadcast::Sender<Heard>);
+
+impl NewsSender {
+    /// A sender that nobody listens to yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(broadcast::Sender::new(limits::NEWS))
+    }
+
+    /// Whether somebody listens, so that it is worth while to gather news.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
+    /// Tells what one commit brought; nothing, if it brought nothing.
+    pub fn tell(&self, news: Vec<TaskNews>) {
+        if !news.is_empty() {
+            self.send(Heard::News(news.into()));
+        }
+    }
+
+    /// Tells that there may be more than was told.
+    pub fn tell_missed(&self) {
+        self.send(Heard::Missed);
+    }
+
+    fn send(&self, heard: Heard) {
+        // Without a receiver there is nobody to tell.
+        let _ = self.0.send(heard);
+    }
+
+    /// Listens from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> NewsReceiver {
+        NewsReceiver(self.0.subscribe())
+    }
+}
+
+impl Default for NewsSender {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The end at which an engine listens.
+#[derive(Debug)]
+pub struct NewsReceiver(broadcast::Receiver<Heard>);
+
+impl NewsReceiver {
+    /// Waits for the next news; `None` when the store is gone. Cancel-safe: a dropped wait misses nothing.
+    pub async fn next(&mut self) -> Option<Heard> {
+        match self.0.recv().await {
+            Ok(heard) => Some(heard),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(Heard::Missed),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(task: i64) -> TaskNews {
+        TaskNews::Ended { task: TaskId(task) }
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_is_too_slow_hears_that_it_missed_something() {
+        let sender = NewsSender::new();
+        let mut receiver = sender.subscribe();
+        for task in 0..=limits::NEWS as i64 {
+            sender.tell(vec![ended(task)]);
+        }
+        assert_eq!(receiver.next().await, Some(Heard::Missed));
+    }
+
+    #[tokio::test]
+    async fn nothing_is_told_of_a_commit_that_brought_nothing() {
+        let sender = NewsSender::new();
+        let mut receiver = sender.subscribe();
+        sender.tell(Vec::new());
+        sender.tell(vec![ended(1)]);
+        assert_eq!(receiver.next().await, Some(Heard::News([ended(1)].into())));
+    }
+
+    #[tokio::test]
+    async fn a_receiver_hears_that_the_store_is_gone() {
+        let sender = NewsSender::new();
+        let mut receiver = sender.subscribe();
+        drop(sender);
+        assert_eq!(receiver.next().await, None);
+    }
+}
