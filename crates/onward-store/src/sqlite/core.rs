@@ -15,7 +15,7 @@ use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::index::SHARED;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
-use crate::sqlite::transaction::{Stop, Transaction};
+use crate::sqlite::transaction::{Statements, Stop, Transaction};
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::SessionId;
@@ -26,6 +26,18 @@ use crate::write::Write;
 pub(super) struct Job {
     pub(super) writes: Vec<Write>,
     pub(super) answer: oneshot::Sender<Result<Vec<Outcome>>>,
+}
+
+/// What a commit has to tell its callers. Telling them takes a while, and nobody need wait for it.
+pub(super) struct Answers(Vec<(Job, Result<Vec<Outcome>>)>);
+
+impl Answers {
+    pub(super) fn send(self) {
+        for (job, outcomes) in self.0 {
+            // A caller that no longer waits has dropped its end; its writes stand.
+            let _ = job.answer.send(outcomes);
+        }
+    }
 }
 
 /// What whoever commits holds.
@@ -78,25 +90,23 @@ impl Core {
         }
     }
 
-    /// Commits the writes of all jobs together and answers them. If a statement fails, each job is tried on its own, so that
-    /// only the one that fails gets the error.
-    pub(super) fn commit(&mut self, jobs: Vec<Job>) {
-        let outcomes = self.transact(jobs.iter().map(|job| job.writes.as_slice()));
-        match outcomes {
+    /// Commits the writes of all jobs together. If a statement fails, each job is tried on its own, so that only the one that
+    /// fails gets the error.
+    #[must_use = "the callers wait for their answers"]
+    pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
+        match self.transact(jobs.iter().map(|job| job.writes.as_slice())) {
             Ok(outcomes) => {
                 self.sizes.record(&jobs, &outcomes);
-                for (job, outcomes) in jobs.into_iter().zip(outcomes) {
-                    answer(job, Ok(outcomes));
-                }
+                Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
             }
-            Err(error) if jobs.len() == 1 => jobs.into_iter().for_each(|job| answer(job, Err(error.clone()))),
-            Err(_) => {
-                for job in jobs {
-                    let outcomes = self.transact(std::iter::once(job.writes.as_slice()));
-                    answer(job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()));
-                }
-            }
+            Err(error) if jobs.len() == 1 => Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect()),
+            Err(_) => Answers(jobs.into_iter().map(|job| self.commit_alone(job)).collect()),
         }
+    }
+
+    fn commit_alone(&mut self, job: Job) -> (Job, Result<Vec<Outcome>>) {
+        let outcomes = self.transact(std::iter::once(job.writes.as_slice()));
+        (job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
     }
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
@@ -146,6 +156,7 @@ impl Core {
             hint: Hint::default(),
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
+            statements: Statements::default(),
         };
         let answer = work(&mut transaction)?;
         Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
@@ -222,11 +233,6 @@ impl Core {
             transaction.finish()
         })
     }
-}
-
-fn answer(job: Job, outcomes: Result<Vec<Outcome>>) {
-    // A caller that no longer waits has dropped its end; its writes stand.
-    let _ = job.answer.send(outcomes);
 }
 
 impl Core {

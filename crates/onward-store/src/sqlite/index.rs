@@ -7,10 +7,12 @@
 //! [`SHARED`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
+use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
 use crate::task::Priority;
 
 /// The frontier of a file that several processes have open: nothing is above it.
@@ -48,12 +50,16 @@ pub(super) struct Entry<'a> {
 pub(super) struct Index {
     frontier: i64,
     ready: BTreeMap<i64, BTreeSet<i64>>,
+    /// What is known of tasks in `ready` without a look at their rows.
+    fresh: FreshTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
     expiry: BTreeSet<(i64, i64)>,
     keys: HashMap<i64, HashMap<Box<str>, i64>>,
     /// Lanes that may have rows in the table.
     table_lanes: BTreeSet<i64>,
     table_keys: bool,
+    table_scheduled: bool,
+    table_expiry: bool,
 }
 
 impl Index {
@@ -63,11 +69,14 @@ impl Index {
         let mut index = Self {
             frontier,
             ready: BTreeMap::new(),
+            fresh: FreshTasks::default(),
             scheduled: BTreeMap::new(),
             expiry: BTreeSet::new(),
             keys: HashMap::new(),
             table_lanes: table_lanes(connection)?,
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
+            table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
+            table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
         };
         if frontier != SHARED {
             index.load_tasks(connection)?;
@@ -120,6 +129,7 @@ impl Index {
     /// Moves everything to the tables and sets the frontier.
     pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
+        self.fresh.clear();
         let scheduled = std::mem::take(&mut self.scheduled);
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
@@ -182,6 +192,7 @@ impl Index {
             if let Some(positions) = self.ready.get_mut(&lane) {
                 positions.remove(&position);
             }
+            self.fresh.take(task_at(position));
         } else {
             connection
                 .prepare_cached("DELETE FROM ready WHERE lane = ? AND position = ?")?
@@ -190,11 +201,24 @@ impl Index {
         Ok(())
     }
 
+    /// Keeps what is known of a waiting task for its claim, if it waits in memory and is due.
+    pub(super) fn keep(&mut self, task: FreshTask) {
+        if task.task.id.0 > self.frontier && !task.task.scheduled {
+            self.fresh.insert(task);
+        }
+    }
+
+    /// What is known of a due task; it is then known no more.
+    pub(super) fn take_fresh(&mut self, position: i64) -> Option<Box<FreshTask>> {
+        self.fresh.take(task_at(position))
+    }
+
     /// Removes every due task of a lane up to a position.
     pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
         if let Some(positions) = self.ready.get_mut(&lane) {
             let rest = position.checked_add(1).map(|next| positions.split_off(&next)).unwrap_or_default();
-            *positions = rest;
+            let removed = std::mem::replace(positions, rest);
+            removed.into_iter().for_each(|position| drop(self.fresh.take(task_at(position))));
         }
         if self.table_lanes.contains(&lane) {
             connection
@@ -215,13 +239,7 @@ impl Index {
         let mut positions: Vec<i64> = self
             .ready
             .get(&lane)
-            .map(|ready| {
-                ready
-                    .range((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded))
-                    .take(limit)
-                    .copied()
-                    .collect()
-            })
+            .map(|ready| ready.range((Bound::Excluded(after), Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
         if self.table_lanes.contains(&lane) {
             let from_memory = positions.len();
@@ -248,6 +266,7 @@ impl Index {
             connection
                 .prepare_cached("INSERT INTO scheduled (run_at, task, lane) VALUES (?, ?, ?)")?
                 .execute(params![run_at, task, lane])?;
+            self.table_scheduled = true;
         }
         Ok(())
     }
@@ -267,6 +286,9 @@ impl Index {
     pub(super) fn due(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<(i64, i64, i64)>> {
         let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
         let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
+        if !self.table_scheduled {
+            return Ok(due);
+        }
         let mut statement = connection.prepare_cached(
             "SELECT run_at, task, lane FROM scheduled WHERE run_at <= ? ORDER BY run_at, task LIMIT ?",
         )?;
@@ -286,6 +308,7 @@ impl Index {
             connection
                 .prepare_cached("INSERT INTO expiry (expires_at, task) VALUES (?, ?)")?
                 .execute(params![expires_at, task])?;
+            self.table_expiry = true;
         }
         Ok(())
     }
@@ -304,26 +327,33 @@ impl Index {
     /// The tasks that have expired at `now`, earliest first, at most `limit`.
     pub(super) fn expired(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<i64>> {
         let mut expired: Vec<(i64, i64)> = self.expiry.range(..=(now, i64::MAX)).take(limit).copied().collect();
-        let mut statement = connection.prepare_cached(
-            "SELECT expires_at, task FROM expiry WHERE expires_at <= ? ORDER BY expires_at, task LIMIT ?",
-        )?;
-        let mut rows = statement.query(params![now, limit.cast_signed()])?;
-        while let Some(row) = rows.next()? {
-            expired.push((row.get(0)?, row.get(1)?));
+        if self.table_expiry {
+            let mut statement = connection.prepare_cached(
+                "SELECT expires_at, task FROM expiry WHERE expires_at <= ? ORDER BY expires_at, task LIMIT ?",
+            )?;
+            let mut rows = statement.query(params![now, limit.cast_signed()])?;
+            while let Some(row) = rows.next()? {
+                expired.push((row.get(0)?, row.get(1)?));
+            }
+            expired.sort_unstable();
+            expired.truncate(limit);
         }
-        expired.sort_unstable();
-        expired.truncate(limit);
         Ok(expired.into_iter().map(|(_, task)| task).collect())
     }
 
     /// When the next scheduled task is due or the next waiting one expires.
     pub(super) fn next_time(&self, connection: &Connection) -> Result<Option<i64>> {
-        let first = |sql| connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, i64>(0)).optional();
+        let first = |may_be: bool, sql| -> Result<Option<i64>> {
+            if !may_be {
+                return Ok(None);
+            }
+            Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+        };
         let times = [
             self.scheduled.first_key_value().map(|((run_at, _), _)| *run_at),
             self.expiry.first().map(|(at, _)| *at),
-            first("SELECT run_at FROM scheduled ORDER BY run_at LIMIT 1")?,
-            first("SELECT expires_at FROM expiry ORDER BY expires_at LIMIT 1")?,
+            first(self.table_scheduled, "SELECT run_at FROM scheduled ORDER BY run_at LIMIT 1")?,
+            first(self.table_expiry, "SELECT expires_at FROM expiry ORDER BY expires_at LIMIT 1")?,
         ];
         Ok(times.into_iter().flatten().min())
     }

@@ -7,6 +7,7 @@ mod cache;
 mod commit_sizes;
 mod core;
 mod failure;
+mod fresh_tasks;
 mod held_tasks;
 mod housekeeping;
 mod index;

@@ -66,6 +66,9 @@ impl Names {
 
     /// Why these names cannot be added, if they cannot.
     pub(super) fn refusal(&self, queue: Option<&Name>, kind: Option<&Name>) -> Option<String> {
+        if self.queues.len() < limits::QUEUES && self.kinds.len() < limits::KINDS {
+            return None;
+        }
         let over = |what: &str, limit: usize, name: &Name| {
             format!(
                 "the store has {limit} {what}s and takes no more, so `{name}` cannot be added; use fewer {what}s and put what differs in the payload"

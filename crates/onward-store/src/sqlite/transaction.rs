@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
 use crate::event::Change;
@@ -63,6 +63,22 @@ pub(super) struct Transaction<'a> {
     pub(super) news: Option<Vec<TaskNews>>,
     /// Completions that are answered but not written yet, and whether their result is in history already.
     pub(super) completions: Vec<(TaskId, bool)>,
+    pub(super) statements: Statements<'a>,
+}
+
+/// Statements that a transaction may need many times, looked up once.
+#[derive(Default)]
+pub(super) struct Statements<'a> {
+    insert_task: Option<CachedStatement<'a>>,
+}
+
+impl<'a> Statements<'a> {
+    pub(super) fn insert_task(&mut self, connection: &'a Connection) -> Result<&mut CachedStatement<'a>> {
+        if self.insert_task.is_none() {
+            self.insert_task = Some(connection.prepare_cached(include_str!("sql/insert_task.sql"))?);
+        }
+        self.insert_task.as_mut().ok_or_else(Error::closed)
+    }
 }
 
 /// What a transaction adds to one row of `statistics`.
@@ -105,6 +121,26 @@ pub(super) struct Held {
 }
 
 impl LiveTask {
+    /// A new task, without what is rare.
+    pub(super) fn new(entry: &Entry<'_>) -> Self {
+        Self {
+            id: TaskId(entry.id),
+            lane: entry.lane,
+            priority: entry.priority,
+            scheduled: entry.scheduled,
+            run_at: entry.run_at,
+            claims: 0,
+            attempts: 0,
+            lost: 0,
+            cancel_requested: 0,
+            started_at: None,
+            expires_at: entry.expires_at,
+            options: TaskOptions::default(),
+            key: None,
+            held: None,
+        }
+    }
+
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let session: Option<i64> = row.get(13)?;
         let held = match session {

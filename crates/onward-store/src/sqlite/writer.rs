@@ -172,7 +172,9 @@ impl Shared {
             queue.jobs.drain(..take).collect()
         };
         if !jobs.is_empty() {
-            core.commit(jobs);
+            let answers = core.commit(jobs);
+            drop(core);
+            answers.send();
         }
     }
 

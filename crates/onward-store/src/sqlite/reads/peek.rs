@@ -9,7 +9,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::index::task_at;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
-use crate::sqlite::transaction::Transaction;
+use crate::sqlite::transaction::{Statements, Transaction};
 use crate::store::Hint;
 use crate::task::{TaskId, TaskRecord};
 use crate::timestamp::Timestamp;
@@ -33,6 +33,7 @@ pub(in crate::sqlite) fn peek(
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),
+        statements: Statements::default(),
     };
     let mut candidates = transaction.candidates(claim, 1)?;
     while let Some((_, position)) = transaction.next_candidate(&mut candidates)? {

@@ -11,8 +11,9 @@ use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Claimed, Outcome};
 use crate::rules::attempt::expiry_at_start;
+use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::{LaneCursor, task_at};
-use crate::sqlite::transaction::{LiveTask, Transaction, Verb, id_values};
+use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, KindSelection, QueueSelection};
@@ -37,7 +38,7 @@ struct CandidateLane {
 impl Transaction<'_> {
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
         self.renew(claim.session)?;
-        self.sweep()?;
+        self.sweep_now()?;
         let tasks = self.take(claim)?;
         let cancel = self.cancel_requests(claim.session)?;
         Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due: self.next_due()? }))
@@ -71,12 +72,11 @@ impl Transaction<'_> {
         while tasks.len() < limit {
             let Some((lane, position)) = self.next_candidate(candidates)? else { break };
             taken.insert(candidates.lanes[lane].cursor.lane, position);
-            let id = TaskId(task_at(position));
-            if self.expire_if_due(id)? {
+            if self.expire_if_due(TaskId(task_at(position)))? {
                 continue;
             }
             candidates.took(lane);
-            tasks.extend(self.start(claim, &[id])?);
+            tasks.extend(self.start(claim, &[position])?);
         }
         Ok(tasks)
     }
@@ -88,14 +88,14 @@ impl Transaction<'_> {
         candidates: &mut Candidates,
         taken: &mut BTreeMap<i64, i64>,
     ) -> Result<Vec<ClaimedTask>> {
-        let mut ids = Vec::new();
-        while ids.len() < limit {
+        let mut positions = Vec::new();
+        while positions.len() < limit {
             let Some((lane, position)) = self.next_candidate(candidates)? else { break };
             taken.insert(candidates.lanes[lane].cursor.lane, position);
             candidates.took(lane);
-            ids.push(TaskId(task_at(position)));
+            positions.push(position);
         }
-        if ids.is_empty() { Ok(Vec::new()) } else { self.start(claim, &ids) }
+        if positions.is_empty() { Ok(Vec::new()) } else { self.start(claim, &positions) }
     }
 
     /// The lanes that a claim may take from.
@@ -165,31 +165,67 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of these waiting tasks. The caller takes them out of their lanes.
-    fn start(&mut self, claim: &Claim, ids: &[TaskId]) -> Result<Vec<ClaimedTask>> {
-        let values = id_values(ids.iter().copied());
-        let now = self.now.as_microseconds();
-        self.connection.prepare_cached(include_str!("../sql/lease_tasks.sql"))?.execute(params![
-            values,
-            claim.session.0,
-            now
-        ])?;
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/started_tasks.sql"))?;
-        let mut rows = statement.query([&values])?;
-        let mut tasks = Vec::with_capacity(ids.len());
-        while let Some(row) = rows.next()? {
-            let task = LiveTask::from_row(row)?;
-            let submitted_at = Timestamp::from_microseconds(row.get(16)?);
-            let payload = Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?);
-            tasks.extend(self.started(task, submitted_at, payload)?);
+    /// Starts an attempt of each of the waiting tasks at these positions. The caller takes them out of their lanes.
+    fn start(&mut self, claim: &Claim, positions: &[i64]) -> Result<Vec<ClaimedTask>> {
+        let fresh: Vec<_> = positions.iter().map(|position| self.cache.index.take_fresh(*position)).collect();
+        let of = |is_fresh: bool| {
+            let pairs = positions.iter().zip(&fresh).filter(move |(_, fresh)| fresh.is_some() == is_fresh);
+            pairs.map(|(position, _)| TaskId(task_at(*position)))
+        };
+        if fresh.iter().any(Option::is_some) {
+            self.lease_fresh(claim.session, of(true))?;
         }
-        if tasks.len() == ids.len() {
+        let mut others = if fresh.iter().any(Option::is_none) {
+            self.lease_and_read(claim.session, of(false))?.into_iter()
+        } else {
+            Vec::new().into_iter()
+        };
+        let held = Held { session: claim.session.0, claim: 1, started_at: self.now.as_microseconds() };
+        let mut tasks = Vec::with_capacity(positions.len());
+        for fresh in fresh {
+            let started = match fresh {
+                Some(fresh) => Some(FreshTask { task: LiveTask { held: Some(held), ..fresh.task }, ..*fresh }),
+                None => others.next(),
+            };
+            tasks.extend(started.map(|started| self.started(started)).transpose()?.flatten());
+        }
+        if tasks.len() == positions.len() {
             return Ok(tasks);
         }
         Err(Error::corrupt("a line of due tasks names one that does not exist; restore a backup"))
     }
 
-    fn started(&mut self, mut task: LiveTask, submitted_at: Timestamp, payload: Bytes) -> Result<Option<ClaimedTask>> {
+    /// Leases tasks that have never been claimed.
+    fn lease_fresh(&self, session: SessionId, ids: impl Iterator<Item = TaskId>) -> Result<()> {
+        self.connection.prepare_cached(include_str!("../sql/lease_fresh_tasks.sql"))?.execute(params![
+            id_values(ids),
+            session.0,
+            self.now.as_microseconds()
+        ])?;
+        Ok(())
+    }
+
+    fn lease_and_read(&self, session: SessionId, ids: impl Iterator<Item = TaskId>) -> Result<Vec<FreshTask>> {
+        let values = id_values(ids);
+        let now = self.now.as_microseconds();
+        self.connection
+            .prepare_cached(include_str!("../sql/lease_tasks.sql"))?
+            .execute(params![values, session.0, now])?;
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/started_tasks.sql"))?;
+        let mut rows = statement.query([&values])?;
+        let mut tasks = Vec::with_capacity(values.len());
+        while let Some(row) = rows.next()? {
+            tasks.push(FreshTask {
+                task: LiveTask::from_row(row)?,
+                submitted_at: Timestamp::from_microseconds(row.get(16)?),
+                payload: Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?),
+            });
+        }
+        Ok(tasks)
+    }
+
+    fn started(&mut self, started: FreshTask) -> Result<Option<ClaimedTask>> {
+        let FreshTask { mut task, submitted_at, payload } = started;
         if task.expires_at.is_some() || task.options.ttl.is_some() {
             self.start_time_to_live(&mut task)?;
         }

@@ -1,6 +1,6 @@
 //! Accepting a task.
 
-use rusqlite::{CachedStatement, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
@@ -8,9 +8,10 @@ use crate::outcome::{Refusal, Submitted};
 use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
+use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::transaction::{Transaction, Verb};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::task::{NewTask, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
@@ -51,9 +52,8 @@ impl Transaction<'_> {
         let expires_at = expiry_at_submission(task.ttl, self.now).map(Timestamp::as_microseconds);
         let run_at = run_at.as_microseconds();
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
-        let mut statement: CachedStatement<'_> =
-            self.connection.prepare_cached(include_str!("../sql/insert_task.sql"))?;
-        statement.execute(params![
+        let options = TaskOptions::of(task);
+        self.statements.insert_task(self.connection)?.execute(params![
             id,
             lane,
             task.priority.0,
@@ -61,7 +61,7 @@ impl Transaction<'_> {
             run_at,
             self.now.as_microseconds(),
             expires_at,
-            TaskOptions::of(task),
+            options,
             key,
             &task.payload[..],
         ])?;
@@ -72,6 +72,11 @@ impl Transaction<'_> {
             let kind = self.kind_of(lane);
             self.cache.index.take_key(self.connection, kind, key, id)?;
         }
+        self.cache.index.keep(FreshTask {
+            task: LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) },
+            submitted_at: self.now,
+            payload: task.payload.clone(),
+        });
         self.hint.work += 1;
         Ok(TaskId(id))
     }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::error::Result;
 use crate::limits;
 use crate::outcome::Swept;
@@ -13,11 +11,17 @@ use crate::task::{Priority, TaskId, TaskState};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep(&mut self) -> Verb<Swept> {
+        let swept = self.sweep_now()?;
+        Ok(Swept { next_due: self.next_due()?, ..swept })
+    }
+
+    /// A sweep that does not say when the next is due.
+    pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
         let due = self.promote_due()?;
         let expired = self.expire()?;
         let lost = self.lapse_sessions()?;
-        Ok(Swept { due, expired, lost, next_due: self.next_due()? })
+        Ok(Swept { due, expired, lost, next_due: None })
     }
 
     fn end_pauses(&mut self) -> Result<()> {
@@ -65,9 +69,22 @@ impl Transaction<'_> {
     }
 
     fn lapsed_sessions(&self) -> Result<Vec<i64>> {
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/lapsed_sessions.sql"))?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT id FROM session WHERE lease_until <= ? ORDER BY id")?;
         let sessions = statement.query_map([self.steady], |row| row.get(0))?;
-        Ok(sessions.collect::<rusqlite::Result<_>>()?)
+        let mut lapsed = Vec::new();
+        for session in sessions {
+            let session = session?;
+            if self.holds_something(session)? {
+                lapsed.push(session);
+            }
+        }
+        Ok(lapsed)
+    }
+
+    /// Not a subquery of those who ask: SQLite would build an index of all leases for it, each time.
+    fn holds_something(&self, session: i64) -> Result<bool> {
+        Ok(!self.held_tasks(session, 1)?.is_empty())
     }
 
     /// Takes back what a session holds, at most `limit` tasks; the session is gone when it holds nothing more.
@@ -100,7 +117,14 @@ impl Transaction<'_> {
 
     /// When the next session lapses that holds something.
     fn next_lapse(&self) -> Result<Option<i64>> {
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/next_lapse.sql"))?;
-        Ok(statement.query_row(params![], |row| row.get(0)).optional()?.flatten())
+        let mut statement =
+            self.connection.prepare_cached("SELECT id, lease_until FROM session ORDER BY lease_until")?;
+        let mut sessions = statement.query([])?;
+        while let Some(session) = sessions.next()? {
+            if self.holds_something(session.get(0)?)? {
+                return Ok(Some(session.get(1)?));
+            }
+        }
+        Ok(None)
     }
 }

@@ -1,0 +1,47 @@
+//! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs no look at their rows.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::sqlite::transaction::LiveTask;
+use crate::timestamp::Timestamp;
+
+/// How many bytes of payload are kept at the most; of tasks beyond that the rows are read.
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A waiting task that has not been claimed before.
+#[derive(Debug)]
+pub(super) struct FreshTask {
+    pub(super) task: LiveTask,
+    pub(super) submitted_at: Timestamp,
+    pub(super) payload: Bytes,
+}
+
+/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it leaves its line: whatever changes
+/// a waiting task takes it out of its line first.
+#[derive(Debug, Default)]
+pub(super) struct FreshTasks {
+    tasks: HashMap<i64, Box<FreshTask>>,
+    bytes: usize,
+}
+
+impl FreshTasks {
+    pub(super) fn insert(&mut self, task: FreshTask) {
+        let bytes = self.bytes + task.payload.len();
+        if bytes <= KEPT_BYTES {
+            self.bytes = bytes;
+            self.tasks.insert(task.task.id.0, Box::new(task));
+        }
+    }
+
+    pub(super) fn take(&mut self, task: i64) -> Option<Box<FreshTask>> {
+        let fresh = self.tasks.remove(&task)?;
+        self.bytes -= fresh.payload.len();
+        Some(fresh)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
