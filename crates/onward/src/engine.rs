@@ -24,7 +24,7 @@ use crate::output::Output;
 use crate::run::Run;
 use crate::snapshot::Snapshot;
 use crate::state::StateMap;
-use crate::submission::Submission;
+use crate::submission::{Submission, submit_described};
 use crate::summary::DrainSummary;
 use crate::telemetry::Telemetry;
 use crate::typed::{self, Task};
@@ -190,7 +190,9 @@ impl Engine {
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
     pub async fn submit<T: Task>(&self, task: T) -> Result<Handle<T::Output>> {
-        self.submit_with(task).await
+        let new = typed::new_task(&task);
+        drop(task);
+        submit_described(self.clone(), new).await
     }
 
     /// Submits a typed task with other than its type's settings: `engine.submit_with(task).priority(Priority::HIGH).await?`.

@@ -108,16 +108,19 @@ fn unique(key: String) -> UniqueKey {
     UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO }
 }
 
+/// Submits what was described, and answers a handle to wait with.
+pub(crate) async fn submit_described<O>(engine: Engine, task: Result<NewTask>) -> Result<Handle<O>> {
+    let task = task?;
+    let moment = Waiters::moment(&engine.inner);
+    let submitted = engine.submit_task(task).await?;
+    Ok(Handle::new(engine, submitted, moment))
+}
+
 impl<T: Task> IntoFuture for Submission<T> {
     type Output = Result<Handle<T::Output>>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let task = self.task?;
-            let moment = Waiters::moment(&self.engine.inner);
-            let submitted = self.engine.submit_task(task).await?;
-            Ok(Handle::new(self.engine, submitted, moment))
-        })
+        Box::pin(submit_described(self.engine, self.task))
     }
 }

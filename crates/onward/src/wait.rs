@@ -1,6 +1,7 @@
 //! Who waits for which task.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -40,9 +41,32 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: HashMap<TaskId, Vec<oneshot::Sender<News>>>,
+    waiting: HashMap<TaskId, WaitingHere>,
     recent: RecentEnds,
     watcher: Option<AbortHandle>,
+}
+
+/// Those who wait for one task; nearly always there is one.
+#[derive(Debug)]
+struct WaitingHere {
+    first: oneshot::Sender<News>,
+    others: Vec<oneshot::Sender<News>>,
+}
+
+impl WaitingHere {
+    fn tell(self, news: &News) {
+        for waiter in std::iter::once(self.first).chain(self.others) {
+            // One who has gone away need not be told.
+            let _ = waiter.send(news.clone());
+        }
+    }
+
+    /// Without those who have gone away; `None` if all have.
+    fn present(self) -> Option<Self> {
+        let mut present = std::iter::once(self.first).chain(self.others).filter(|waiter| !waiter.is_closed());
+        let first = present.next()?;
+        Some(Self { first, others: present.collect() })
+    }
 }
 
 impl Waiters {
@@ -78,27 +102,24 @@ impl Waiters {
                 TaskNews::Ended { task } => (task, News::Look),
                 _ => continue,
             };
-            told.extend(state.waiting.remove(task).into_iter().flatten().map(|waiter| (waiter, what.clone())));
+            told.extend(state.waiting.remove(task).map(|waiting| (waiting, what)));
         }
         drop(state);
-        tell(told);
+        for (waiting, news) in told {
+            waiting.tell(&news);
+        }
     }
 
     /// Tells those who wait for a task to read it.
     fn look(&self, task: TaskId) {
         let waiting = self.lock().waiting.remove(&task);
-        tell(waiting.into_iter().flatten().map(|waiter| (waiter, News::Look)));
+        if let Some(waiting) = waiting {
+            waiting.tell(&News::Look);
+        }
     }
 
     fn tasks(&self) -> Vec<TaskId> {
         self.lock().waiting.keys().copied().collect()
-    }
-}
-
-fn tell(told: impl IntoIterator<Item = (oneshot::Sender<News>, News)>) {
-    for (waiter, news) in told {
-        // One who has gone away need not be told.
-        let _ = waiter.send(news);
     }
 }
 
@@ -145,7 +166,10 @@ impl<'a> Waiting<'a> {
 
     fn add(state: &mut State, inner: &'a Inner, task: TaskId) -> Self {
         let (sender, news) = oneshot::channel();
-        state.waiting.entry(task).or_default().push(sender);
+        match state.waiting.entry(task) {
+            Entry::Occupied(mut here) => here.get_mut().others.push(sender),
+            Entry::Vacant(vacant) => drop(vacant.insert(WaitingHere { first: sender, others: Vec::new() })),
+        }
         Self { inner, task, news }
     }
 
@@ -161,11 +185,8 @@ impl Drop for Waiting<'_> {
         }
         self.news.close();
         let mut state = self.inner.waiters.lock();
-        if let Some(waiting) = state.waiting.get_mut(&self.task) {
-            waiting.retain(|waiter| !waiter.is_closed());
-            if waiting.is_empty() {
-                state.waiting.remove(&self.task);
-            }
+        if let Some(present) = state.waiting.remove(&self.task).and_then(WaitingHere::present) {
+            state.waiting.insert(self.task, present);
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct FreshTask {
 /// a waiting task takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
-    tasks: HashMap<i64, Box<FreshTask>>,
+    tasks: HashMap<i64, FreshTask>,
     bytes: usize,
 }
 
@@ -31,11 +31,11 @@ impl FreshTasks {
         let bytes = self.bytes + task.payload.len();
         if bytes <= KEPT_BYTES {
             self.bytes = bytes;
-            self.tasks.insert(task.task.id.0, Box::new(task));
+            self.tasks.insert(task.task.id.0, task);
         }
     }
 
-    pub(super) fn take(&mut self, task: i64) -> Option<Box<FreshTask>> {
+    pub(super) fn take(&mut self, task: i64) -> Option<FreshTask> {
         let fresh = self.tasks.remove(&task)?;
         self.bytes -= fresh.payload.len();
         Some(fresh)

@@ -209,7 +209,7 @@ impl Index {
     }
 
     /// What is known of a due task; it is then known no more.
-    pub(super) fn take_fresh(&mut self, position: i64) -> Option<Box<FreshTask>> {
+    pub(super) fn take_fresh(&mut self, position: i64) -> Option<FreshTask> {
         self.fresh.take(task_at(position))
     }
 

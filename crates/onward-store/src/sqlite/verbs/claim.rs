@@ -184,7 +184,7 @@ impl Transaction<'_> {
         let mut tasks = Vec::with_capacity(positions.len());
         for fresh in fresh {
             let started = match fresh {
-                Some(fresh) => Some(FreshTask { task: LiveTask { held: Some(held), ..fresh.task }, ..*fresh }),
+                Some(fresh) => Some(FreshTask { task: LiveTask { held: Some(held), ..fresh.task }, ..fresh }),
                 None => others.next(),
             };
             tasks.extend(started.map(|started| self.started(started)).transpose()?.flatten());

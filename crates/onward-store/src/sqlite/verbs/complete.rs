@@ -61,20 +61,42 @@ impl Transaction<'_> {
         if self.completions.is_empty() {
             return Ok(());
         }
-        let completions = std::mem::take(&mut self.completions);
-        let without_result = completions.iter().filter(|(_, has_result)| !has_result).map(|(id, _)| *id);
-        let expected = without_result.clone().count();
-        if expected > 0 {
-            let moved = self.connection.prepare_cached(include_str!("../sql/complete_tasks.sql"))?.execute(params![
-                id_values(without_result),
-                self.cache.next_log,
-                self.now.as_microseconds()
-            ])?;
-            check_moved(moved, expected)?;
+        let mut completions = std::mem::take(&mut self.completions);
+        completions.sort_unstable();
+        let mut without_result = completions.iter().filter(|(_, has_result)| !has_result).map(|(id, _)| *id).peekable();
+        if without_result.peek().is_some() {
+            self.move_to_history(&Ranges::of(without_result))?;
         }
-        let all = id_values(completions.iter().map(|(id, _)| *id));
-        self.connection.prepare_cached("DELETE FROM task WHERE id IN rarray(?)")?.execute([&all])?;
-        self.connection.prepare_cached("DELETE FROM lease WHERE task IN rarray(?)")?.execute([&all])?;
+        self.delete_ended(&Ranges::of(completions.iter().map(|(id, _)| *id)))
+    }
+
+    fn move_to_history(&self, tasks: &Ranges) -> Result<()> {
+        let (entry, now) = (self.cache.next_log, self.now.as_microseconds());
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/complete_range.sql"))?;
+        for (first, last) in &tasks.long {
+            check_moved(statement.execute(params![first.0, last.0, entry, now])?, length(*first, *last))?;
+        }
+        if tasks.single.is_empty() {
+            return Ok(());
+        }
+        let ids = id_values(tasks.single.iter().copied());
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/complete_tasks.sql"))?;
+        check_moved(statement.execute(params![ids, entry, now])?, tasks.single.len())
+    }
+
+    fn delete_ended(&self, tasks: &Ranges) -> Result<()> {
+        for (first, last) in &tasks.long {
+            let mut statement = self.connection.prepare_cached("DELETE FROM task WHERE id BETWEEN ? AND ?")?;
+            statement.execute([first.0, last.0])?;
+            let mut statement = self.connection.prepare_cached("DELETE FROM lease WHERE task BETWEEN ? AND ?")?;
+            statement.execute([first.0, last.0])?;
+        }
+        if tasks.single.is_empty() {
+            return Ok(());
+        }
+        let ids = id_values(tasks.single.iter().copied());
+        self.connection.prepare_cached("DELETE FROM task WHERE id IN rarray(?)")?.execute([&ids])?;
+        self.connection.prepare_cached("DELETE FROM lease WHERE task IN rarray(?)")?.execute([&ids])?;
         Ok(())
     }
 
@@ -95,9 +117,60 @@ impl Transaction<'_> {
     }
 }
 
+/// The shortest range for which a statement of its own costs less than its tasks one by one.
+const LONG: usize = 4;
+
+/// Tasks, divided into ranges without gaps, which SQLite walks at half the cost, and others.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Ranges {
+    /// First and last task.
+    long: Vec<(TaskId, TaskId)>,
+    single: Vec<TaskId>,
+}
+
+impl Ranges {
+    /// Divides tasks in ascending order.
+    fn of(tasks: impl Iterator<Item = TaskId>) -> Self {
+        let mut ranges = Self::default();
+        let mut open: Option<(TaskId, TaskId)> = None;
+        for task in tasks {
+            match &mut open {
+                Some((_, last)) if last.0 + 1 == task.0 => *last = task,
+                _ => ranges.add(open.replace((task, task))),
+            }
+        }
+        ranges.add(open);
+        ranges
+    }
+
+    fn add(&mut self, range: Option<(TaskId, TaskId)>) {
+        match range {
+            Some((first, last)) if length(first, last) >= LONG => self.long.push((first, last)),
+            Some((first, last)) => self.single.extend((first.0..=last.0).map(TaskId)),
+            None => {}
+        }
+    }
+}
+
+fn length(first: TaskId, last: TaskId) -> usize {
+    usize::try_from(last.0 - first.0 + 1).unwrap_or(0)
+}
+
 fn check_moved(moved: usize, expected: usize) -> Result<()> {
     if moved == expected {
         return Ok(());
     }
     Err(Error::corrupt("a running task is not in the store any more; restore a backup"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_without_gaps_are_a_range_if_they_are_enough() {
+        let ranges = Ranges::of([1, 2, 4, 5, 6, 7, 8, 10].map(TaskId).into_iter());
+        let single = [1, 2, 10].map(TaskId).to_vec();
+        assert_eq!(ranges, Ranges { long: vec![(TaskId(4), TaskId(8))], single });
+    }
 }
