@@ -4,6 +4,10 @@
 //! once, and answers with [`Measurement`]s, which [`run`] checks against the row's expected answer and prints as
 //! [`Line`]s, one JSON object each. Nothing here knows a database.
 
+/// The same for every program, as in the program `onward`. SQLite has C's in all of them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod line;
 mod measure;
 mod program;
