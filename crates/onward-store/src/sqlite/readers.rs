@@ -42,6 +42,7 @@ impl Readers {
         let connection = open_through(&self.path, flags, self.vfs.as_deref())?;
         connection.busy_timeout(std::time::Duration::from_secs(30))?;
         connection.set_prepared_statement_cache_capacity(64);
+        rusqlite::vtab::array::load_module(&connection)?;
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "query_only", true)?;

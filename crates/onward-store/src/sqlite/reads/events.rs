@@ -1,14 +1,12 @@
 //! Events behind a cursor, from the log and from the tasks themselves.
 
-use std::collections::HashMap;
-
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::event::{Change, Event, EventCursor, EventPage};
 use crate::limits;
-use crate::name::Name;
 use crate::sqlite::log::{Logged, decode};
+use crate::sqlite::reads::lane_names::LaneNames;
 use crate::task::TaskId;
 use crate::timestamp::Timestamp;
 
@@ -26,7 +24,7 @@ struct LogRow {
 /// Reads events one after the other.
 struct Reader<'c> {
     connection: &'c Connection,
-    lanes: HashMap<i64, (Name, Name)>,
+    lanes: LaneNames<'c>,
     events: Vec<Event>,
     cursor: EventCursor,
     limit: usize,
@@ -34,7 +32,7 @@ struct Reader<'c> {
 
 pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, limit: usize) -> Result<EventPage> {
     let limit = limit.min(limits::PAGE);
-    let mut reader = Reader { connection, lanes: HashMap::new(), events: Vec::new(), cursor: after, limit };
+    let mut reader = Reader { connection, lanes: LaneNames::new(connection), events: Vec::new(), cursor: after, limit };
     reader.run()?;
     Ok(EventPage { events: reader.events, next: reader.cursor })
 }
@@ -114,24 +112,8 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, at: Timestamp, logged: Logged) -> Result<()> {
-        let (queue, kind) = self.lane(logged.lane)?;
+        let (kind, queue) = self.lanes.of(logged.lane)?;
         self.events.push(Event { cursor: self.cursor, at, task: logged.task, kind, queue, change: logged.change });
         Ok(())
-    }
-
-    fn lane(&mut self, lane: i64) -> Result<(Name, Name)> {
-        if let Some(names) = self.lanes.get(&lane) {
-            return Ok(names.clone());
-        }
-        let names: Option<(String, String)> = self
-            .connection
-            .prepare_cached(include_str!("../sql/lane_names.sql"))?
-            .query_row([lane], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let (queue, kind) =
-            names.ok_or_else(|| Error::corrupt("an event names a lane that does not exist; restore a backup"))?;
-        let names = (Name::new(queue)?, Name::new(kind)?);
-        self.lanes.insert(lane, names.clone());
-        Ok(names)
     }
 }

@@ -1,6 +1,7 @@
 //! The reads, one a file.
 
 pub(super) mod events;
+mod lane_names;
 pub(super) mod list;
 pub(super) mod peek;
 pub(super) mod queues;

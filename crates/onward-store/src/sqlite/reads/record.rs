@@ -1,35 +1,38 @@
 //! From rows to records.
 
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
 use bytes::Bytes;
+use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
 
 use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::Name;
+use crate::sqlite::reads::lane_names::LaneNames;
+use crate::sqlite::transaction::id_values;
 use crate::task::{AttemptError, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 
 /// The columns of a live task, in the order that [`read`] expects.
-pub(super) const LIVE: &str = "t.id, k.name, q.name, \
+pub(super) const LIVE: &str = "t.id, t.lane, \
     CASE WHEN l.task IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.task IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0";
 
 /// The columns of an ended task, in the order that [`read`] expects.
-pub(super) const ENDED: &str = "t.id, k.name, q.name, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
+pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
     t.cancel_requested > 0";
 
 /// Live tasks with what they are joined to.
-pub(super) const FROM_LIVE: &str = "task t CROSS JOIN lane n ON n.id = t.lane CROSS JOIN queue q ON q.id = n.queue \
-    CROSS JOIN kind k ON k.id = n.kind LEFT JOIN lease l ON l.task = t.id";
+pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.task = t.id";
 
-/// Ended tasks with what they are joined to.
-pub(super) const FROM_ENDED: &str = "history t CROSS JOIN lane n ON n.id = t.lane CROSS JOIN queue q ON q.id = n.queue \
-    CROSS JOIN kind k ON k.id = n.kind";
+/// Ended tasks.
+pub(super) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns where they were asked for.
-pub(super) fn read(row: &Row<'_>, with_payload: bool) -> Result<TaskRecord> {
+pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
+    let (kind, queue) = lanes.of(row.get(1)?)?;
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_microseconds))
@@ -40,46 +43,59 @@ pub(super) fn read(row: &Row<'_>, with_payload: bool) -> Result<TaskRecord> {
     };
     Ok(TaskRecord {
         id: TaskId(row.get(0)?),
-        kind: name(row, 1)?,
-        queue: name(row, 2)?,
-        state: TaskState::from_code(row.get(3)?)
+        kind,
+        queue,
+        state: TaskState::from_code(row.get(2)?)
             .ok_or_else(|| Error::corrupt("a task is in a state that does not exist; restore a backup"))?,
-        priority: Priority(row.get(4)?),
-        key: row.get(5)?,
-        submitted_at: moment(6)?,
-        run_at: moment(7)?,
-        expires_at: maybe(8)?,
-        attempts: row.get(9)?,
-        started_at: maybe(10)?,
-        finished_at: maybe(11)?,
-        session: row.get::<_, Option<i64>>(12)?.map(SessionId),
-        cancel_requested: row.get(13)?,
-        payload: if with_payload { bytes(14)? } else { None },
-        result: if with_payload { bytes(15)? } else { None },
+        priority: Priority(row.get(3)?),
+        key: row.get(4)?,
+        submitted_at: moment(5)?,
+        run_at: moment(6)?,
+        expires_at: maybe(7)?,
+        attempts: row.get(8)?,
+        started_at: maybe(9)?,
+        finished_at: maybe(10)?,
+        session: row.get::<_, Option<i64>>(11)?.map(SessionId),
+        cancel_requested: row.get(12)?,
+        payload: if with_payload { bytes(13)? } else { None },
+        result: if with_payload { bytes(14)? } else { None },
         errors: Vec::new(),
         progress: None,
     })
 }
 
-fn name(row: &Row<'_>, index: usize) -> Result<Name> {
-    Name::new(row.get_ref(index)?.as_str().map_err(rusqlite::Error::from)?)
-}
-
-/// Adds the errors and the progress of a record.
-pub(super) fn complete(connection: &Connection, record: &mut TaskRecord) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("SELECT attempt, at, message FROM attempt_error WHERE task = ? ORDER BY number LIMIT ?")?;
-    let limit = limits::ERRORS_KEPT.cast_signed();
-    let mut rows = statement.query([record.id.0, limit as i64])?;
-    while let Some(row) = rows.next()? {
-        let at = Timestamp::from_microseconds(row.get(1)?);
-        record.errors.push(AttemptError { attempt: row.get(0)?, at, message: row.get(2)? });
-    }
-    let mut statement = connection.prepare_cached("SELECT fraction, message, at FROM progress WHERE task = ?")?;
-    let mut rows = statement.query([record.id.0])?;
-    if let Some(row) = rows.next()? {
-        let at = Timestamp::from_microseconds(row.get(2)?);
-        record.progress = Some(Progress { fraction: row.get(0)?, message: row.get(1)?, at });
+/// Adds the errors and the progress of records.
+pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+    let ids = id_values(records.iter().map(|record| record.id));
+    let mut errors = errors(connection, &ids)?;
+    let mut progress = progress(connection, &ids)?;
+    for record in records {
+        record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
+        record.progress = progress.remove(&record.id);
     }
     Ok(())
+}
+
+/// The errors of tasks, by number.
+fn errors(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, BTreeMap<i64, AttemptError>>> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/errors_of_tasks.sql"))?;
+    let mut rows = statement.query([ids])?;
+    let mut errors: HashMap<TaskId, BTreeMap<i64, AttemptError>> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let at = Timestamp::from_microseconds(row.get(3)?);
+        let error = AttemptError { attempt: row.get(2)?, at, message: row.get(4)? };
+        errors.entry(TaskId(row.get(0)?)).or_default().insert(row.get(1)?, error);
+    }
+    Ok(errors)
+}
+
+fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/progress_of_tasks.sql"))?;
+    let mut rows = statement.query([ids])?;
+    let mut progress = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let at = Timestamp::from_microseconds(row.get(3)?);
+        progress.insert(TaskId(row.get(0)?), Progress { fraction: row.get(1)?, message: row.get(2)?, at });
+    }
+    Ok(progress)
 }

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use crate::error::Result;
+use crate::sqlite::reads::lane_names::LaneNames;
 use crate::sqlite::reads::record::{ENDED, FROM_ENDED, FROM_LIVE, LIVE, complete, read};
 use crate::task::{TaskId, TaskRecord};
 
@@ -13,8 +14,8 @@ pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Opt
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([id.0])?;
         if let Some(row) = rows.next()? {
-            let mut record = read(row, true)?;
-            complete(connection, &mut record)?;
+            let mut record = read(row, &mut LaneNames::new(connection), true)?;
+            complete(connection, std::slice::from_mut(&mut record))?;
             return Ok(Some(record));
         }
     }

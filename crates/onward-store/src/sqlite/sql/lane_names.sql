@@ -1,1 +1,1 @@
-SELECT q.name, k.name FROM lane n JOIN queue q ON q.id = n.queue JOIN kind k ON k.id = n.kind WHERE n.id = ?
+SELECT k.name, q.name FROM lane n JOIN queue q ON q.id = n.queue JOIN kind k ON k.id = n.kind WHERE n.id = ?

@@ -1,0 +1,38 @@
+//! The names that belong to the number of a lane.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::name::Name;
+
+/// The kind and the queue of each lane that a read comes across, looked up once. A lane never changes.
+#[derive(Debug)]
+pub(super) struct LaneNames<'c> {
+    connection: &'c Connection,
+    known: HashMap<i64, (Name, Name)>,
+}
+
+impl<'c> LaneNames<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        Self { connection, known: HashMap::new() }
+    }
+
+    /// The kind and the queue of a lane.
+    pub(super) fn of(&mut self, lane: i64) -> Result<(Name, Name)> {
+        if let Some(names) = self.known.get(&lane) {
+            return Ok(names.clone());
+        }
+        let names: Option<(String, String)> = self
+            .connection
+            .prepare_cached(include_str!("../sql/lane_names.sql"))?
+            .query_row([lane], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (kind, queue) =
+            names.ok_or_else(|| Error::corrupt("a task is in a lane that does not exist; restore a backup"))?;
+        let names = (Name::new(kind)?, Name::new(queue)?);
+        self.known.insert(lane, names.clone());
+        Ok(names)
+    }
+}
