@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{Latencies, Ledger, Measurement, Order, Request, monotonic_nanoseconds, now};
-use onward::{Engine, Handle, Task};
+use onward::{Engine, Handle, Name, NewTask, Task, TaskState};
+use onward_store::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::open::{engine, open_store};
 use crate::{backlog, running};
+
+/// More than the log holds before it is copied back.
+const LOG_MEBIBYTES: usize = 40;
 
 /// The kind of the file rows.
 pub(crate) const KIND: &str = "place";
@@ -56,6 +60,7 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, row.slots).await?;
+    grow_log(&engine).await?;
     let before = opened.commits();
     let started = now();
     let mut latencies = submitters(request, &engine, None).await?;
@@ -67,6 +72,23 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
         .with_latencies(latencies)
         .observed("inserted", inserted);
     Ok(Measurement { commits, ..measurement })
+}
+
+/// Has the write-ahead log grow to its full size and begin anew, as the ceiling does: a commit that extends a file syncs at twice the
+/// cost.
+async fn grow_log(engine: &Engine) -> Result<()> {
+    let fillers = (0..LOG_MEBIBYTES).map(|_| {
+        let mut filler = NewTask::new("filler")?;
+        filler.queue = Name::new("filler")?;
+        filler.payload = vec![b'x'; 1024 * 1024].into();
+        Ok(filler)
+    });
+    engine.submit_all(fillers.collect::<Result<_>>()?).await?;
+    let purge = Write::Purge { queue: Name::new("filler")?, states: vec![TaskState::Waiting], limit: LOG_MEBIBYTES };
+    engine.store().apply(vec![purge]).await?;
+    // The log is copied back by a thread of the store; nothing tells when it is done.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    Ok(())
 }
 
 /// Tasks not awaited yet, oldest first.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
 use crate::sqlite::held_tasks::HeldTasks;
-use crate::sqlite::index::Index;
+use crate::sqlite::index::{Index, exists};
 use crate::sqlite::names::Names;
 use crate::sqlite::pauses::Pauses;
 
@@ -15,6 +15,8 @@ pub(super) struct Cache {
     pub(super) index: Index,
     pub(super) pauses: Pauses,
     pub(super) held: HeldTasks,
+    /// Whether there may be keys that outlive their task.
+    pub(super) kept_keys: bool,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
     /// row carries the number of the next task.
     pub(super) next_task: i64,
@@ -36,6 +38,7 @@ impl Cache {
             index: Index::load(connection)?,
             pauses: Pauses::load(connection)?,
             held: HeldTasks::default(),
+            kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
         })

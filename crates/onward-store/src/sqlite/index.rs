@@ -405,7 +405,8 @@ pub(super) fn meta(connection: &Connection, name: &str) -> Result<i64> {
     Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = ?")?.query_row([name], |row| row.get(0))?)
 }
 
-fn exists(connection: &Connection, sql: &str) -> Result<bool> {
+/// The answer of a query that asks whether something exists.
+pub(super) fn exists(connection: &Connection, sql: &str) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 

@@ -12,15 +12,26 @@ use crate::name::Name;
 pub(super) struct LaneNames<'c> {
     connection: &'c Connection,
     known: HashMap<i64, (Name, Name)>,
+    /// Neighbouring rows are often of one lane.
+    last: Option<(i64, (Name, Name))>,
 }
 
 impl<'c> LaneNames<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
-        Self { connection, known: HashMap::new() }
+        Self { connection, known: HashMap::new(), last: None }
     }
 
     /// The kind and the queue of a lane.
     pub(super) fn of(&mut self, lane: i64) -> Result<(Name, Name)> {
+        if let Some((_, names)) = self.last.as_ref().filter(|(last, _)| *last == lane) {
+            return Ok(names.clone());
+        }
+        let names = self.look_up(lane)?;
+        self.last = Some((lane, names.clone()));
+        Ok(names)
+    }
+
+    fn look_up(&mut self, lane: i64) -> Result<(Name, Name)> {
         if let Some(names) = self.known.get(&lane) {
             return Ok(names.clone());
         }

@@ -253,6 +253,7 @@ impl Transaction<'_> {
             self.connection
                 .prepare_cached("INSERT OR REPLACE INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
                 .execute(params![kind, key, task.id.0, until])?;
+            self.cache.kept_keys = true;
         }
         Ok(())
     }

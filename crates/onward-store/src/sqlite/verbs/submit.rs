@@ -92,6 +92,9 @@ impl Transaction<'_> {
             let running = live.state() == TaskState::Running;
             return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false }));
         }
+        if !self.cache.kept_keys {
+            return Ok(None);
+        }
         let kept: Option<(i64, i64)> = self
             .connection
             .prepare_cached("SELECT task, until FROM kept_key WHERE kind = ? AND key = ?")?
