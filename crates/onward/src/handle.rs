@@ -17,8 +17,8 @@ use crate::wait::{News, Wait, Waiting};
 pub struct Handle<O> {
     engine: Engine,
     submitted: Submitted,
-    /// A moment at which the task had not ended.
-    moment: Option<Moment>,
+    /// Whether what becomes of the task is remembered for this handle.
+    is_remembered: bool,
     output: PhantomData<fn() -> O>,
 }
 
@@ -27,7 +27,8 @@ impl<O> Handle<O> {
     pub(crate) fn new(engine: Engine, submitted: Submitted, moment: Option<Moment>) -> Self {
         // The task that has the key of what was submitted may have ended long ago.
         let moment = moment.filter(|_| matches!(submitted, Submitted::Inserted { .. } | Submitted::Superseded { .. }));
-        Self { engine, submitted, moment, output: PhantomData }
+        let is_remembered = moment.is_some_and(|moment| engine.inner.waiters.add_handle(submitted.id(), moment));
+        Self { engine, submitted, is_remembered, output: PhantomData }
     }
 
     /// The number of the task that stands for what was submitted: the new one, or the one that has its key.
@@ -51,9 +52,9 @@ impl<O: DeserializeOwned> Handle<O> {
     /// the store could not be read.
     pub async fn wait(&self) -> Result<O, TaskError> {
         let task = self.id();
-        let mut moment = self.moment;
+        let mut is_remembered = self.is_remembered;
         loop {
-            let news = match self.begin(moment.take()) {
+            let news = match self.begin(std::mem::take(&mut is_remembered)) {
                 Wait::Over(news) => news,
                 Wait::Begun(waiting) => waiting.news().await,
                 Wait::Unsure(waiting) => {
@@ -70,11 +71,16 @@ impl<O: DeserializeOwned> Handle<O> {
         }
     }
 
-    fn begin(&self, moment: Option<Moment>) -> Wait<'_> {
-        let (inner, task) = (&self.engine.inner, self.id());
-        match moment {
-            Some(moment) => Waiting::since(inner, task, moment),
-            None => Wait::Unsure(Waiting::new(inner, task)),
+    fn begin(&self, is_remembered: bool) -> Wait<'_> {
+        let (inner, task) = (&self.engine.inner, self.submitted.id());
+        if is_remembered { Waiting::with_handle(inner, task) } else { Wait::Unsure(Waiting::new(inner, task)) }
+    }
+}
+
+impl<O> Drop for Handle<O> {
+    fn drop(&mut self) {
+        if self.is_remembered {
+            self.engine.inner.waiters.remove_handle(self.submitted.id());
         }
     }
 }

@@ -41,7 +41,7 @@ pub const WAIT_INTERVAL: Duration = Duration::from_millis(1);
 /// time, or that it slept.
 pub const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
-/// How many of the latest ends an engine remembers, so that a wait that begins after the end need not read the task.
+/// How many of the latest ends an engine remembers, so that a handle made after the end knows it.
 pub const RECENT_ENDS: usize = 8192;
 
 /// The longest result, in bytes, that a wait is told; a longer one is read.

@@ -1,4 +1,4 @@
-//! The latest ends that were told, so that whoever submits a task and then waits for it need not read it.
+//! The latest ends that were told: a task may end before whoever submitted it has its handle.
 
 use std::collections::{HashMap, VecDeque};
 

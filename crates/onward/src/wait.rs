@@ -34,16 +34,42 @@ impl News {
     }
 }
 
-/// Everybody who waits in this process. One watcher hears from the store what ended and tells the waiters; after a hint that others
-/// may have ended something it reads what is waited for.
+/// Everybody who waits, or has a handle to wait with, in this process. One watcher hears from the store what ended and tells them;
+/// after a hint that others may have ended something it reads what is waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: HashMap<TaskId, WaitingHere>,
+    tasks: HashMap<TaskId, Interest>,
     recent: RecentEnds,
+    /// How often something may have ended that was not told.
+    missed: u64,
     watcher: Option<AbortHandle>,
+}
+
+/// What somebody wants to know of a task.
+#[derive(Debug, Default)]
+struct Interest {
+    waiting: Option<WaitingHere>,
+    handles: usize,
+    /// What its handles were told before anybody waited.
+    told: Option<News>,
+    /// The count of what was missed when its handle knew that the task had not ended.
+    sure_at: u64,
+}
+
+impl Interest {
+    fn add(&mut self, waiter: oneshot::Sender<News>) {
+        match &mut self.waiting {
+            Some(waiting) => waiting.others.push(waiter),
+            None => self.waiting = Some(WaitingHere { first: waiter, others: Vec::new() }),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.handles == 0 && self.waiting.is_none()
+    }
 }
 
 /// Those who wait for one task; nearly always there is one.
@@ -69,12 +95,32 @@ impl WaitingHere {
     }
 }
 
+impl State {
+    fn missed(&mut self) {
+        self.recent.forget();
+        self.missed += 1;
+    }
+
+    /// Takes those who wait for a task, and leaves what they are told for its handles.
+    fn take(&mut self, task: TaskId, news: Option<&News>) -> Option<WaitingHere> {
+        let Entry::Occupied(mut interest) = self.tasks.entry(task) else { return None };
+        if let Some(news) = news {
+            interest.get_mut().told = Some(news.clone());
+        }
+        let waiting = interest.get_mut().waiting.take();
+        if interest.get().is_over() {
+            interest.remove();
+        }
+        waiting
+    }
+}
+
 impl Waiters {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The present moment, from which a wait can tell what has been told since.
+    /// The present moment, from which a handle can tell what has been told since.
     pub(crate) fn moment(inner: &Arc<Inner>) -> Option<Moment> {
         tokio::runtime::Handle::try_current().ok()?;
         Some(Self::watched(inner).recent.now())
@@ -85,11 +131,37 @@ impl Waiters {
         let mut state = inner.waiters.lock();
         if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
             // What a watcher that died with its runtime has not told is unknown.
-            state.recent.forget();
+            state.missed();
             let watcher = Watcher::new(Arc::downgrade(inner), inner.store.news());
             state.watcher = Some(tokio::spawn(watcher.watch()).abort_handle());
         }
         state
+    }
+
+    /// Remembers for a handle what becomes of a task that had not ended at a moment; answers whether it could.
+    pub(crate) fn add_handle(&self, task: TaskId, moment: Moment) -> bool {
+        let mut state = self.lock();
+        let told = match state.recent.since(task, moment) {
+            Since::Ended(news) => Some(news),
+            Since::Untold => None,
+            Since::Unknown => return false,
+        };
+        let sure_at = state.missed;
+        let interest = state.tasks.entry(task).or_default();
+        interest.handles += 1;
+        (interest.told, interest.sure_at) = (told, sure_at);
+        true
+    }
+
+    /// Forgets a handle that [`add_handle`](Self::add_handle) remembered.
+    pub(crate) fn remove_handle(&self, task: TaskId) {
+        let mut state = self.lock();
+        if let Entry::Occupied(mut interest) = state.tasks.entry(task) {
+            interest.get_mut().handles -= 1;
+            if interest.get().is_over() {
+                interest.remove();
+            }
+        }
     }
 
     fn hear(&self, news: &[TaskNews]) {
@@ -100,9 +172,17 @@ impl Waiters {
             let (task, what) = match news {
                 TaskNews::Completed { task, result } => (task, News::completed(result.as_ref())),
                 TaskNews::Ended { task } => (task, News::Look),
-                _ => continue,
+                TaskNews::Retried { task } => {
+                    state.tasks.entry(*task).and_modify(|interest| interest.told = None);
+                    continue;
+                }
+                // News of a sort that is not known yet.
+                _ => {
+                    state.missed();
+                    continue;
+                }
             };
-            told.extend(state.waiting.remove(task).map(|waiting| (waiting, what)));
+            told.extend(state.take(*task, Some(&what)).map(|waiting| (waiting, what)));
         }
         drop(state);
         for (waiting, news) in told {
@@ -112,14 +192,15 @@ impl Waiters {
 
     /// Tells those who wait for a task to read it.
     fn look(&self, task: TaskId) {
-        let waiting = self.lock().waiting.remove(&task);
+        let waiting = self.lock().take(task, None);
         if let Some(waiting) = waiting {
             waiting.tell(&News::Look);
         }
     }
 
-    fn tasks(&self) -> Vec<TaskId> {
-        self.lock().waiting.keys().copied().collect()
+    /// The tasks that somebody waits for now.
+    fn awaited(&self) -> Vec<TaskId> {
+        self.lock().tasks.iter().filter(|(_, interest)| interest.waiting.is_some()).map(|(task, _)| *task).collect()
     }
 }
 
@@ -151,25 +232,24 @@ pub(crate) struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     /// Begins to wait. Read the task afterwards: what happened before is not told.
     pub(crate) fn new(inner: &'a Arc<Inner>, task: TaskId) -> Self {
-        Self::add(&mut Waiters::watched(inner), inner, task)
+        Self::add(Waiters::watched(inner).tasks.entry(task).or_default(), inner, task)
     }
 
-    /// Begins to wait for a task that had not ended at a moment.
-    pub(crate) fn since(inner: &'a Arc<Inner>, task: TaskId, moment: Moment) -> Wait<'a> {
+    /// Begins to wait for a task that has a handle.
+    pub(crate) fn with_handle(inner: &'a Arc<Inner>, task: TaskId) -> Wait<'a> {
         let mut state = Waiters::watched(inner);
-        match state.recent.since(task, moment) {
-            Since::Ended(news) => Wait::Over(news),
-            Since::Untold => Wait::Begun(Self::add(&mut state, inner, task)),
-            Since::Unknown => Wait::Unsure(Self::add(&mut state, inner, task)),
+        let missed = state.missed;
+        let interest = state.tasks.entry(task).or_default();
+        match &interest.told {
+            Some(news) => Wait::Over(news.clone()),
+            None if interest.sure_at == missed => Wait::Begun(Self::add(interest, inner, task)),
+            None => Wait::Unsure(Self::add(interest, inner, task)),
         }
     }
 
-    fn add(state: &mut State, inner: &'a Inner, task: TaskId) -> Self {
+    fn add(interest: &mut Interest, inner: &'a Inner, task: TaskId) -> Self {
         let (sender, news) = oneshot::channel();
-        match state.waiting.entry(task) {
-            Entry::Occupied(mut here) => here.get_mut().others.push(sender),
-            Entry::Vacant(vacant) => drop(vacant.insert(WaitingHere { first: sender, others: Vec::new() })),
-        }
+        interest.add(sender);
         Self { inner, task, news }
     }
 
@@ -185,8 +265,12 @@ impl Drop for Waiting<'_> {
         }
         self.news.close();
         let mut state = self.inner.waiters.lock();
-        if let Some(present) = state.waiting.remove(&self.task).and_then(WaitingHere::present) {
-            state.waiting.insert(self.task, present);
+        if let Entry::Occupied(mut interest) = state.tasks.entry(self.task) {
+            let waiting = interest.get_mut().waiting.take();
+            interest.get_mut().waiting = waiting.and_then(WaitingHere::present);
+            if interest.get().is_over() {
+                interest.remove();
+            }
         }
     }
 }
@@ -220,10 +304,10 @@ impl Watcher {
             match heard {
                 Some(Heard::News(news)) => inner.waiters.hear(&news),
                 Some(Heard::Missed) => {
-                    inner.waiters.lock().recent.forget();
+                    inner.waiters.lock().missed();
                     self.missed = true;
                 }
-                None => return inner.waiters.tasks().into_iter().for_each(|task| inner.waiters.look(task)),
+                None => return inner.waiters.awaited().into_iter().for_each(|task| inner.waiters.look(task)),
             }
         }
     }
@@ -233,7 +317,7 @@ impl Watcher {
         let Some(inner) = self.inner.upgrade() else { return };
         self.missed = false;
         let began = inner.clock.steady();
-        for task in inner.waiters.tasks() {
+        for task in inner.waiters.awaited() {
             if has_ended(&*inner.store, task).await {
                 inner.waiters.look(task);
             }

@@ -7,8 +7,11 @@ use bytes::Bytes;
 use crate::sqlite::transaction::LiveTask;
 use crate::timestamp::Timestamp;
 
-/// How many bytes of payload are kept at the most; of tasks beyond that the rows are read.
-const KEPT_BYTES: usize = 16 * 1024 * 1024;
+/// How many bytes are kept at the most; of tasks beyond that the rows are read.
+const KEPT_BYTES: usize = 32 * 1024 * 1024;
+
+/// What a task without a payload takes up, about.
+const TASK_BYTES: usize = 320;
 
 /// A waiting task that has not been claimed before.
 #[derive(Debug)]
@@ -18,8 +21,8 @@ pub(super) struct FreshTask {
     pub(super) payload: Bytes,
 }
 
-/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it leaves its line: whatever changes
-/// a waiting task takes it out of its line first.
+/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it leaves its line, be that in memory or
+/// in the table: whatever changes a waiting task takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
     tasks: HashMap<i64, FreshTask>,
@@ -28,7 +31,7 @@ pub(super) struct FreshTasks {
 
 impl FreshTasks {
     pub(super) fn insert(&mut self, task: FreshTask) {
-        let bytes = self.bytes + task.payload.len();
+        let bytes = self.bytes + TASK_BYTES + task.payload.len();
         if bytes <= KEPT_BYTES {
             self.bytes = bytes;
             self.tasks.insert(task.task.id.0, task);
@@ -37,7 +40,7 @@ impl FreshTasks {
 
     pub(super) fn take(&mut self, task: i64) -> Option<FreshTask> {
         let fresh = self.tasks.remove(&task)?;
-        self.bytes -= fresh.payload.len();
+        self.bytes -= TASK_BYTES + fresh.payload.len();
         Some(fresh)
     }
 

@@ -129,7 +129,9 @@ impl Index {
     /// Moves everything to the tables and sets the frontier.
     pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
-        self.fresh.clear();
+        if frontier == SHARED {
+            self.fresh.clear();
+        }
         let scheduled = std::mem::take(&mut self.scheduled);
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
@@ -188,11 +190,11 @@ impl Index {
     }
 
     pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
+        self.fresh.take(task_at(position));
         if task_at(position) > self.frontier {
             if let Some(positions) = self.ready.get_mut(&lane) {
                 positions.remove(&position);
             }
-            self.fresh.take(task_at(position));
         } else {
             connection
                 .prepare_cached("DELETE FROM ready WHERE lane = ? AND position = ?")?
@@ -201,9 +203,9 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps what is known of a waiting task for its claim, if it waits in memory and is due.
+    /// Keeps what is known of a due task for its claim, unless another process might claim it.
     pub(super) fn keep(&mut self, task: FreshTask) {
-        if task.task.id.0 > self.frontier && !task.task.scheduled {
+        if self.frontier != SHARED && !task.task.scheduled {
             self.fresh.insert(task);
         }
     }
@@ -213,12 +215,11 @@ impl Index {
         self.fresh.take(task_at(position))
     }
 
-    /// Removes every due task of a lane up to a position.
+    /// Removes every due task of a lane up to a position; what is known of them was taken before.
     pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
         if let Some(positions) = self.ready.get_mut(&lane) {
             let rest = position.checked_add(1).map(|next| positions.split_off(&next)).unwrap_or_default();
-            let removed = std::mem::replace(positions, rest);
-            removed.into_iter().for_each(|position| drop(self.fresh.take(task_at(position))));
+            *positions = rest;
         }
         if self.table_lanes.contains(&lane) {
             connection

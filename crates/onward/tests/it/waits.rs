@@ -1,5 +1,7 @@
 //! Awaiting the end of tasks and typed results.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
 use onward::{Failure, Task, TaskError, TaskState};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,27 @@ async fn a_typed_result_can_be_awaited_after_the_end() {
         let handle = engine.submit(sum()).await.unwrap();
         engine.drain().await.unwrap();
         assert_eq!(handle.wait().await.unwrap(), 6);
+    }
+}
+
+/// Shows: T20, T8
+#[tokio::test]
+async fn a_handle_of_a_task_that_is_tried_again_waits_for_its_second_end() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.register(|sum: Sum, context: onward::Context| async move {
+            if !context.state::<AtomicBool>().unwrap().swap(true, SeqCst) {
+                return Err(Failure::permanent("not yet"));
+            }
+            Ok(sum.numbers.iter().sum())
+        });
+        engine.state(AtomicBool::new(false));
+        let handle = engine.submit(sum()).await.unwrap();
+        engine.drain().await.unwrap();
+        engine.retry(handle.id()).await.unwrap();
+        let waiting = tokio::spawn(async move { handle.wait().await.unwrap() });
+        engine.drain().await.unwrap();
+        assert_eq!(waiting.await.unwrap(), 6);
     }
 }
 
