@@ -147,8 +147,8 @@ pub enum Write {
     /// [`Removed`](crate::Outcome::Removed).
     Prune(Prune),
 
-    /// Does what time has brought: makes due tasks wait, expires those past their time to live, takes back what lapsed
-    /// sessions held, ends pauses. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
+    /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
+    /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is

@@ -371,6 +371,8 @@ macro_rules! conformance {
                 a_scheduled_task_may_expire_before_it_is_due,
                 an_expired_task_is_not_claimed,
                 a_claim_of_many_expired_tasks_hands_out_none,
+                what_follows_a_task_that_expires_in_a_claim_is_handed_out_in_its_turn,
+                an_urgent_task_that_follows_one_that_expires_in_a_claim_comes_first,
                 peek_passes_over_what_has_expired,
                 a_started_task_does_not_expire,
                 a_time_to_live_from_submission_is_over_with_the_first_start,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use onward_store::{Change, NewTask, OnDuplicate, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write};
+use onward_store::{
+    Change, NewTask, OnDuplicate, Priority, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write,
+};
 
-use crate::bench::{Bench, after, all_of, keyed, numbers, task};
+use crate::bench::{Bench, LEASE, after, all_of, keyed, numbers, task};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -103,6 +105,29 @@ pub async fn a_claim_of_many_expired_tasks_hands_out_none(bench: Bench) {
     bench.advance(SECOND);
     let session = bench.session().await;
     assert_eq!(numbers(&bench.claim(session, 1).await), [last]);
+}
+
+/// The next claim takes a task back whose time to live is over meanwhile, and one of this priority follows it.
+async fn expires_within_the_next_claim(bench: &Bench, follower: Priority) {
+    let ttl = Some(Ttl { duration: SECOND, from: TtlFrom::FirstAttempt });
+    bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.submitted(NewTask { priority: follower, ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.advance(LEASE);
+}
+
+pub async fn what_follows_a_task_that_expires_in_a_claim_is_handed_out_in_its_turn(bench: Bench) {
+    expires_within_the_next_claim(&bench, Priority::NORMAL).await;
+    let session = bench.session().await;
+    assert_eq!(numbers(&bench.claim(session, 1).await), [TaskId(2)]);
+}
+
+pub async fn an_urgent_task_that_follows_one_that_expires_in_a_claim_comes_first(bench: Bench) {
+    expires_within_the_next_claim(&bench, Priority::HIGH).await;
+    let waiting = bench.submit("keyed").await;
+    let session = bench.session().await;
+    let follower = TaskId(3);
+    assert_eq!(numbers(&bench.claim(session, 1).await), [follower]);
+    assert_eq!(numbers(&bench.claim(session, 1).await), [waiting]);
 }
 
 pub async fn peek_passes_over_what_has_expired(bench: Bench) {
