@@ -201,6 +201,7 @@ macro_rules! conformance {
                 a_key_stays_taken_between_attempts,
                 a_key_can_be_kept_after_the_end,
                 a_kept_key_is_free_when_its_time_is_over,
+                a_key_that_another_task_took_is_not_kept_again_when_the_clock_is_set_back,
                 a_kept_key_rejects,
                 a_kept_key_is_not_superseded,
                 a_kept_key_outlives_the_pruning_of_its_task,
