@@ -65,8 +65,9 @@ pub enum Write {
         next: AfterFailure,
     },
 
-    /// Gives a claimed task back as if it had not been claimed: no attempt is used up. Requires a lease that holds. Answers
-    /// [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
+    /// Gives a claimed task back as if it had not been claimed: no attempt is used up, and it expires when it would have
+    /// expired before the claim, at once if that has passed. Whether its handler had begun makes no difference. Requires a lease
+    /// that holds. Answers [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
     Release {
         /// The right to do it.
         lease: Lease,
