@@ -282,6 +282,7 @@ macro_rules! conformance {
                 what_is_old_or_too_many_is_pruned,
                 the_oldest_end_is_pruned_first,
                 pruning_stops_at_the_first_end_that_it_keeps,
+                a_task_that_ended_twice_in_a_call_is_pruned_by_its_last_end,
                 a_task_that_ended_in_the_same_call_can_be_pruned,
                 pruning_without_a_condition_forgets_nothing,
                 pruning_leaves_live_tasks,
