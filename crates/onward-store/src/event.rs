@@ -84,7 +84,11 @@ mod seconds {
 ///
 /// The stream is ordered as the store made the changes durable. Submissions are not logged one by one: they are told from the
 /// tasks themselves, so a submission whose task has been pruned or purged is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+///
+/// Pruning forgets events, up to the last end that it removed ([`Write::Prune`](crate::Write::Prune)). A cursor from before that
+/// goes on with the oldest event that is still there, and nothing says what is missing between them: a reader that must see
+/// everything comes by more often than history is kept for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EventCursor {
     /// The log entry last read from.
     pub(crate) entry: i64,

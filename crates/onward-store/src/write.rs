@@ -65,8 +65,9 @@ pub enum Write {
         next: AfterFailure,
     },
 
-    /// Gives a claimed task back as if it had not been claimed: no attempt is used up. Requires a lease that holds. Answers
-    /// [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
+    /// Gives a claimed task back as if it had not been claimed: no attempt is used up, and it expires when it would have
+    /// expired before the claim, at once if that has passed. Whether its handler had begun makes no difference. Requires a lease
+    /// that holds. Answers [`Done`](crate::Outcome::Done). A task whose cancellation was requested is cancelled.
     Release {
         /// The right to do it.
         lease: Lease,
@@ -147,8 +148,8 @@ pub enum Write {
     /// [`Removed`](crate::Outcome::Removed).
     Prune(Prune),
 
-    /// Does what time has brought: makes due tasks wait, expires those past their time to live, takes back what lapsed
-    /// sessions held, ends pauses. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
+    /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
+    /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is

@@ -13,7 +13,7 @@ use onward_store::{
 use crate::fixture::{Conditions, Fixture, Place};
 
 /// The lease of the sessions that [`Bench::session`] opens.
-const LEASE: Duration = Duration::from_secs(10);
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
 /// One store and what a test needs around it. Everything panics where a store answers with an error, or with another outcome
 /// than the name of the call says.

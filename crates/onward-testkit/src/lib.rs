@@ -25,6 +25,8 @@ mod cases;
 pub mod conformance;
 mod faulty;
 mod fixture;
+#[doc(hidden)]
+pub mod soak;
 
 pub use bench::{Bench, after, keyed, task};
 pub use faulty::{Fault, FaultyStore};

@@ -94,7 +94,9 @@ impl State {
         if task.cancel_requested {
             self.end(id, TaskState::Cancelled);
         } else {
-            self.wait_for(id, self.now.wall.plus(after), task.attempts);
+            let attempts = task.attempts;
+            self.tasks.change(id, |task| task.expires_at = task.expiry_before_claim);
+            self.wait_for(id, self.now.wall.plus(after), attempts);
             self.log(id, Change::Released);
         }
     }

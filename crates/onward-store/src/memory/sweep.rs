@@ -15,8 +15,9 @@ impl State {
     pub(super) fn sweep(&mut self) -> Swept {
         self.end_pauses();
         let due = self.promote();
-        let expired = self.expire();
         let lost = self.take_back();
+        // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
+        let expired = self.expire();
         Swept { due, expired, lost, next_due: self.next_due() }
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Task {
     pub(super) submitted_at: Timestamp,
     pub(super) run_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
+    /// What a release of the claim under which it runs makes of its expiry.
+    pub(super) expiry_before_claim: Option<Timestamp>,
     /// Attempts used up, a running one not included.
     pub(super) attempts: u32,
     /// Claims in its whole life: the fence.
@@ -56,6 +58,7 @@ impl Task {
             submitted_at: now,
             run_at,
             expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
+            expiry_before_claim: None,
             new,
             attempts: 0,
             claims: 0,
@@ -92,6 +95,7 @@ impl Task {
         self.session = Some(session);
         self.claims = self.claims.saturating_add(1);
         self.started_at = Some(now);
+        self.expiry_before_claim = self.expires_at;
         self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.expires_at, now);
     }
 

@@ -45,6 +45,7 @@ pub(super) struct Core {
     pub(super) connection: Connection,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) payload_limit: usize,
+    pub(super) memory_tasks: usize,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
@@ -67,6 +68,8 @@ pub(super) struct CoreParts {
     pub(super) connection: Connection,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) payload_limit: usize,
+    /// How many tasks may wait in memory before they move to the tables.
+    pub(super) memory_tasks: usize,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
@@ -75,11 +78,12 @@ pub(super) struct CoreParts {
 
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, presence, hints, news, sizes } = parts;
+        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, hints, news, sizes } = parts;
         Self {
             connection,
             clock,
             payload_limit,
+            memory_tasks,
             presence,
             hints,
             news,
@@ -150,6 +154,7 @@ impl Core {
             now: self.clock.now(),
             steady: microseconds(self.clock.steady()),
             payload_limit: self.payload_limit,
+            memory_tasks: self.memory_tasks,
             process: self.presence.as_ref().map_or("", Presence::name),
             log: LogBuffer::default(),
             statistics: std::collections::HashMap::new(),

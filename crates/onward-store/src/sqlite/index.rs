@@ -18,7 +18,7 @@ use crate::task::Priority;
 /// The frontier of a file that several processes have open: nothing is above it.
 pub(super) const SHARED: i64 = i64::MAX;
 
-/// How many tasks may wait in memory before they move to the tables.
+/// How many tasks may wait in memory before they move to the tables, unless a test says otherwise.
 pub(super) const MEMORY_TASKS: usize = 16 * 1024;
 
 const ID_BITS: u32 = 55;

@@ -15,6 +15,7 @@ use crate::limits;
 use crate::news::NewsSender;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
+use crate::sqlite::index;
 use crate::sqlite::migrations;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::readers::Readers;
@@ -48,6 +49,7 @@ pub struct SqliteOptions {
     create: bool,
     vfs: Option<String>,
     long_log: i32,
+    memory_tasks: usize,
 }
 
 impl Default for SqliteOptions {
@@ -59,6 +61,7 @@ impl Default for SqliteOptions {
             create: true,
             vfs: None,
             long_log: housekeeping::LONG_LOG,
+            memory_tasks: index::MEMORY_TASKS,
         }
     }
 }
@@ -108,6 +111,15 @@ impl SqliteOptions {
     #[must_use]
     pub fn long_log(mut self, pages: i32) -> Self {
         self.long_log = pages;
+        self
+    }
+
+    /// How many tasks may wait in memory before they move to the tables. Default: 16 384. For tests that want to see it happen
+    /// often.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory_tasks(mut self, tasks: usize) -> Self {
+        self.memory_tasks = tasks;
         self
     }
 
@@ -212,6 +224,7 @@ impl SqliteOptions {
             connection,
             clock: Arc::clone(&self.clock),
             payload_limit: self.payload_limit,
+            memory_tasks: self.memory_tasks,
             presence,
             hints,
             news,

@@ -12,7 +12,7 @@ use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::cache::Cache;
-use crate::sqlite::index::{Entry, MEMORY_TASKS};
+use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::options_column::TaskOptions;
 use crate::store::Hint;
@@ -55,6 +55,8 @@ pub(super) struct Transaction<'a> {
     /// Steady time in microseconds.
     pub(super) steady: i64,
     pub(super) payload_limit: usize,
+    /// How many tasks may wait in memory before they move to the tables.
+    pub(super) memory_tasks: usize,
     pub(super) process: &'a str,
     pub(super) log: LogBuffer,
     pub(super) statistics: HashMap<(i64, TaskState), StatisticsChange>,
@@ -276,7 +278,7 @@ impl Transaction<'_> {
     /// Writes what the transaction has gathered. The caller commits.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush_completions()?;
-        if self.cache.index.in_memory() > MEMORY_TASKS {
+        if self.cache.index.in_memory() > self.memory_tasks {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;
         }

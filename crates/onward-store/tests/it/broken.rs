@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use onward_store::{Durability, Error, NewTask, Outcome, Page, SqliteStore, Store, TaskFilter, TaskId, Write};
+use onward_testkit::soak::{self, Tally};
 use rusqlite::Connection;
 
 use crate::mount::Mount;
@@ -93,27 +94,52 @@ async fn a_new_store_on_a_read_only_file_system_is_refused() {
     tells(&error, mount.path(), "check the permissions");
 }
 
+/// `ONWARD_ROUNDS` says how many disks are filled in each class (default: 1), `ONWARD_SEED` how much room is left on each and how
+/// large the tasks are.
+///
 /// Shows: T21
 #[tokio::test]
 async fn a_full_disk_refuses_a_submit_whole_and_the_open_store_goes_on_when_there_is_room() {
-    for class in [Durability::Full, Durability::Normal] {
-        let Some(mount) = Mount::new("2m") else { return };
-        let path = mount.path().join("onward.db");
-        let store = SqliteStore::options().durability(class).open(&path).await.unwrap();
-        let mut acknowledged = submit(&store, &[1]).await.unwrap();
-        mount.fill();
-        let error = submit_until_refused(&store, &mut acknowledged).await;
-        assert!(error.is_full(), "{class}: {error:?}");
-        assert!(error.to_string().contains("make room"), "{error}");
-        assert_eq!(numbers(&store).await, acknowledged, "{class}: on the full disk");
-        mount.make_room();
-        acknowledged.extend(submit(&store, &[1]).await.expect("work goes on"));
-        assert_eq!(numbers(&store).await, acknowledged, "{class}: with room again");
-        drop(store);
-        let store = SqliteStore::open(&path).await.unwrap();
-        assert_eq!(numbers(&store).await, acknowledged, "{class}: opened again");
-        sound(&store).await;
+    let mut tally = Tally { seed: soak::seed(), ..Tally::default() };
+    let mut random = fastrand::Rng::with_seed(tally.seed);
+    for _ in 0..soak::number("ONWARD_ROUNDS").unwrap_or(1) {
+        for class in [Durability::Full, Durability::Normal] {
+            let Some(mount) = Mount::new("2m") else { return };
+            fill_and_go_on(&mount, class, &mut random, &mut tally).await;
+        }
     }
+    println!("{tally}");
+    assert_eq!((tally.lost, tally.duplicated), (0, 0), "{tally}");
+}
+
+/// Submits tasks until the disk is full, makes room, and goes on.
+async fn fill_and_go_on(mount: &Mount, class: Durability, random: &mut fastrand::Rng, tally: &mut Tally) {
+    let path = mount.path().join("onward.db");
+    let store = SqliteStore::options().durability(class).open(&path).await.unwrap();
+    let mut acknowledged = submit(&store, &[1]).await.unwrap();
+    mount.fill_but(random.u64(..512 * 1024));
+    let error = submit_until_refused(&store, random.usize(1..6000), &mut acknowledged).await;
+    assert!(error.is_full(), "{class}: {error:?}");
+    assert!(error.to_string().contains("make room"), "{error}");
+    count(&store, &acknowledged, tally).await;
+    mount.make_room();
+    acknowledged.extend(submit(&store, &[1]).await.expect("work goes on"));
+    count(&store, &acknowledged, tally).await;
+    drop(store);
+    let store = SqliteStore::open(&path).await.unwrap();
+    count(&store, &acknowledged, tally).await;
+    sound(&store).await;
+    // Beside the refused call, which was of two.
+    tally.attempted += acknowledged.len() as u64 + 2;
+    tally.acknowledged += acknowledged.len() as u64;
+    tally.recovered += 1;
+}
+
+/// Counts what was acknowledged and is not there, and what is there and was not acknowledged: a part of a refused call.
+async fn count(store: &SqliteStore, acknowledged: &[i64], tally: &mut Tally) {
+    let there = numbers(store).await;
+    tally.lost += acknowledged.iter().filter(|number| !there.contains(number)).count() as u64;
+    tally.duplicated += there.iter().filter(|number| !acknowledged.contains(number)).count() as u64;
 }
 
 /// Shows: T21
@@ -122,7 +148,7 @@ async fn a_store_opened_on_a_full_disk_opens_or_says_that_it_is_full_and_keeps_e
     let Some(mount) = Mount::new("2m") else { return };
     let path = mount.path().join("onward.db");
     drop(filled(&path, 20).await);
-    mount.fill();
+    mount.fill_but(0);
     match SqliteStore::open(&path).await {
         Ok(store) => assert_eq!(numbers(&store).await.len(), 20),
         Err(error) => {
@@ -136,10 +162,10 @@ async fn a_store_opened_on_a_full_disk_opens_or_says_that_it_is_full_and_keeps_e
     sound(&store).await;
 }
 
-/// Submits ever more until the disk is full; answers the error.
-async fn submit_until_refused(store: &SqliteStore, acknowledged: &mut Vec<i64>) -> Error {
+/// Submits ever more, two tasks in a call, until the disk is full; answers the error.
+async fn submit_until_refused(store: &SqliteStore, size: usize, acknowledged: &mut Vec<i64>) -> Error {
     for _ in 0..10_000 {
-        match submit(store, &[3000, 3000]).await {
+        match submit(store, &[size, size]).await {
             Ok(numbers) => acknowledged.extend(numbers),
             Err(error) => return error,
         }

@@ -4,14 +4,13 @@
 //! (default: another way each time).
 
 use std::collections::HashSet;
-use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::mpsc;
 
 use onward_store::{
     Change, Durability, EventCursor, Outcome, QueueRecord, SqliteStore, Store, TaskId, TaskState, Write,
 };
+use onward_testkit::soak;
 
 use crate::child::{Process, Speech};
 use crate::load::{self, Fact};
@@ -46,18 +45,19 @@ fn three_processes_killed_in_class_normal_lose_and_double_nothing() {
 }
 
 fn run(processes: usize, class: Durability) {
-    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
-    let rounds = number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1);
+    let seed = soak::seed();
+    let rounds = soak::number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1);
     let mut random = fastrand::Rng::with_seed(seed ^ ((processes as u64) << 8) ^ class as u64);
-    let mut tally = Tally { seed, ..Tally::default() };
+    let mut tally = Tally::default();
+    tally.sum.seed = seed;
     let mut left = rounds;
     while left > 0 {
         let here = left.min(ROUNDS_PER_FILE);
         cycles(processes, class, here, &mut random, &mut tally);
         left -= here;
     }
-    println!("{tally}");
-    assert_eq!((tally.lost, tally.duplicated), (0, 0), "{}", tally.complaints.join("\n"));
+    println!("{}", tally.sum);
+    assert_eq!((tally.sum.lost, tally.sum.duplicated), (0, 0), "{}", tally.complaints.join("\n"));
 }
 
 /// Kills processes on one file again and again.
@@ -125,16 +125,16 @@ impl Known {
         self.fresh.clear();
         for fact in facts {
             match *fact {
-                Fact::Attempted(count) => tally.attempted += count,
+                Fact::Attempted(count) => tally.sum.attempted += count,
                 Fact::Submitted(id) => {
-                    tally.acknowledged += 1;
+                    tally.sum.acknowledged += 1;
                     self.fresh.insert(id);
                     if !self.submitted.insert(id) {
                         tally.doubled(format!("task {id} was acknowledged to two submits"));
                     }
                 }
                 Fact::Duplicate(id) => {
-                    tally.acknowledged += 1;
+                    tally.sum.acknowledged += 1;
                     self.fresh.insert(id);
                 }
                 Fact::Completed(id) => {
@@ -161,10 +161,10 @@ async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut 
     take_back(&store, tally).await;
     let queues = store.queues().await.unwrap();
     let all: u64 = queues.iter().map(size).sum();
-    assert_eq!(all, known.events_submitted, "seed {}: tasks live and ended, against tasks submitted", tally.seed);
+    assert_eq!(all, known.events_submitted, "seed {}: tasks live and ended, against tasks submitted", tally.sum.seed);
     let report = store.check().await.unwrap();
-    assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.seed);
-    assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.seed);
+    assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.sum.seed);
+    assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.sum.seed);
 }
 
 async fn examine_tasks(store: &SqliteStore, known: &Known, tally: &mut Tally) {
@@ -210,52 +210,30 @@ async fn read_events(store: &SqliteStore, known: &mut Known, tally: &mut Tally) 
 async fn take_back(store: &SqliteStore, tally: &mut Tally) {
     let outcomes = store.apply(vec![Write::Sweep]).await.unwrap();
     let Outcome::Swept(swept) = outcomes[0] else { panic!("a sweep answered {outcomes:?}") };
-    tally.recovered += swept.lost;
+    tally.sum.recovered += swept.lost;
     let running: u64 = store.queues().await.unwrap().iter().map(|queue| queue.running).sum();
-    assert_eq!(running, 0, "seed {}: a killed process still holds tasks", tally.seed);
+    assert_eq!(running, 0, "seed {}: a killed process still holds tasks", tally.sum.seed);
 }
 
 fn size(queue: &QueueRecord) -> u64 {
     queue.scheduled + queue.waiting + queue.running + queue.ended.total()
 }
 
-/// The sum of a test, shown as `cargo xtask soak` reads it.
+/// The sum of a test: submits asked for and answered, and tasks taken back from a killed process.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Submits that were asked for.
-    attempted: u64,
-    /// Submits that were answered.
-    acknowledged: u64,
-    lost: u64,
-    duplicated: u64,
-    /// Tasks that were taken back from a killed process.
-    recovered: u64,
-    seed: u64,
+    sum: soak::Tally,
     complaints: Vec<String>,
 }
 
 impl Tally {
     fn missing(&mut self, complaint: String) {
-        self.lost += 1;
+        self.sum.lost += 1;
         self.complaints.push(complaint);
     }
 
     fn doubled(&mut self, complaint: String) {
-        self.duplicated += 1;
+        self.sum.duplicated += 1;
         self.complaints.push(complaint);
     }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempted, acknowledged, lost, duplicated, recovered, seed, .. } = self;
-        write!(
-            f,
-            "attempted={attempted} acknowledged={acknowledged} lost={lost} duplicated={duplicated} recovered={recovered} seed={seed}"
-        )
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
 }

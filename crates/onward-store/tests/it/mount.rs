@@ -37,10 +37,12 @@ impl Mount {
         assert!(status.success(), "the file system cannot be made read-only");
     }
 
-    /// Leaves no room.
-    pub(crate) fn fill(&self) {
+    /// Leaves so many bytes free.
+    pub(crate) fn fill_but(&self, room: u64) {
         let mut filler = File::create(self.filler()).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length.saturating_sub(room)).unwrap();
     }
 
     pub(crate) fn make_room(&self) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
-    PauseRecord, QueueRecord, SessionRecord, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord,
-    Write,
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
+    Page, PauseRecord, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter, TaskId,
+    TaskPage, TaskRecord, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -19,39 +19,72 @@ pub(crate) struct InMemory;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFile(pub(crate) Durability);
 
+/// How many tasks wait in memory where that is to be few: so few that each store has some there and some in its tables.
+const FEW: usize = 2;
+
+/// Stores in memory that move their tasks to the tables after a few.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InMemoryFewTasks;
+
+/// Stores in a file that move their tasks to the tables after a few.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InFileFewTasks;
+
 #[derive(Debug)]
-struct MemoryPlace(Option<Arc<SqliteStore>>);
+struct MemoryPlace {
+    options: SqliteOptions,
+    store: Option<Arc<SqliteStore>>,
+}
 
 #[derive(Debug)]
 struct FilePlace {
+    options: SqliteOptions,
     directory: tempfile::TempDir,
-    durability: Durability,
 }
 
 impl Fixture for InMemory {
     fn place(&self) -> Box<dyn Place> {
-        Box::new(MemoryPlace(None))
+        Box::new(MemoryPlace { options: SqliteStore::options(), store: None })
+    }
+}
+
+impl Fixture for InMemoryFewTasks {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(MemoryPlace { options: SqliteStore::options().memory_tasks(FEW), store: None })
     }
 }
 
 impl Fixture for InFile {
     fn place(&self) -> Box<dyn Place> {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        Box::new(FilePlace { directory, durability: self.0 })
+        file_place(SqliteStore::options().durability(self.0))
     }
+}
+
+impl Fixture for InFileFewTasks {
+    fn place(&self) -> Box<dyn Place> {
+        file_place(SqliteStore::options().durability(Durability::Normal).memory_tasks(FEW))
+    }
+}
+
+fn file_place(options: SqliteOptions) -> Box<dyn Place> {
+    Box::new(FilePlace { options, directory: tempfile::tempdir().expect("a directory can be made") })
+}
+
+/// The options under the conditions of a case.
+fn under(options: &SqliteOptions, conditions: &Conditions) -> SqliteOptions {
+    options.clone().payload_limit(conditions.payload_limit).clock(conditions.clock.clone())
 }
 
 impl Place for MemoryPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
-        let clock: Arc<dyn Clock> = conditions.clock.clone();
-        let options = SqliteStore::options().payload_limit(conditions.payload_limit).clock(clock);
+        let options = under(&self.options, conditions);
         Box::pin(async move {
-            if let Some(store) = &self.0 {
+            if let Some(store) = &self.store {
                 close_sessions(&**store).await;
                 return Arc::clone(store) as Arc<dyn Store>;
             }
             let store = Arc::new(options.open_in_memory().await.expect("a store in memory opens"));
-            self.0 = Some(Arc::clone(&store));
+            self.store = Some(Arc::clone(&store));
             store
         })
     }
@@ -59,10 +92,8 @@ impl Place for MemoryPlace {
 
 impl Place for FilePlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
-        let clock: Arc<dyn Clock> = conditions.clock.clone();
         let path: PathBuf = self.directory.path().join("onward.db");
-        let options =
-            SqliteStore::options().durability(self.durability).payload_limit(conditions.payload_limit).clock(clock);
+        let options = under(&self.options, conditions);
         Box::pin(async move { Arc::new(options.open(path).await.expect("a store opens")) as Arc<dyn Store> })
     }
 }
@@ -107,10 +138,8 @@ impl Fixture for Shared {
 
 impl Place for SharedPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
-        let clock: Arc<dyn Clock> = conditions.clock.clone();
         let path = self.0.path().join("onward.db");
-        let options =
-            SqliteStore::options().durability(Durability::Normal).payload_limit(conditions.payload_limit).clock(clock);
+        let options = under(&SqliteStore::options().durability(Durability::Normal), conditions);
         Box::pin(async move {
             let one = options.clone().open(&path).await.expect("a store opens");
             let other = options.open(&path).await.expect("a store opens twice");
@@ -185,6 +214,26 @@ mod in_file_full {
     onward_testkit::conformance!(crate::sqlite::InFile(onward_store::Durability::Full));
 }
 
+mod in_memory_few_tasks {
+    onward_testkit::conformance!(crate::sqlite::InMemoryFewTasks);
+}
+
 mod behind_a_decorator {
     onward_testkit::conformance!(onward_testkit::FaultyFixture(crate::sqlite::InMemory));
+}
+
+/// Without this the suites on few tasks would show nothing.
+#[tokio::test]
+async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let store = SqliteStore::options().memory_tasks(FEW).open(&path).await.unwrap();
+    let mut in_tables = Vec::new();
+    for _ in 0..=FEW + 1 {
+        store.apply(vec![Write::Submit(Box::new(NewTask::new("mail").unwrap()))]).await.unwrap();
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let count: usize = connection.query_row("SELECT count(*) FROM ready", [], |row| row.get(0)).unwrap();
+        in_tables.push(count);
+    }
+    assert_eq!(in_tables, [0, 0, 3, 3]);
 }

@@ -47,11 +47,7 @@ pub struct Seen {
 ///
 /// # Panics
 /// If a store cannot be opened.
-pub async fn check(
-    one: &(impl Fixture + ?Sized),
-    other: &(impl Fixture + ?Sized),
-    steps: &[Step],
-) -> std::result::Result<Seen, Disagreement> {
+pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> std::result::Result<Seen, Disagreement> {
     let conditions = Conditions { payload_limit: PAYLOAD_LIMIT, ..Conditions::default() };
     let mut pair = Pair {
         benches: [Bench::open_under(one, conditions.clone()).await, Bench::open_under(other, conditions).await],

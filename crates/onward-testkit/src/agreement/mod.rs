@@ -7,7 +7,7 @@
 //! ```no_run
 //! use onward_testkit::{MemoryFixture, agreement};
 //!
-//! agreement::run(&MemoryFixture, &MemoryFixture);
+//! agreement::run(&MemoryFixture, &MemoryFixture, 256);
 //! ```
 
 mod check;

@@ -1,48 +1,79 @@
 //! Many sequences.
-#![expect(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and a long one says what it did"
+)]
 
-use std::env;
-use std::hash::{BuildHasher, RandomState};
+use std::cell::Cell;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use super::check::check;
-use super::strategy::sequences;
+use super::steps::Step;
+use super::strategy;
 use crate::fixture::Fixture;
+use crate::soak::{self, Tally};
 
 /// The most steps of one sequence.
 pub(super) const STEPS: usize = 40;
 
-/// Holds two stores against one another.
+/// Holds two stores against one another, by as many sequences as are asked for.
 ///
-/// `ONWARD_SEQUENCES` says how many sequences are made up (default: 256), and `ONWARD_SEED` which (a whole number; by default
-/// others each time). A failure names its seed.
+/// `ONWARD_SEQUENCES` overrides how many, and `ONWARD_SEED` says which (a whole number; by default others each time). A
+/// failure names its seed. Prints a line that counts sequences: those made up (`attempted`), those on which the stores agree
+/// (`acknowledged`) and disagree (`lost`), and the restarts in them (`recovered`).
 ///
 /// # Panics
 /// If the stores differ, with the shortest sequence found that shows it.
-pub fn run(one: &impl Fixture, other: &impl Fixture) {
-    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
-    let sequences = number("ONWARD_SEQUENCES").unwrap_or(256);
-    if let Err(difference) = find_difference(one, other, sequences, seed) {
+pub fn run(one: &dyn Fixture, other: &dyn Fixture, sequences: u64) {
+    let seed = soak::seed();
+    let sequences = soak::number("ONWARD_SEQUENCES").unwrap_or(sequences);
+    let found = find_difference(one, other, sequences, seed);
+    println!("{}", found.tally);
+    if let Some(difference) = found.difference {
         panic!("ONWARD_SEED={seed} ONWARD_SEQUENCES={sequences} shows a disagreement\n{difference}");
     }
 }
 
-/// Searches for a sequence on which two stores differ; answers it with what differs.
-pub(super) fn find_difference(one: &impl Fixture, other: &impl Fixture, cases: u64, seed: u64) -> Result<(), String> {
+/// What came of a search.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) tally: Tally,
+    /// A sequence on which the stores differ, with what differs.
+    pub(super) difference: Option<String>,
+}
+
+/// Searches for a sequence on which two stores differ.
+pub(super) fn find_difference(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, seed: u64) -> Found {
     let config = Config {
-        cases: u32::try_from(cases).unwrap_or(u32::MAX),
+        cases: u32::try_from(sequences).unwrap_or(u32::MAX),
         failure_persistence: None,
         max_shrink_iters: 4096,
         ..Config::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     let mut runner = TestRunner::new_with_rng(config, generator(seed));
-    let result = runner.run(&sequences(STEPS), |steps| match runtime.block_on(check(one, other, &steps)) {
-        Ok(_) => Ok(()),
-        Err(disagreement) => Err(TestCaseError::fail(disagreement.to_string())),
+    let tally = Cell::new(Tally { seed, ..Tally::default() });
+    let result = runner.run(&strategy::sequences(STEPS), |steps| {
+        let agreed = runtime.block_on(check(one, other, &steps));
+        tally.set(count(tally.get(), &steps, agreed.is_ok()));
+        agreed.map(drop).map_err(|disagreement| TestCaseError::fail(disagreement.to_string()))
     });
-    result.map_err(|error| error.to_string())
+    Found { tally: tally.get(), difference: result.err().map(|error| error.to_string()) }
+}
+
+/// Counts a sequence. Those behind the first disagreement are shorter forms of it and do not count.
+fn count(mut tally: Tally, steps: &[Step], agreed: bool) -> Tally {
+    if tally.lost > 0 {
+        return tally;
+    }
+    tally.attempted += 1;
+    tally.acknowledged += u64::from(agreed);
+    tally.lost += u64::from(!agreed);
+    tally.recovered += steps.iter().filter(|step| matches!(step, Step::Reopen)).count() as u64;
+    tally
 }
 
 /// Random numbers that follow from a seed alone.
@@ -50,9 +81,4 @@ pub(super) fn generator(seed: u64) -> TestRng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; it must be a whole number")))
 }

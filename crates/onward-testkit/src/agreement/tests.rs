@@ -13,6 +13,7 @@ use super::run::{STEPS, find_difference, generator};
 use super::strategy::sequences;
 use crate::faulty::{Fault, FaultyStore};
 use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, Place};
+use crate::soak::Tally;
 
 /// A store that is wrong in the way of the function that opens it.
 #[derive(Debug, Clone)]
@@ -43,7 +44,7 @@ fn memory(clock: Arc<dyn Clock>, payload_limit: usize) -> Arc<dyn Store> {
 }
 
 fn difference(wrong: Wrong) -> String {
-    find_difference(&MemoryFixture, &wrong, 256, 7).expect_err("the difference should have been found")
+    find_difference(&MemoryFixture, &wrong, 256, 7).difference.expect("the difference should have been found")
 }
 
 #[test]
@@ -85,6 +86,21 @@ fn a_found_sequence_is_short() {
     let found = difference(Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit)));
     let steps = found.matches("Apply(").count() + found.matches("Reopen").count();
     assert!(steps <= 3, "{found}");
+}
+
+#[test]
+fn agreement_is_counted_in_sequences() {
+    let Tally { attempted, acknowledged, lost, recovered, seed, .. } =
+        find_difference(&MemoryFixture, &MemoryFixture, 20, 7).tally;
+    assert_eq!((attempted, acknowledged, lost, seed), (20, 20, 0, 7));
+    assert!(recovered > 0, "no sequence had a restart");
+}
+
+#[test]
+fn a_disagreement_is_counted_once() {
+    let wrong = Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit));
+    let Tally { attempted, acknowledged, lost, .. } = find_difference(&MemoryFixture, &wrong, 256, 7).tally;
+    assert_eq!((acknowledged, lost), (attempted - 1, 1));
 }
 
 /// Sequences always made up alike, so that what they reach does not change from run to run.

@@ -256,6 +256,15 @@ pub async fn a_kept_key_is_free_when_its_time_is_over(bench: Bench) {
     bench.submit_new(keyed("a", Reject)).await;
 }
 
+pub async fn a_key_that_another_task_took_is_not_kept_again_when_the_clock_is_set_back(bench: Bench) {
+    bench.completed(kept("a", MINUTE)).await;
+    bench.advance(MINUTE);
+    let second = bench.submit_new(keyed("a", Skip)).await;
+    bench.clock().set_wall(bench.now().minus(MINUTE));
+    bench.cancel(second).await;
+    bench.submit_new(keyed("a", Skip)).await;
+}
+
 pub async fn a_kept_key_rejects(bench: Bench) {
     let id = bench.completed(kept("a", MINUTE)).await;
     assert_eq!(bench.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });

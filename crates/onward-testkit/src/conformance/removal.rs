@@ -154,6 +154,14 @@ pub async fn pruning_stops_at_the_first_end_that_it_keeps(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, [behind, ids[0]]);
 }
 
+pub async fn a_task_that_ended_twice_in_a_call_is_pruned_by_its_last_end(bench: Bench) {
+    let (one, other) = (bench.submit("k").await, bench.submit("k").await);
+    let cancel = |task| Write::Cancel { task };
+    bench.apply(vec![cancel(one), cancel(other), Write::Retry { task: one }, cancel(one)]).await;
+    bench.removed(Write::Prune(Prune { keep: Some(1), older_than: None, limit: 10 })).await;
+    assert_eq!((bench.find(one).await.is_some(), bench.find(other).await), (true, None));
+}
+
 pub async fn a_task_that_ended_in_the_same_call_can_be_pruned(bench: Bench) {
     let task = bench.submit("k").await;
     let prune = Write::Prune(Prune { keep: Some(0), older_than: None, limit: 10 });

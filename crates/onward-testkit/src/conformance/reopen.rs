@@ -74,7 +74,7 @@ pub async fn a_cursor_kept_from_before_goes_on(mut bench: Bench) {
     let id = bench.submit("k").await;
     let page = bench.store().events(cursor, 10).await.map(|page| page.events).unwrap_or_default();
     assert_eq!(page.iter().map(|event| event.task).collect::<Vec<_>>(), [id]);
-    assert!(cursor > EventCursor::START);
+    assert_ne!(cursor, EventCursor::START);
 }
 
 pub async fn numbers_go_on(mut bench: Bench) {

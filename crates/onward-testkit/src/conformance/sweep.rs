@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use onward_store::{Change, NewTask, OnDuplicate, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write};
+use onward_store::{
+    AfterFailure, Change, NewTask, OnDuplicate, Priority, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write,
+};
 
-use crate::bench::{Bench, after, all_of, keyed, numbers, task};
+use crate::bench::{Bench, LEASE, after, all_of, keyed, numbers, task};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -105,6 +107,29 @@ pub async fn a_claim_of_many_expired_tasks_hands_out_none(bench: Bench) {
     assert_eq!(numbers(&bench.claim(session, 1).await), [last]);
 }
 
+/// The next claim takes a task back whose time to live is over meanwhile, and one of this priority follows it.
+async fn expires_within_the_next_claim(bench: &Bench, follower: Priority) {
+    let ttl = Some(Ttl { duration: SECOND, from: TtlFrom::FirstAttempt });
+    bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.submitted(NewTask { priority: follower, ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.advance(LEASE);
+}
+
+pub async fn what_follows_a_task_that_expires_in_a_claim_is_handed_out_in_its_turn(bench: Bench) {
+    expires_within_the_next_claim(&bench, Priority::NORMAL).await;
+    let session = bench.session().await;
+    assert_eq!(numbers(&bench.claim(session, 1).await), [TaskId(2)]);
+}
+
+pub async fn an_urgent_task_that_follows_one_that_expires_in_a_claim_comes_first(bench: Bench) {
+    expires_within_the_next_claim(&bench, Priority::HIGH).await;
+    let waiting = bench.submit("keyed").await;
+    let session = bench.session().await;
+    let follower = TaskId(3);
+    assert_eq!(numbers(&bench.claim(session, 1).await), [follower]);
+    assert_eq!(numbers(&bench.claim(session, 1).await), [waiting]);
+}
+
 pub async fn peek_passes_over_what_has_expired(bench: Bench) {
     bench.submit_new(living(SECOND, TtlFrom::Submission)).await;
     let next = bench.submit("k").await;
@@ -126,6 +151,76 @@ pub async fn a_time_to_live_from_submission_is_over_with_the_first_start(bench: 
     bench.fail(lease, after(Duration::ZERO)).await;
     bench.advance(SECOND * 9);
     assert_eq!(bench.sweep().await.expired, 0);
+}
+
+pub async fn a_released_task_expires_as_if_it_had_not_been_claimed(bench: Bench) {
+    let expires_at = Some(bench.now().plus(SECOND));
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    bench.release(lease, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, expires_at);
+    bench.advance(SECOND);
+    assert_eq!(bench.sweep().await.expired, 1);
+}
+
+pub async fn a_task_released_after_its_time_to_live_expires(bench: Bench) {
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    bench.advance(SECOND * 2);
+    bench.release(lease, Duration::ZERO).await;
+    assert_eq!(bench.claim(lease.session, 1).await, []);
+    assert_eq!(bench.state(lease.task).await, TaskState::Expired);
+}
+
+pub async fn a_closed_sessions_tasks_expire_as_if_they_had_not_been_claimed(bench: Bench) {
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    bench.done(Write::CloseSession { session: lease.session }).await;
+    bench.advance(SECOND);
+    assert_eq!(bench.sweep().await.expired, 1);
+}
+
+pub async fn a_released_first_attempt_begins_no_time_to_live(bench: Bench) {
+    let lease = bench.running(living(SECOND, TtlFrom::FirstAttempt)).await;
+    bench.release(lease, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, None);
+    bench.advance(SECOND * 9);
+    assert_eq!(bench.sweep().await.expired, 0);
+}
+
+pub async fn a_released_second_attempt_keeps_the_time_to_live_from_the_first(bench: Bench) {
+    let lease = bench.running(living(SECOND * 5, TtlFrom::FirstAttempt)).await;
+    let expires_at = bench.record(lease.task).await.expires_at;
+    bench.fail(lease, after(Duration::ZERO)).await;
+    let second = bench.claim_one(lease.session).await;
+    bench.release(second, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, expires_at);
+}
+
+pub async fn a_released_second_attempt_brings_no_time_to_live_from_submission_back(bench: Bench) {
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    bench.fail(lease, uncounted(false)).await;
+    let second = bench.claim_one(lease.session).await;
+    bench.release(second, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, None);
+}
+
+pub async fn a_released_attempt_that_was_held_on_to_brings_no_time_to_live_back(bench: Bench) {
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    let second = bench.fail(lease, uncounted(true)).await.lease.expect("the session holds on to it");
+    bench.release(second, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, None);
+}
+
+pub async fn a_second_release_brings_the_time_to_live_back_again(bench: Bench) {
+    let expires_at = Some(bench.now().plus(SECOND));
+    let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
+    bench.release(lease, Duration::ZERO).await;
+    let again = bench.claim_one(lease.session).await;
+    bench.release(again, Duration::ZERO).await;
+    assert_eq!(bench.record(lease.task).await.expires_at, expires_at);
+}
+
+/// Another attempt at once; the failed one was one, but does not count.
+fn uncounted(hold: bool) -> AfterFailure {
+    AfterFailure::Retry { after: Duration::ZERO, uses_attempt: false, hold }
 }
 
 pub async fn a_time_to_live_from_the_first_attempt_begins_with_it(bench: Bench) {
@@ -156,7 +251,7 @@ pub async fn a_second_attempt_does_not_prolong_the_time_to_live(bench: Bench) {
 pub async fn a_session_may_not_hold_on_to_what_has_expired(bench: Bench) {
     let lease = bench.running(living(SECOND, TtlFrom::FirstAttempt)).await;
     bench.advance(SECOND);
-    let hold = onward_store::AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
+    let hold = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
     assert_eq!(bench.fail(lease, hold).await.lease, None);
     bench.sweep().await;
     assert_eq!(bench.state(lease.task).await, TaskState::Expired);

@@ -27,6 +27,7 @@ pub(in crate::sqlite) fn peek(
         now,
         steady: 0,
         payload_limit: 0,
+        memory_tasks: 0,
         process: "",
         log: LogBuffer::default(),
         statistics: HashMap::new(),

@@ -252,6 +252,9 @@ impl Transaction<'_> {
         let before = task.expires_at;
         if let Some(at) = before {
             self.cache.index.remove_expiry(self.connection, at, task.id.0)?;
+            self.connection
+                .prepare_cached("UPDATE lease SET expires_at = ? WHERE task = ?")?
+                .execute(params![at, task.id.0])?;
         }
         let after = expiry_at_start(task.options.ttl, before.map(Timestamp::from_microseconds), self.now);
         task.expires_at = after.map(Timestamp::as_microseconds);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
@@ -76,8 +76,8 @@ impl Transaction<'_> {
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
         self.connection
-            .prepare_cached("UPDATE lease SET claim = ?, started_at = ? WHERE task = ?")?
-            .execute(params![claim, now, task.id.0])?;
+            .prepare_cached("UPDATE lease SET claim = ?, started_at = ?, expires_at = ? WHERE task = ?")?
+            .execute(params![claim, now, task.expires_at, task.id.0])?;
         self.connection
             .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
             .execute(params![held.claim, attempts, now, task.id.0])?;
@@ -94,13 +94,25 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Gives a held task back without using up an attempt.
+    /// Gives a held task back as if it had not been claimed.
     pub(in crate::sqlite) fn give_back(&mut self, task: &LiveTask, held: Held, after: Duration) -> Result<()> {
         if task.cancel_requested > 0 {
             return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
         }
         self.log(task.id, task.lane, Change::Released);
-        self.wait_again(task, held, self.now.plus(after), task.attempts, task.lost).map(|_| ())
+        let expires_at = self.expiry_before_claim(task.id)?;
+        if expires_at != task.expires_at {
+            self.connection
+                .prepare_cached("UPDATE task SET expires_at = ? WHERE id = ?")?
+                .execute(params![expires_at, task.id.0])?;
+        }
+        let task = LiveTask { expires_at, ..task.clone() };
+        self.wait_again(&task, held, self.now.plus(after), task.attempts, task.lost).map(|_| ())
+    }
+
+    fn expiry_before_claim(&self, task: TaskId) -> Result<Option<i64>> {
+        let mut statement = self.connection.prepare_cached("SELECT expires_at FROM lease WHERE task = ?")?;
+        Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.flatten())
     }
 
     pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> Verb<Outcome> {

@@ -1,5 +1,7 @@
 //! Removing tasks for good.
 
+use std::collections::HashMap;
+
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, Result};
@@ -180,14 +182,14 @@ impl Transaction<'_> {
 
     /// Removes the tasks that ended in a row; answers whether to go on.
     fn prune_row(&mut self, pruning: &mut Pruning, (row, at): (i64, i64), changes: &[u8]) -> Result<bool> {
-        for change in decode(changes)?.into_iter().filter(Logged::is_end) {
-            if !self.ended_in(change.task, row)? {
+        for task in ended_tasks(changes)? {
+            if !self.ended_in(task, row)? {
                 continue;
             }
             if !pruning.takes(row, at) {
                 return Ok(false);
             }
-            self.remove_ended(change.task)?;
+            self.remove_ended(task)?;
             pruning.removed += 1;
             pruning.last_row = row;
         }
@@ -235,4 +237,16 @@ impl Transaction<'_> {
             .execute(params![self.now.as_microseconds(), limits::SWEEP.cast_signed()])?;
         Ok(())
     }
+}
+
+/// The tasks that ended in a row, in the order of their ends; one that ended more than once is where it ended last.
+fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
+    let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
+    let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(place, task)| (*task, place)).collect();
+    Ok(ends
+        .into_iter()
+        .enumerate()
+        .filter(|(place, task)| last.get(task) == Some(place))
+        .map(|(_, task)| task)
+        .collect())
 }

@@ -100,8 +100,15 @@ impl Transaction<'_> {
             .prepare_cached("SELECT task, until FROM kept_key WHERE kind = ? AND key = ?")?
             .query_row(params![kind, unique.key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let kept = kept.filter(|(_, until)| rules::key::is_kept(Timestamp::from_microseconds(*until), self.now));
-        Ok(kept.map(|(id, _)| KeyHolder { id: TaskId(id), priority: task.priority, running: false, ended: true }))
+        let Some((id, until)) = kept.map(|(id, until)| (TaskId(id), Timestamp::from_microseconds(until))) else {
+            return Ok(None);
+        };
+        if rules::key::is_kept(until, self.now) {
+            return Ok(Some(KeyHolder { id, priority: task.priority, running: false, ended: true }));
+        }
+        // The new task takes it; it must not be kept again if the clock is set back.
+        self.forget_kept_key(id)?;
+        Ok(None)
     }
 
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {

@@ -19,8 +19,9 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
         let due = self.promote_due()?;
-        let expired = self.expire()?;
         let lost = self.lapse_sessions()?;
+        // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
+        let expired = self.expire()?;
         Ok(Swept { due, expired, lost, next_due: None })
     }
 

@@ -1,12 +1,11 @@
 //! The power cuts.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
-use std::hash::{BuildHasher, RandomState};
 
 use fastrand::Rng;
 use onward_store::Durability;
+use onward_testkit::soak::{self, Tally};
 use tempfile::TempDir;
 
 use super::disk::Disk;
@@ -16,29 +15,6 @@ use super::workload::{self, Acknowledgement, Run};
 
 /// The store's name in the directory of a cut.
 const FILE: &str = "onward.db";
-
-/// All cuts added up: the changes of tasks before each, and what became of them.
-#[derive(Debug, Default)]
-struct Summary {
-    /// Submits and completions asked for.
-    attempted: usize,
-    acknowledged: usize,
-    lost: usize,
-    duplicated: usize,
-    /// Stores that opened and were whole.
-    recovered: usize,
-    seed: u64,
-}
-
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempted, acknowledged, lost, duplicated, recovered, seed } = self;
-        write!(
-            f,
-            "attempted={attempted} acknowledged={acknowledged} lost={lost} duplicated={duplicated} recovered={recovered} seed={seed}"
-        )
-    }
-}
 
 /// The first cut after which something was wrong, with the files as it left them.
 #[derive(Debug)]
@@ -50,11 +26,11 @@ struct Finding {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_power_cut_in_class_full_loses_nothing_acknowledged() {
-    let seed = number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()));
-    let points = number("ONWARD_POINTS").unwrap_or(200);
+    let seed = soak::seed();
+    let points = soak::number("ONWARD_POINTS").unwrap_or(200);
     let run = workload::run(Durability::Full, seed).await;
-    let (summary, finding) = cut(&run, points, seed).await;
-    println!("{summary}");
+    let (tally, finding) = cut(&run, points, seed).await;
+    println!("{tally}");
     if let Some(Finding { moment, problem, directory }) = finding {
         let (count, kept) = (run.operations.len(), directory.keep());
         panic!("ONWARD_SEED={seed}: a cut after {moment} of {count} operations: {problem}; see {}", kept.display());
@@ -65,8 +41,8 @@ async fn a_power_cut_in_class_full_loses_nothing_acknowledged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_power_cut_in_class_normal_loses_something_and_damages_nothing() {
     let run = workload::run(Durability::Normal, 1).await;
-    let (summary, _) = cut(&run, 50, 1).await;
-    assert!(summary.lost > 0 && summary.recovered == 50, "{summary}");
+    let (tally, _) = cut(&run, 50, 1).await;
+    assert!(tally.lost > 0 && tally.recovered == 50, "{tally}");
 }
 
 /// Shows that the log starts anew within the run: else nothing would hang on the syncs of the database.
@@ -87,11 +63,11 @@ async fn a_disk_that_lies_about_syncs_of_the_database_is_found_out() {
 }
 
 /// Cuts the power at random moments and at moments in which something was acknowledged, as many of the one as of the other.
-async fn cut(run: &Run, points: u64, seed: u64) -> (Summary, Option<Finding>) {
+async fn cut(run: &Run, points: u64, seed: u64) -> (Tally, Option<Finding>) {
     let mut random = Rng::with_seed(seed);
     let mut moments: Vec<usize> = (0..points).map(|point| moment(run, point, &mut random)).collect();
     moments.sort_unstable();
-    let mut summary = Summary { seed, ..Summary::default() };
+    let mut tally = Tally { seed, ..Tally::default() };
     let mut finding = None;
     let mut disk = Disk::default();
     let mut done = 0;
@@ -100,10 +76,10 @@ async fn cut(run: &Run, points: u64, seed: u64) -> (Summary, Option<Finding>) {
         done = moment;
         let files = disk.after_power_cut(&mut random);
         let verdict = recover(run, &files, moment).await;
-        summary.add(run, moment, verdict.as_ref().ok());
+        add(&mut tally, run, moment, verdict.as_ref().ok());
         finding = finding.or_else(|| find(moment, verdict, &files));
     }
-    (summary, finding)
+    (tally, finding)
 }
 
 fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
@@ -142,19 +118,17 @@ fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
     run.acknowledgements.iter().filter(move |acknowledgement| acknowledgement.given <= moment)
 }
 
-impl Summary {
-    fn add(&mut self, run: &Run, moment: usize, verdict: Option<&Verdict>) {
-        let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
-        self.attempted += asked.map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
-        self.acknowledged += given(run, moment).map(|acknowledgement| acknowledgement.tasks.len()).sum::<usize>();
-        let Some(verdict) = verdict else { return };
-        self.lost += verdict.lost.len();
-        self.duplicated += verdict.duplicated.len();
-        self.recovered += 1;
-    }
+/// Adds a cut: the changes of tasks before it, and what became of them. A store that opened and was whole has recovered.
+fn add(tally: &mut Tally, run: &Run, moment: usize, verdict: Option<&Verdict>) {
+    let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
+    tally.attempted += changes(asked);
+    tally.acknowledged += changes(given(run, moment));
+    let Some(verdict) = verdict else { return };
+    tally.lost += verdict.lost.len() as u64;
+    tally.duplicated += verdict.duplicated.len() as u64;
+    tally.recovered += 1;
 }
 
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; it must be a whole number")))
+fn changes<'a>(acknowledgements: impl Iterator<Item = &'a Acknowledgement>) -> u64 {
+    acknowledgements.map(|acknowledgement| acknowledgement.tasks.len() as u64).sum()
 }
