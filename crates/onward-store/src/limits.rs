@@ -32,6 +32,9 @@ pub const SWEEP: usize = 1024;
 /// How many commits' news a listener may be behind before it has to look at everything instead.
 pub const NEWS: usize = 1024;
 
+/// What one level of priority is worth: a task goes before another that is one level more urgent and became due so much later.
+pub const PRIORITY_LEVEL: Duration = Duration::from_secs(60);
+
 /// How many writes one `Write::All` may hold.
 pub const ALL: usize = 100_000;
 

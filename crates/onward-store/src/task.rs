@@ -155,19 +155,21 @@ impl FromStr for TaskState {
     }
 }
 
-/// How urgent a task is: 0 to 255, higher first. Within one level, first in, first out.
+/// How urgent a task is: 0 to 255, higher first; within one level, what was due first. A level is worth 60 seconds of waiting
+/// ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)): so much later may a more urgent task become due and still go first,
+/// so that nothing starves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub u8);
 
 impl Priority {
-    /// 32: when nothing else waits.
+    /// 32: an hour and a half behind ordinary work.
     pub const LOW: Self = Self(32);
     /// 128: the default.
     pub const NORMAL: Self = Self(128);
-    /// 192: before ordinary work.
+    /// 192: an hour before ordinary work.
     pub const HIGH: Self = Self(192);
-    /// 255: before everything.
+    /// 255: two hours before ordinary work; nothing is more urgent.
     pub const URGENT: Self = Self(255);
 }
 
@@ -368,6 +370,8 @@ pub struct ClaimedTask {
     pub attempt: u32,
     /// When the store accepted it.
     pub submitted_at: Timestamp,
+    /// Since when it was due.
+    pub run_at: Timestamp,
     /// How long this attempt may take once its handler has started.
     pub timeout: Option<Duration>,
     /// When this attempt must be over.

@@ -1,11 +1,11 @@
 //! One attempt at a task, from its claim to its end.
 
-use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use onward_store::{ClaimedTask, Priority, TaskId};
+use onward_store::rules::order::{Place, place};
+use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::LiveProgress;
@@ -61,9 +61,9 @@ impl Attempt {
         self.task.lease.task
     }
 
-    /// The order in which attempts start: the most urgent first, then the oldest.
-    pub(crate) fn order(&self) -> (Reverse<Priority>, TaskId) {
-        (Reverse(self.task.priority), self.id())
+    /// The order in which attempts start: as they would be claimed.
+    pub(crate) fn order(&self) -> Place {
+        place(self.task.priority, self.task.run_at, self.id())
     }
 
     /// Asks the handler to stop. The first reason stays.
@@ -96,7 +96,7 @@ impl Attempt {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use onward_store::{Lease, Name, SessionId, Timestamp};
+    use onward_store::{Lease, Name, Priority, SessionId, Timestamp};
 
     use super::*;
     use crate::telemetry::Telemetry;
@@ -116,6 +116,7 @@ pub(crate) mod tests {
             priority: Priority(priority),
             attempt: 1,
             submitted_at: Timestamp::from_microseconds(0),
+            run_at: Timestamp::from_microseconds(0),
             timeout: None,
             deadline: None,
             retry: None,

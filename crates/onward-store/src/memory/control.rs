@@ -82,6 +82,7 @@ impl State {
 /// Its number, its errors, its claims and when it was submitted stay.
 fn start_anew(task: &mut Task, now: Timestamp) {
     task.wait_for(now, now);
+    task.run_at = now;
     task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, now);
     task.attempts = 0;
     task.lost = 0;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::rules;
+use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -103,7 +104,10 @@ impl Task {
     pub(super) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
         self.state = rules::due::state(run_at, now);
         self.session = None;
-        self.run_at = run_at;
+        // What need not wait keeps its place in line.
+        if self.state == TaskState::Scheduled {
+            self.run_at = run_at;
+        }
     }
 
     /// Keeps an error of the attempt that runs.
@@ -118,6 +122,11 @@ impl Task {
         (started_at - self.run_at, finished_at - started_at)
     }
 
+    /// Where it stands among those that wait.
+    pub(super) fn place(&self) -> Place {
+        place(self.new.priority, self.run_at, self.id)
+    }
+
     /// What a worker gets of it.
     pub(super) fn claimed(&self, lease: Lease) -> ClaimedTask {
         ClaimedTask {
@@ -128,6 +137,7 @@ impl Task {
             priority: self.new.priority,
             attempt: self.attempt(),
             submitted_at: self.submitted_at,
+            run_at: self.run_at,
             timeout: self.new.timeout,
             deadline: self.new.deadline,
             retry: self.new.retry,

@@ -1,16 +1,13 @@
 //! The tasks, and the orders in which writes look for them.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::task::{End, Task};
-use crate::task::{Priority, SessionId, TaskId, TaskState};
+use crate::rules::order::Place;
+use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
-
-/// Where a waiting task stands: the most urgent first, then the oldest.
-pub(super) type Place = (Reverse<Priority>, TaskId);
 
 /// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change) keeps them so.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +42,7 @@ impl Tasks {
 
     pub(super) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
         let task = self.all.remove(&id)?;
-        self.waiting.remove(&(Reverse(task.new.priority), id));
+        self.waiting.remove(&task.place());
         self.scheduled.remove(&(task.run_at, id));
         task.expires_at.map(|at| self.expiring.remove(&(at, id)));
         task.session.map(|session| self.held.remove(&(session, id)));
@@ -56,7 +53,7 @@ impl Tasks {
     fn index(&mut self, task: &Task) {
         let id = task.id;
         match task.state {
-            TaskState::Waiting => self.waiting.insert((Reverse(task.new.priority), id)),
+            TaskState::Waiting => self.waiting.insert(task.place()),
             TaskState::Scheduled => self.scheduled.insert((task.run_at, id)),
             _ => false,
         };
@@ -81,7 +78,7 @@ impl Tasks {
     pub(super) fn waiting_behind(&self, place: Option<Place>) -> Option<(Place, &Task)> {
         let start = place.map_or(Bound::Unbounded, Bound::Excluded);
         let place = *self.waiting.range((start, Bound::Unbounded)).next()?;
-        Some((place, self.get(place.1)?))
+        Some((place, self.get(place.task)?))
     }
 
     /// Scheduled tasks by when they are due.

@@ -6,6 +6,7 @@ pub mod due;
 pub mod duplicate;
 pub mod errors;
 pub mod key;
+pub mod order;
 pub mod prune;
 pub mod purge;
 pub mod retry;

@@ -12,26 +12,16 @@ use std::ops::Bound;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
+use crate::rules::order::{Place, place};
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
-use crate::task::Priority;
+use crate::task::{Priority, TaskId};
+use crate::timestamp::Timestamp;
 
 /// The frontier of a file that several processes have open: nothing is above it.
 pub(super) const SHARED: i64 = i64::MAX;
 
 /// How many tasks may wait in memory before they move to the tables, unless a test says otherwise.
 pub(super) const MEMORY_TASKS: usize = 16 * 1024;
-
-const ID_BITS: u32 = 55;
-
-/// A task's place among the due tasks of its lane: the more urgent first, then the older.
-pub(super) fn position(priority: Priority, id: i64) -> i64 {
-    (i64::from(255 - priority.0) << ID_BITS) | id
-}
-
-/// The task at a position.
-pub(super) fn task_at(position: i64) -> i64 {
-    position & ((1 << ID_BITS) - 1)
-}
 
 /// A live task as the index sees it.
 #[derive(Debug, Clone)]
@@ -46,10 +36,16 @@ pub(super) struct Entry<'a> {
     pub(super) key: Option<(i64, &'a str)>,
 }
 
+impl Entry<'_> {
+    fn place(&self) -> Place {
+        place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Index {
     frontier: i64,
-    ready: BTreeMap<i64, BTreeSet<i64>>,
+    ready: BTreeMap<i64, BTreeSet<Place>>,
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
@@ -117,8 +113,8 @@ impl Index {
     }
 
     /// Due tasks in memory, by lane.
-    pub(super) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<i64>)> {
-        self.ready.iter().map(|(lane, positions)| (*lane, positions))
+    pub(super) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
+        self.ready.iter().map(|(lane, places)| (*lane, places))
     }
 
     /// Lanes of tasks in memory that are not due.
@@ -136,9 +132,9 @@ impl Index {
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
         self.frontier = SHARED;
-        for (lane, positions) in ready {
-            for position in positions {
-                self.add_ready(connection, lane, position)?;
+        for (lane, places) in ready {
+            for place in places {
+                self.add_ready(connection, lane, place)?;
             }
         }
         for ((run_at, task), lane) in scheduled {
@@ -162,7 +158,7 @@ impl Index {
         if entry.scheduled {
             self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
         } else {
-            self.add_ready(connection, entry.lane, position(entry.priority, entry.id))?;
+            self.add_ready(connection, entry.lane, entry.place())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
     }
@@ -172,33 +168,37 @@ impl Index {
         if entry.scheduled {
             self.remove_scheduled(connection, entry.run_at, entry.id)?;
         } else {
-            self.remove_ready(connection, entry.lane, position(entry.priority, entry.id))?;
+            self.remove_ready(connection, entry.lane, entry.place())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
-    pub(super) fn add_ready(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
-        if task_at(position) > self.frontier {
-            self.ready.entry(lane).or_default().insert(position);
+    pub(super) fn add_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+        if place.task.0 > self.frontier {
+            self.ready.entry(lane).or_default().insert(place);
         } else {
-            connection
-                .prepare_cached("INSERT INTO ready (lane, position) VALUES (?, ?)")?
-                .execute(params![lane, position])?;
+            connection.prepare_cached("INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)")?.execute(params![
+                lane,
+                place.at,
+                place.task.0
+            ])?;
             self.table_lanes.insert(lane);
         }
         Ok(())
     }
 
-    pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
-        self.fresh.take(task_at(position));
-        if task_at(position) > self.frontier {
-            if let Some(positions) = self.ready.get_mut(&lane) {
-                positions.remove(&position);
+    pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+        self.fresh.take(place.task.0);
+        if place.task.0 > self.frontier {
+            if let Some(places) = self.ready.get_mut(&lane) {
+                places.remove(&place);
             }
         } else {
-            connection
-                .prepare_cached("DELETE FROM ready WHERE lane = ? AND position = ?")?
-                .execute(params![lane, position])?;
+            connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?.execute(params![
+                lane,
+                place.at,
+                place.task.0
+            ])?;
         }
         Ok(())
     }
@@ -211,53 +211,53 @@ impl Index {
     }
 
     /// What is known of a due task; it is then known no more.
-    pub(super) fn take_fresh(&mut self, position: i64) -> Option<FreshTask> {
-        self.fresh.take(task_at(position))
+    pub(super) fn take_fresh(&mut self, task: TaskId) -> Option<FreshTask> {
+        self.fresh.take(task.0)
     }
 
-    /// Removes every due task of a lane up to a position; what is known of them was taken before.
-    pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, position: i64) -> Result<()> {
-        if let Some(positions) = self.ready.get_mut(&lane) {
-            let rest = position.checked_add(1).map(|next| positions.split_off(&next)).unwrap_or_default();
-            *positions = rest;
+    /// Removes every due task of a lane up to a place; what is known of them was taken before.
+    pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+        if let Some(places) = self.ready.get_mut(&lane) {
+            *places = places.split_off(&place);
+            places.remove(&place);
         }
         if self.table_lanes.contains(&lane) {
             connection
-                .prepare_cached("DELETE FROM ready WHERE lane = ? AND position <= ?")?
-                .execute(params![lane, position])?;
+                .prepare_cached("DELETE FROM ready WHERE lane = ? AND (at, task) <= (?, ?)")?
+                .execute(params![lane, place.at, place.task.0])?;
         }
         Ok(())
     }
 
-    /// The next due positions of a lane behind `after`, at most `limit`.
+    /// The next due tasks of a lane behind `after`, at most `limit`.
     pub(super) fn next_ready(
         &mut self,
         connection: &Connection,
         lane: i64,
-        after: i64,
+        after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<i64>> {
-        let mut positions: Vec<i64> = self
+    ) -> Result<Vec<Place>> {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut places: Vec<Place> = self
             .ready
             .get(&lane)
-            .map(|ready| ready.range((Bound::Excluded(after), Bound::Unbounded)).take(limit).copied().collect())
+            .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
         if self.table_lanes.contains(&lane) {
-            let from_memory = positions.len();
-            let mut statement = connection.prepare_cached(
-                "SELECT position FROM ready WHERE lane = ? AND position > ? ORDER BY position LIMIT ?",
-            )?;
-            let mut rows = statement.query(params![lane, after, limit.cast_signed()])?;
+            let from_memory = places.len();
+            let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
+            let mut statement = connection.prepare_cached(include_str!("sql/next_ready.sql"))?;
+            let mut rows = statement.query(params![lane, start.at, start.task.0, limit.cast_signed()])?;
             while let Some(row) = rows.next()? {
-                positions.push(row.get(0)?);
+                places.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
             }
-            if positions.len() == from_memory && after < 0 {
+            if places.len() == from_memory && after.is_none() {
                 self.table_lanes.remove(&lane);
             }
-            positions.sort_unstable();
-            positions.truncate(limit);
+            places.sort_unstable();
+            places.truncate(limit);
         }
-        Ok(positions)
+        Ok(places)
     }
 
     fn add_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64, lane: i64) -> Result<()> {
@@ -423,27 +423,27 @@ fn table_lanes(connection: &Connection) -> Result<BTreeSet<i64>> {
     Ok(lanes)
 }
 
-/// Positions of one lane, read in pieces, so that a claim over many lanes reads little of each.
+/// Due tasks of one lane, read in pieces, so that a claim over many lanes reads little of each.
 #[derive(Debug)]
 pub(super) struct LaneCursor {
     pub(super) lane: i64,
-    buffered: VecDeque<i64>,
-    last: i64,
+    buffered: VecDeque<Place>,
+    last: Option<Place>,
     exhausted: bool,
 }
 
 impl LaneCursor {
     pub(super) fn new(lane: i64) -> Self {
-        Self { lane, buffered: VecDeque::new(), last: -1, exhausted: false }
+        Self { lane, buffered: VecDeque::new(), last: None, exhausted: false }
     }
 
-    /// The lane's next position, left in place.
-    pub(super) fn peek(&mut self, connection: &Connection, index: &mut Index, want: usize) -> Result<Option<i64>> {
+    /// The lane's next task, left in place.
+    pub(super) fn peek(&mut self, connection: &Connection, index: &mut Index, want: usize) -> Result<Option<Place>> {
         if self.buffered.is_empty() && !self.exhausted {
-            let positions = index.next_ready(connection, self.lane, self.last, want)?;
-            self.exhausted = positions.len() < want;
-            self.last = positions.last().copied().unwrap_or(self.last);
-            self.buffered = positions.into();
+            let places = index.next_ready(connection, self.lane, self.last, want)?;
+            self.exhausted = places.len() < want;
+            self.last = places.last().copied().or(self.last);
+            self.buffered = places.into();
         }
         Ok(self.buffered.front().copied())
     }

@@ -206,10 +206,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT task FROM lease WHERE session NOT IN (SELECT id FROM session)",
     ),
     ("a task is live and in history at once", "SELECT id FROM task WHERE id IN (SELECT id FROM history)"),
-    (
-        "a due line holds a task that does not exist",
-        "SELECT position & 36028797018963967 FROM ready WHERE position & 36028797018963967 NOT IN (SELECT id FROM task)",
-    ),
+    ("a due line holds a task that does not exist", "SELECT task FROM ready WHERE task NOT IN (SELECT id FROM task)"),
     (
         "a scheduled line holds a task that does not exist",
         "SELECT task FROM scheduled WHERE task NOT IN (SELECT id FROM task)",
@@ -221,7 +218,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a task is in no line",
         "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
-         AND id NOT IN (SELECT task FROM lease) AND id NOT IN (SELECT position & 36028797018963967 FROM ready)",
+         AND id NOT IN (SELECT task FROM lease) AND id NOT IN (SELECT task FROM ready)",
     ),
     (
         "the statistics count another number of ended tasks than there are",

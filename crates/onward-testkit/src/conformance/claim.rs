@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, Lease, NewTask, Priority, QueueSelection, Refusal, SessionId, TaskState, When, Write,
+    Claim, KindSelection, Lease, NewTask, Priority, QueueSelection, Refusal, SessionId, TaskId, TaskState, When, Write,
+    limits,
 };
 
 use crate::bench::{Bench, after, all_of, name, numbers, task};
@@ -142,15 +143,33 @@ pub async fn a_task_is_claimed_from_the_moment_it_is_due(bench: Bench) {
     assert_eq!(numbers(&bench.claim(session, 1).await), [id]);
 }
 
-pub async fn a_task_that_comes_due_takes_its_place_by_number(bench: Bench) {
+pub async fn a_task_that_comes_due_goes_behind_what_was_due_before(bench: Bench) {
     let first = bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
     let second = bench.submit("k").await;
     let session = bench.session().await;
     bench.advance(Duration::from_secs(1));
-    assert_eq!(numbers(&bench.claim(session, 2).await), [first, second]);
+    assert_eq!(numbers(&bench.claim(session, 2).await), [second, first]);
 }
 
-pub async fn a_task_that_is_tried_again_takes_its_place_by_number(bench: Bench) {
+/// A task, and later one that is more urgent by two levels: in which order are they claimed?
+async fn order_after(bench: &Bench, between: Duration) -> Vec<TaskId> {
+    bench.submit_new(NewTask { priority: Priority(10), ..task("k") }).await;
+    bench.advance(between);
+    bench.submit_new(NewTask { priority: Priority(12), ..task("k") }).await;
+    let session = bench.session().await;
+    numbers(&bench.claim(session, 2).await)
+}
+
+pub async fn a_task_that_has_waited_long_goes_before_a_more_urgent_one(bench: Bench) {
+    assert_eq!(order_after(&bench, limits::PRIORITY_LEVEL * 2).await, [TaskId(1), TaskId(2)]);
+}
+
+pub async fn a_task_that_has_waited_less_goes_behind_a_more_urgent_one(bench: Bench) {
+    let between = limits::PRIORITY_LEVEL * 2 - Duration::from_micros(1);
+    assert_eq!(order_after(&bench, between).await, [TaskId(2), TaskId(1)]);
+}
+
+pub async fn a_task_that_is_tried_again_at_once_keeps_its_place(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let second = bench.submit("k").await;
     bench.fail(lease, after(Duration::ZERO)).await;

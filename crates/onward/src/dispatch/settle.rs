@@ -74,7 +74,7 @@ impl Dispatcher {
     /// Whether a new attempt goes before all that is buffered; then there may be more such.
     fn is_urgent(&self, new: Option<&Arc<Attempt>>) -> bool {
         let (Some(new), Some(buffered)) = (new, self.run.floor.first_buffered()) else { return false };
-        new.task.priority > buffered.task.priority
+        new.order() < buffered.order()
     }
 
     /// Buffers attempts and mans slots for them.

@@ -6,12 +6,11 @@ use rusqlite::Connection;
 
 use crate::error::Result;
 use crate::sqlite::cache::Cache;
-use crate::sqlite::index::task_at;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
 use crate::sqlite::transaction::{Statements, Transaction};
 use crate::store::Hint;
-use crate::task::{TaskId, TaskRecord};
+use crate::task::TaskRecord;
 use crate::timestamp::Timestamp;
 use crate::write::Claim;
 
@@ -37,8 +36,8 @@ pub(in crate::sqlite) fn peek(
         statements: Statements::default(),
     };
     let mut candidates = transaction.candidates(claim, 1)?;
-    while let Some((_, position)) = transaction.next_candidate(&mut candidates)? {
-        let record = task(connection, TaskId(task_at(position)))?;
+    while let Some((_, place)) = transaction.next_candidate(&mut candidates)? {
+        let record = task(connection, place.task)?;
         if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {
             return Ok(Some(record));
         }

@@ -7,7 +7,6 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 use crate::name::Name;
 use crate::sqlite::cache::Cache;
-use crate::sqlite::index::task_at;
 use crate::store::{EndedCounts, QueueRecord};
 use crate::task::TaskState;
 use crate::timestamp::Timestamp;
@@ -21,11 +20,17 @@ struct Sizes {
     oldest: Option<i64>,
 }
 
+impl Sizes {
+    fn waits(&mut self, task: i64) {
+        self.oldest = Some(self.oldest.map_or(task, |oldest| oldest.min(task)));
+    }
+}
+
 pub(in crate::sqlite) fn queues(connection: &Connection, cache: &mut Cache) -> Result<Vec<QueueRecord>> {
     let mut queues = names(connection, cache)?;
     add_tables(connection, &mut queues)?;
     add_memory(cache, &mut queues);
-    add_oldest(connection, cache, &mut queues)?;
+    add_oldest(connection, &mut queues)?;
     add_ended(connection, &mut queues)?;
     let mut records = Vec::with_capacity(queues.len());
     for (_, Sizes { mut record, oldest }) in queues {
@@ -86,10 +91,23 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Res
     Ok(())
 }
 
+/// Finds the oldest task that waits in the tables for each queue.
+fn add_oldest(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/oldest_ready.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(sizes) = queues.get_mut(&row.get(0)?) {
+            sizes.waits(row.get(1)?);
+        }
+    }
+    Ok(())
+}
+
 fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Sizes>) {
-    for (lane, positions) in cache.index.ready_in_memory() {
+    for (lane, places) in cache.index.ready_in_memory() {
         if let Some(sizes) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
-            sizes.record.waiting += positions.len() as u64;
+            sizes.record.waiting += places.len() as u64;
+            places.iter().for_each(|place| sizes.waits(place.task.0));
         }
     }
     for lane in cache.index.scheduled_in_memory() {
@@ -97,22 +115,6 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Sizes>) {
             sizes.record.scheduled += 1;
         }
     }
-}
-
-/// Finds the oldest waiting task of each queue: the first of each priority in each lane, by one seek each.
-fn add_oldest(connection: &Connection, cache: &mut Cache, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
-    let lanes: Vec<(i64, i64)> = cache.names.lanes().map(|(number, lane)| (number, lane.queue)).collect();
-    for (lane, queue) in lanes {
-        let Some(sizes) = queues.get_mut(&queue) else { continue };
-        let mut after = -1;
-        while let Some(position) = cache.index.next_ready(connection, lane, after, 1)?.first().copied() {
-            let id = task_at(position);
-            sizes.oldest = Some(sizes.oldest.map_or(id, |oldest| oldest.min(id)));
-            // On to the next priority: no task has a higher number.
-            after = (position - id).saturating_add(task_at(i64::MAX));
-        }
-    }
-    Ok(())
 }
 
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {

@@ -11,19 +11,20 @@ use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Claimed, Outcome};
 use crate::rules::attempt::expiry_at_start;
+use crate::rules::order::Place;
 use crate::sqlite::fresh_tasks::FreshTask;
-use crate::sqlite::index::{LaneCursor, task_at};
+use crate::sqlite::index::LaneCursor;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, KindSelection, QueueSelection};
 
-/// The smallest number of positions read from a lane at once.
+/// The smallest number of places read from a lane at once.
 const PIECE: usize = 16;
 
 /// The lanes that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
-    heads: BinaryHeap<Reverse<(i64, usize)>>,
+    heads: BinaryHeap<Reverse<(Place, usize)>>,
     lanes: Vec<CandidateLane>,
     /// How many more may be taken from each queue that has a limit.
     left: HashMap<i64, usize>,
@@ -47,7 +48,7 @@ impl Transaction<'_> {
     fn take(&mut self, claim: &Claim) -> Result<Vec<ClaimedTask>> {
         let limit = claim.limit.min(limits::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
-        let mut taken: BTreeMap<i64, i64> = BTreeMap::new();
+        let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
         // A sweep leaves expired tasks behind where there are very many; then each task is looked at before the next is chosen.
         let some_expired = !self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty();
         let tasks = if some_expired {
@@ -55,8 +56,8 @@ impl Transaction<'_> {
         } else {
             self.take_together(claim, limit, &mut candidates, &mut taken)?
         };
-        for (lane, position) in taken {
-            self.cache.index.remove_ready_up_to(self.connection, lane, position)?;
+        for (lane, place) in taken {
+            self.cache.index.remove_ready_up_to(self.connection, lane, place)?;
         }
         Ok(tasks)
     }
@@ -66,17 +67,17 @@ impl Transaction<'_> {
         claim: &Claim,
         limit: usize,
         candidates: &mut Candidates,
-        taken: &mut BTreeMap<i64, i64>,
+        taken: &mut BTreeMap<i64, Place>,
     ) -> Result<Vec<ClaimedTask>> {
         let mut tasks = Vec::new();
         while tasks.len() < limit {
-            let Some((lane, position)) = self.next_candidate(candidates)? else { break };
-            taken.insert(candidates.lanes[lane].cursor.lane, position);
-            if self.expire_if_due(TaskId(task_at(position)))? {
+            let Some((lane, place)) = self.next_candidate(candidates)? else { break };
+            taken.insert(candidates.lanes[lane].cursor.lane, place);
+            if self.expire_if_due(place.task)? {
                 continue;
             }
             candidates.took(lane);
-            tasks.extend(self.start(claim, &[position])?);
+            tasks.extend(self.start(claim, &[place])?);
         }
         Ok(tasks)
     }
@@ -86,16 +87,16 @@ impl Transaction<'_> {
         claim: &Claim,
         limit: usize,
         candidates: &mut Candidates,
-        taken: &mut BTreeMap<i64, i64>,
+        taken: &mut BTreeMap<i64, Place>,
     ) -> Result<Vec<ClaimedTask>> {
-        let mut positions = Vec::new();
-        while positions.len() < limit {
-            let Some((lane, position)) = self.next_candidate(candidates)? else { break };
-            taken.insert(candidates.lanes[lane].cursor.lane, position);
+        let mut places = Vec::new();
+        while places.len() < limit {
+            let Some((lane, place)) = self.next_candidate(candidates)? else { break };
+            taken.insert(candidates.lanes[lane].cursor.lane, place);
             candidates.took(lane);
-            positions.push(position);
+            places.push(place);
         }
-        if positions.is_empty() { Ok(Vec::new()) } else { self.start(claim, &positions) }
+        if places.is_empty() { Ok(Vec::new()) } else { self.start(claim, &places) }
     }
 
     /// The lanes that a claim may take from.
@@ -135,22 +136,22 @@ impl Transaction<'_> {
     fn add_head(&mut self, candidates: &mut Candidates, lane: usize) -> Result<()> {
         let piece = candidates.piece;
         let cursor = &mut candidates.lanes[lane].cursor;
-        if let Some(position) = cursor.peek(self.connection, &mut self.cache.index, piece)? {
-            candidates.heads.push(Reverse((position, lane)));
+        if let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? {
+            candidates.heads.push(Reverse((place, lane)));
         }
         Ok(())
     }
 
-    /// The next task of all lanes whose queue may still give one: the lane and the task's position.
-    pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<(usize, i64)>> {
-        while let Some(Reverse((position, lane))) = candidates.heads.pop() {
+    /// The next task of all lanes whose queue may still give one: the lane and the task's place.
+    pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<(usize, Place)>> {
+        while let Some(Reverse((place, lane))) = candidates.heads.pop() {
             let queue = candidates.lanes[lane].queue;
             if candidates.left.get(&queue) == Some(&0) {
                 continue;
             }
             candidates.lanes[lane].cursor.advance();
             self.add_head(candidates, lane)?;
-            return Ok(Some((lane, position)));
+            return Ok(Some((lane, place)));
         }
         Ok(None)
     }
@@ -165,12 +166,12 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of the waiting tasks at these positions. The caller takes them out of their lanes.
-    fn start(&mut self, claim: &Claim, positions: &[i64]) -> Result<Vec<ClaimedTask>> {
-        let fresh: Vec<_> = positions.iter().map(|position| self.cache.index.take_fresh(*position)).collect();
+    /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of their lanes.
+    fn start(&mut self, claim: &Claim, places: &[Place]) -> Result<Vec<ClaimedTask>> {
+        let fresh: Vec<_> = places.iter().map(|place| self.cache.index.take_fresh(place.task)).collect();
         let of = |is_fresh: bool| {
-            let pairs = positions.iter().zip(&fresh).filter(move |(_, fresh)| fresh.is_some() == is_fresh);
-            pairs.map(|(position, _)| TaskId(task_at(*position)))
+            let pairs = places.iter().zip(&fresh).filter(move |(_, fresh)| fresh.is_some() == is_fresh);
+            pairs.map(|(place, _)| place.task)
         };
         if fresh.iter().any(Option::is_some) {
             self.lease_fresh(claim.session, of(true))?;
@@ -181,7 +182,7 @@ impl Transaction<'_> {
             Vec::new().into_iter()
         };
         let held = Held { session: claim.session.0, claim: 1, started_at: self.now.as_microseconds() };
-        let mut tasks = Vec::with_capacity(positions.len());
+        let mut tasks = Vec::with_capacity(places.len());
         for fresh in fresh {
             let started = match fresh {
                 Some(fresh) => Some(FreshTask { task: LiveTask { held: Some(held), ..fresh.task }, ..fresh }),
@@ -189,7 +190,7 @@ impl Transaction<'_> {
             };
             tasks.extend(started.map(|started| self.started(started)).transpose()?.flatten());
         }
-        if tasks.len() == positions.len() {
+        if tasks.len() == places.len() {
             return Ok(tasks);
         }
         Err(Error::corrupt("a line of due tasks names one that does not exist; restore a backup"))
@@ -238,6 +239,7 @@ impl Transaction<'_> {
             priority: task.priority,
             attempt: task.attempts.saturating_add(1),
             submitted_at,
+            run_at: Timestamp::from_microseconds(task.run_at),
             timeout: task.options.timeout,
             deadline: task.options.deadline,
             retry: task.options.retry,

@@ -161,7 +161,8 @@ impl Transaction<'_> {
         lost: u32,
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
-        let run_at = at.as_microseconds();
+        // What need not wait keeps its place in line.
+        let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![

@@ -5,9 +5,10 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::limits;
 use crate::outcome::Swept;
-use crate::sqlite::index::position;
+use crate::rules::order::place;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{Priority, TaskId, TaskState};
+use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep(&mut self) -> Verb<Swept> {
@@ -41,7 +42,8 @@ impl Transaction<'_> {
                 .connection
                 .prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ? RETURNING priority")?
                 .query_row([task], |row| row.get(0))?;
-            self.cache.index.add_ready(self.connection, *lane, position(Priority(priority), *task))?;
+            let place = place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
+            self.cache.index.add_ready(self.connection, *lane, place)?;
             self.hint.work += 1;
         }
         Ok(due.len() as u64)
@@ -108,7 +110,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn next_due(&self) -> Result<Option<Duration>> {
         let wall = [
             self.cache.index.next_time(self.connection)?,
-            self.cache.pauses.next_end().map(crate::timestamp::Timestamp::as_microseconds),
+            self.cache.pauses.next_end().map(Timestamp::as_microseconds),
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
