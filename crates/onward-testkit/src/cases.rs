@@ -364,6 +364,8 @@ macro_rules! conformance {
             }
             sweep {
                 an_empty_store_has_nothing_to_sweep,
+                what_follows_an_expired_task_that_a_sweep_left_behind_is_claimed_at_once,
+                what_follows_an_expired_task_more_urgently_is_not_lost,
                 a_sweep_makes_due_tasks_wait,
                 a_sweep_leaves_what_is_not_due,
                 a_read_makes_nothing_due,

@@ -433,8 +433,9 @@ pub(super) struct LaneCursor {
 }
 
 impl LaneCursor {
-    pub(super) fn new(lane: i64) -> Self {
-        Self { lane, buffered: VecDeque::new(), last: None, exhausted: false }
+    /// The tasks of a lane behind a place, or all.
+    pub(super) fn behind(lane: i64, place: Option<Place>) -> Self {
+        Self { lane, buffered: VecDeque::new(), last: place, exhausted: false }
     }
 
     /// The lane's next task, left in place.

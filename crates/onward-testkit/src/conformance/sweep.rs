@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, NewTask, OnDuplicate, Priority, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write,
+    limits,
 };
 
 use crate::bench::{Bench, LEASE, after, all_of, keyed, numbers, task};
@@ -310,4 +311,31 @@ pub async fn a_session_that_holds_nothing_is_not_due_next(bench: Bench) {
 pub async fn the_end_of_a_pause_is_due_next(bench: Bench) {
     bench.pause(Scope::All, Some(bench.now().plus(SECOND))).await;
     assert_eq!(next_due(&bench).await, Some(SECOND));
+}
+
+/// More tasks of a low kind have expired than one sweep ends; the last of them, whose key has a follower, is left to a claim.
+async fn leave_an_expired_task_with_a_follower(bench: &Bench, follower: Priority, then: &[&str]) {
+    let ttl = Some(Ttl { duration: SECOND * 5, from: TtlFrom::FirstAttempt });
+    bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.submitted(NewTask { priority: follower, ..keyed("a", OnDuplicate::Requeue) }).await;
+    for kind in then {
+        bench.submit(kind).await;
+    }
+    let crowd = (0..limits::SWEEP + 76).map(|_| Write::Submit(Box::new(living(SECOND, TtlFrom::Submission))));
+    bench.apply(crowd.collect()).await;
+    bench.advance(LEASE);
+}
+
+pub async fn what_follows_an_expired_task_that_a_sweep_left_behind_is_claimed_at_once(bench: Bench) {
+    leave_an_expired_task_with_a_follower(&bench, Priority::NORMAL, &[]).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim_kinds(session, 1, &["keyed"]).await.len(), 1);
+}
+
+pub async fn what_follows_an_expired_task_more_urgently_is_not_lost(bench: Bench) {
+    leave_an_expired_task_with_a_follower(&bench, Priority::HIGH, &["keyed"]).await;
+    let session = bench.session().await;
+    let mut claimed = bench.claim_kinds(session, 1, &["keyed"]).await;
+    claimed.extend(bench.claim_kinds(session, 1, &["keyed"]).await);
+    assert_eq!(claimed.len(), 2);
 }

@@ -35,7 +35,8 @@ pub(in crate::sqlite) fn peek(
         completions: Vec::new(),
         statements: Statements::default(),
     };
-    let mut candidates = transaction.candidates(claim, 1)?;
+    let left = transaction.queue_limits(&claim.queues);
+    let mut candidates = transaction.candidates(claim, left, 1, None)?;
     while let Some((_, place)) = transaction.next_candidate(&mut candidates)? {
         let record = task(connection, place.task)?;
         if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {

@@ -26,8 +26,8 @@ const PIECE: usize = 16;
 pub(in crate::sqlite) struct Candidates {
     heads: BinaryHeap<Reverse<(Place, usize)>>,
     lanes: Vec<CandidateLane>,
-    /// How many more may be taken from each queue that has a limit.
-    left: HashMap<i64, usize>,
+    /// How many more may be taken from each queue; `None` for any number from every queue.
+    left: Option<HashMap<i64, usize>>,
     piece: usize,
 }
 
@@ -47,48 +47,37 @@ impl Transaction<'_> {
 
     fn take(&mut self, claim: &Claim) -> Result<Vec<ClaimedTask>> {
         let limit = claim.limit.min(limits::CLAIM);
-        let mut candidates = self.candidates(claim, limit)?;
-        let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
+        let left = self.queue_limits(&claim.queues);
+        let mut candidates = self.candidates(claim, left, limit, None)?;
         // A sweep leaves expired tasks behind where there are very many; then each task is looked at before the next is chosen.
-        let some_expired = !self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty();
-        let tasks = if some_expired {
-            self.take_one_by_one(claim, limit, &mut candidates, &mut taken)?
+        if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
+            self.take_together(claim, limit, &mut candidates)
         } else {
-            self.take_together(claim, limit, &mut candidates, &mut taken)?
-        };
-        for (lane, place) in taken {
-            self.cache.index.remove_ready_up_to(self.connection, lane, place)?;
+            self.take_one_by_one(claim, limit, candidates)
         }
-        Ok(tasks)
     }
 
-    fn take_one_by_one(
-        &mut self,
-        claim: &Claim,
-        limit: usize,
-        candidates: &mut Candidates,
-        taken: &mut BTreeMap<i64, Place>,
-    ) -> Result<Vec<ClaimedTask>> {
+    fn take_one_by_one(&mut self, claim: &Claim, limit: usize, mut candidates: Candidates) -> Result<Vec<ClaimedTask>> {
         let mut tasks = Vec::new();
         while tasks.len() < limit {
-            let Some((lane, place)) = self.next_candidate(candidates)? else { break };
-            taken.insert(candidates.lanes[lane].cursor.lane, place);
+            let Some((lane, place)) = self.next_candidate(&mut candidates)? else { break };
+            let next_task = self.cache.next_task;
             if self.expire_if_due(place.task)? {
+                if self.cache.next_task > next_task {
+                    // What followed the expired task may stand before what the candidates have in store.
+                    candidates = self.candidates(claim, candidates.left, limit, Some(place))?;
+                }
                 continue;
             }
             candidates.took(lane);
+            self.cache.index.remove_ready(self.connection, candidates.lanes[lane].cursor.lane, place)?;
             tasks.extend(self.start(claim, &[place])?);
         }
         Ok(tasks)
     }
 
-    fn take_together(
-        &mut self,
-        claim: &Claim,
-        limit: usize,
-        candidates: &mut Candidates,
-        taken: &mut BTreeMap<i64, Place>,
-    ) -> Result<Vec<ClaimedTask>> {
+    fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
+        let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
         let mut places = Vec::new();
         while places.len() < limit {
             let Some((lane, place)) = self.next_candidate(candidates)? else { break };
@@ -96,12 +85,24 @@ impl Transaction<'_> {
             candidates.took(lane);
             places.push(place);
         }
-        if places.is_empty() { Ok(Vec::new()) } else { self.start(claim, &places) }
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tasks = self.start(claim, &places)?;
+        for (lane, place) in taken {
+            self.cache.index.remove_ready_up_to(self.connection, lane, place)?;
+        }
+        Ok(tasks)
     }
 
-    /// The lanes that a claim may take from.
-    pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
-        let left = self.queue_limits(&claim.queues);
+    /// The lanes that a claim may take from, and how many from each queue, where that is limited.
+    pub(in crate::sqlite) fn candidates(
+        &mut self,
+        claim: &Claim,
+        left: Option<HashMap<i64, usize>>,
+        limit: usize,
+        behind: Option<Place>,
+    ) -> Result<Candidates> {
         let mut lanes = Vec::new();
         for (number, lane) in self.cache.names.lanes() {
             let kind_selected = match &claim.kinds {
@@ -110,11 +111,11 @@ impl Transaction<'_> {
             };
             let queue_selected = left.as_ref().is_none_or(|left| left.contains_key(&lane.queue));
             if kind_selected && queue_selected && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name) {
-                lanes.push(CandidateLane { cursor: LaneCursor::new(number), queue: lane.queue });
+                lanes.push(CandidateLane { cursor: LaneCursor::behind(number, behind), queue: lane.queue });
             }
         }
         let piece = if lanes.len() == 1 { limit.max(1) } else { PIECE.max(limit / lanes.len().max(1)) };
-        let mut candidates = Candidates { heads: BinaryHeap::new(), lanes, left: left.unwrap_or_default(), piece };
+        let mut candidates = Candidates { heads: BinaryHeap::new(), lanes, left, piece };
         for lane in 0..candidates.lanes.len() {
             self.add_head(&mut candidates, lane)?;
         }
@@ -122,7 +123,7 @@ impl Transaction<'_> {
     }
 
     /// What may be taken from each queue; `None` if every queue may give any number.
-    fn queue_limits(&self, queues: &QueueSelection) -> Option<HashMap<i64, usize>> {
+    pub(in crate::sqlite) fn queue_limits(&self, queues: &QueueSelection) -> Option<HashMap<i64, usize>> {
         let QueueSelection::Only(queues) = queues else { return None };
         let mut left = HashMap::new();
         for (queue, limit) in queues {
@@ -146,7 +147,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<(usize, Place)>> {
         while let Some(Reverse((place, lane))) = candidates.heads.pop() {
             let queue = candidates.lanes[lane].queue;
-            if candidates.left.get(&queue) == Some(&0) {
+            if candidates.left.as_ref().is_some_and(|left| left.get(&queue) == Some(&0)) {
                 continue;
             }
             candidates.lanes[lane].cursor.advance();
@@ -271,7 +272,8 @@ impl Transaction<'_> {
 
 impl Candidates {
     fn took(&mut self, lane: usize) {
-        if let Some(left) = self.left.get_mut(&self.lanes[lane].queue) {
+        let queue = self.lanes[lane].queue;
+        if let Some(left) = self.left.as_mut().and_then(|left| left.get_mut(&queue)) {
             *left = left.saturating_sub(1);
         }
     }
