@@ -349,7 +349,8 @@ pub(super) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<Value>> {
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-fn in_member(index: usize, stop: Stop) -> Stop {
+/// The same refusal, as that of a member of several writes.
+pub(super) fn in_member(index: usize, stop: Stop) -> Stop {
     match stop {
         Stop::Refused(refusal) => Stop::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
         Stop::Failed(error) => Stop::Failed(error),
