@@ -231,8 +231,9 @@ impl Transaction<'_> {
 
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
-        // A submit is refused for its input alone, which can be known before anything is written.
-        if members.iter().all(|member| matches!(member, Write::Submit(_))) {
+        // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
+        let submits_only = members.iter().all(|member| matches!(member, Write::Submit(_)));
+        if submits_only && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
         }
