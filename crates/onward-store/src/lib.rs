@@ -53,8 +53,12 @@ pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+/// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
+/// must come from the same version.
 #[cfg(feature = "sqlite")]
-pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore};
+pub use rusqlite;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
     Store, StoreInfo, TaskFilter, TaskPage,

@@ -298,6 +298,15 @@ pub struct Hint {
     pub transitions: u64,
 }
 
+#[cfg(feature = "sqlite")]
+impl Hint {
+    /// Adds what one commit changed.
+    pub(crate) fn add(&mut self, change: Self) {
+        self.work += change.work;
+        self.transitions += change.transitions;
+    }
+}
+
 impl Changes {
     /// Hints from a sender.
     #[must_use]

@@ -226,6 +226,7 @@ macro_rules! conformance {
                 a_long_progress_message_is_cut,
                 of_too_many_errors_the_first_and_the_newest_stay,
                 a_queue_too_many_is_refused,
+                a_queue_too_many_among_several_submissions_undoes_them,
                 a_kind_too_many_is_refused,
             }
             reads {

@@ -9,19 +9,27 @@ use crate::write::Write;
 /// # Errors
 /// [`Refusal::Invalid`] for too many members, or for an `All` among them.
 pub fn check(members: &[Write]) -> Result<(), Refusal> {
-    if members.len() > limits::ALL {
-        return Err(Refusal::Invalid(format!(
-            "{} writes were to be done as one and the limit is {}; split them",
-            members.len(),
-            limits::ALL
-        )));
-    }
+    check_size(members.len())?;
     match members.iter().position(|member| matches!(member, Write::All(_))) {
         None => Ok(()),
         Some(index) => Err(Refusal::Invalid(format!(
             "number {index} of the writes to be done as one is itself several writes; put its members in its place"
         ))),
     }
+}
+
+/// Checks how many writes are to be done as one.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for too many.
+pub fn check_size(members: usize) -> Result<(), Refusal> {
+    if members <= limits::ALL {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "{members} writes were to be done as one and the limit is {}; split them",
+        limits::ALL
+    )))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
@@ -50,11 +51,17 @@ pub(super) struct Core {
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
+    /// Whether callers of this process write to the file on connections of their own. Once set, it stays.
+    pub(super) callers_write: Arc<AtomicBool>,
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
     /// Whether neighbours came or went and that has had no consequences yet.
     unsettled: bool,
+    /// Whether the index was settled for callers who write themselves.
+    settled_for_callers: bool,
+    /// The number of the next task when it was last looked at.
+    next_task_seen: i64,
 }
 
 impl fmt::Debug for Core {
@@ -88,9 +95,12 @@ impl Core {
             hints,
             news,
             sizes,
+            callers_write: Arc::default(),
             cache: None,
             data_version: -1,
             unsettled: true,
+            settled_for_callers: false,
+            next_task_seen: 0,
         }
     }
 
@@ -188,25 +198,45 @@ impl Core {
         if change == Hint::default() {
             return;
         }
-        self.hints.send_modify(|hint| {
-            hint.work += change.work;
-            hint.transitions += change.transitions;
-        });
-        if let Some(presence) = &mut self.presence {
-            presence.wake_neighbours();
+        self.hints.send_modify(|hint| hint.add(change));
+        if let Some(presence) = &self.presence {
+            presence.neighbours().wake();
         }
     }
 
-    /// Looks who works on this file, and settles what has changed.
+    /// Looks who works on this file, and settles what has changed; who has gone may have left something unsaid.
     pub(super) fn look(&mut self) -> Result<()> {
         if let Some(presence) = &mut self.presence {
             self.unsettled |= presence.look()?;
         }
-        if self.unsettled { self.settle() } else { Ok(()) }
+        self.unsettled |= self.callers_write() && !self.settled_for_callers;
+        if !self.unsettled {
+            return Ok(());
+        }
+        self.settle()?;
+        self.notice_tasks()
     }
 
-    /// Lets sessions of ended processes lapse, and keeps the index in memory if there is nobody else, in the tables if there is.
+    /// Hints at tasks that came since the last time. Whoever adds some hints itself; this is for the one that was killed, or
+    /// forgot it, between its commit and the hint.
+    pub(super) fn notice_tasks(&mut self) -> Result<()> {
+        self.connection.prepare_cached("BEGIN")?.execute([])?;
+        let read = self.refresh();
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        read?;
+        let next_task = self.cache.as_ref().map_or(self.next_task_seen, |cache| cache.next_task);
+        if next_task > self.next_task_seen {
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1 }));
+            self.news.tell_missed();
+        }
+        self.next_task_seen = next_task;
+        Ok(())
+    }
+
+    /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes, in the tables if somebody
+    /// does.
     pub(super) fn settle(&mut self) -> Result<()> {
+        let callers_write = self.callers_write();
         let mut presence = self.presence.take();
         let outcome = self.in_transaction(|transaction| {
             if let Some(presence) = &mut presence {
@@ -214,7 +244,7 @@ impl Core {
                 presence.look()?;
                 transaction.lapse_ended_processes(presence.name(), |name| presence.is_neighbour(name))?;
             }
-            let alone = presence.as_ref().is_none_or(Presence::is_alone);
+            let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
             let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
             transaction.cache.index.flush(transaction.connection, frontier)?;
             transaction.finish()
@@ -222,8 +252,9 @@ impl Core {
         self.presence = presence;
         outcome?;
         self.unsettled = false;
-        if let Some(presence) = &mut self.presence {
-            presence.wake_neighbours();
+        self.settled_for_callers = callers_write;
+        if let Some(presence) = &self.presence {
+            presence.neighbours().wake();
         }
         Ok(())
     }
@@ -241,7 +272,12 @@ impl Core {
 }
 
 impl Core {
+    /// Whether nobody writes to the file but this connection.
     pub(super) fn is_alone(&self) -> bool {
-        self.presence.as_ref().is_none_or(Presence::is_alone)
+        !self.callers_write() && self.presence.as_ref().is_none_or(Presence::is_alone)
+    }
+
+    fn callers_write(&self) -> bool {
+        self.callers_write.load(Ordering::Acquire)
     }
 }

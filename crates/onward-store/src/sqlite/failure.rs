@@ -18,6 +18,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::NotADatabase) => {
                 Self::corrupt("the file is not a store; choose another path, or move the file away")
             }
+            Some(ErrorCode::DatabaseBusy) if is_outdated(&failure) => Self::busy(OUTDATED),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::busy("another process has kept the store locked; try again, or see who with `onward doctor`")
             }
@@ -36,6 +37,15 @@ const FULL: &str = "the disk of the store is full; nothing was changed; make roo
 fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
+
+/// Whether a transaction that began by reading came to write after somebody else had. Only a caller's own can: ours begin by
+/// writing.
+fn is_outdated(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
+}
+
+const OUTDATED: &str = "the transaction has read before somebody else wrote, so it cannot write any more; roll it back and do it \
+    again, begun with `BEGIN IMMEDIATE`";
 
 const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
     can be read with `onward doctor`";

@@ -2,8 +2,8 @@
 //!
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
 //! without harm. What was added meanwhile is copied with the writer held, which is short, so that the log can start anew
-//! instead of growing without end. While other processes have the file open, the thread looks once a second whether they still
-//! live; alone, it sleeps until it is woken.
+//! instead of growing without end. While others write to the file, the thread looks once a second whether their processes still
+//! live and whether they left something unsaid; alone, it sleeps until it is woken.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -30,6 +30,15 @@ pub(super) struct Bell {
     rung: Mutex<bool>,
     changed: Condvar,
     closed: AtomicBool,
+}
+
+/// Why the thread looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// Somebody rang, and has told the engine what there is to tell.
+    Rung,
+    /// It is time to.
+    Time,
 }
 
 impl Bell {
@@ -74,8 +83,8 @@ impl Bell {
         self.ring();
     }
 
-    /// Waits until it is rung or, with neighbours, until it is time to look at them; `false` if the thread is to end.
-    fn wait(&self, alone: bool) -> bool {
+    /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if the thread is to end.
+    fn wait(&self, alone: bool) -> Option<Reason> {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rung = if alone {
             self.changed.wait_while(rung, |rung| !*rung).unwrap_or_else(PoisonError::into_inner)
@@ -83,8 +92,8 @@ impl Bell {
             let waited = self.changed.wait_timeout_while(rung, LOOK_EVERY, |rung| !*rung);
             waited.unwrap_or_else(PoisonError::into_inner).0
         };
-        *rung = false;
-        !self.closed.load(Ordering::Acquire)
+        let reason = if std::mem::take(&mut *rung) { Reason::Rung } else { Reason::Time };
+        (!self.closed.load(Ordering::Acquire)).then_some(reason)
     }
 }
 
@@ -92,7 +101,7 @@ impl Bell {
 pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Core>>) -> Result<JoinHandle<()>> {
     let run = move || {
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
-        while bell.wait(alone) {
+        while let Some(reason) = bell.wait(alone) {
             if bell.log_is_long() {
                 checkpoint(&connection);
             }
@@ -102,6 +111,11 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
             }
             if let Err(error) = core.look() {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
+            }
+            if reason == Reason::Time
+                && let Err(error) = core.notice_tasks()
+            {
+                tracing::warn!(%error, "it could not be told whether others have added tasks; it is tried again");
             }
             alone = core.is_alone();
         }

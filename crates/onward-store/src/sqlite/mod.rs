@@ -1,9 +1,11 @@
 //! The SQLite store: one file, one writer at a time, everybody's writes in one commit.
 //!
 //! [`writer`] gathers callers and [`core`] commits them as one [`transaction`], whose [`verbs`] are the writes. [`index`] and
-//! [`cache`] are what is kept in memory between transactions. [`presence`] and [`housekeeping`] know about other processes.
+//! [`cache`] are what is kept in memory between transactions. [`presence`] and [`housekeeping`] know about other processes,
+//! [`callers`] about transactions that are not ours.
 
 mod cache;
+mod callers;
 mod commit_sizes;
 mod core;
 mod failure;
@@ -26,6 +28,7 @@ mod transaction;
 mod verbs;
 mod writer;
 
+pub use callers::SubmittedInTransaction;
 pub use commit_sizes::CommitCounts;
 pub use maintenance::{CheckReport, Compacted};
 pub use open::SqliteOptions;

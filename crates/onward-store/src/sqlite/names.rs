@@ -64,6 +64,11 @@ impl Names {
         self.by_number.iter().map(|(number, lane)| (*number, lane))
     }
 
+    /// Whether so many queues and as many kinds can be added.
+    pub(super) fn has_room_for(&self, names: usize) -> bool {
+        self.queues.len() + names <= limits::QUEUES && self.kinds.len() + names <= limits::KINDS
+    }
+
     /// Why these names cannot be added, if they cannot.
     pub(super) fn refusal(&self, queue: Option<&Name>, kind: Option<&Name>) -> Option<String> {
         if self.queues.len() < limits::QUEUES && self.kinds.len() < limits::KINDS {

@@ -13,13 +13,14 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::news::NewsSender;
+use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index;
 use crate::sqlite::migrations;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::readers::Readers;
-use crate::sqlite::store::SqliteStore;
+use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
 use crate::store::{Durability, Hint, StoreInfo};
 
@@ -152,7 +153,7 @@ impl SqliteOptions {
         let sizes = Arc::clone(&core.sizes);
         core.settle()?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
-        Ok(SqliteStore::new(writer, None, None, info, self.clock, sizes))
+        Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }
 
     fn check(&self) -> Result<()> {
@@ -182,6 +183,7 @@ impl SqliteOptions {
         let vfs = self.vfs.as_deref();
         core.settle()?;
         let sizes = Arc::clone(&core.sizes);
+        let callers = Callers::new(&core, path.clone(), Arc::clone(&bell));
         let core = Arc::new(Mutex::new(core));
         let housekeeper = connect(&path, vfs)?;
         prepare(&housekeeper, self.durability)?;
@@ -189,7 +191,8 @@ impl SqliteOptions {
         let writer = Writer::start(core, self.durability == Durability::Full)?;
         let readers = Readers::new(path.clone(), vfs);
         let info = self.info(path.display().to_string(), self.durability);
-        Ok(SqliteStore::new(writer, Some(readers), Some((bell, housekeeping)), info, self.clock, sizes))
+        let file = OpenFile { readers, bell, housekeeping: Some(housekeeping), callers };
+        Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
     /// Opens the writing connection and makes this process's mark; nobody else's work is touched yet.
@@ -236,10 +239,7 @@ impl SqliteOptions {
 /// What a neighbour's write does here: the engine looks for work, and the housekeeping looks at the neighbours.
 fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
     move || {
-        hints.send_modify(|hint| {
-            hint.work += 1;
-            hint.transitions += 1;
-        });
+        hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1 }));
         news.tell_missed();
         bell.ring();
     }

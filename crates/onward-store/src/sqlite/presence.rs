@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use notify::{RecursiveMode, Watcher};
 
@@ -20,8 +21,27 @@ pub(super) struct Presence {
     name: String,
     /// Held locked; the lock is the mark.
     _lock: File,
-    neighbours: BTreeMap<String, File>,
+    neighbours: Neighbours,
     _watcher: notify::RecommendedWatcher,
+}
+
+/// The marks of the other processes. They can be woken from any thread: the lock is never held while something waits for SQLite.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Neighbours(Arc<Mutex<BTreeMap<String, File>>>);
+
+impl Neighbours {
+    fn marks(&self) -> MutexGuard<'_, BTreeMap<String, File>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes all of them. A failure costs them time, not work.
+    pub(super) fn wake(&self) {
+        for (name, mark) in &mut *self.marks() {
+            if let Err(error) = mark.rewind().and_then(|()| mark.write_all(b"!")) {
+                tracing::warn!(%error, process = name, "another process on this store could not be woken");
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Presence {
@@ -39,7 +59,7 @@ impl Presence {
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
         let (name, lock) = lock_a_name(&directory)?;
         let watcher = watch(&directory.join(&name), woken)?;
-        Ok(Self { directory, name, _lock: lock, neighbours: BTreeMap::new(), _watcher: watcher })
+        Ok(Self { directory, name, _lock: lock, neighbours: Neighbours::default(), _watcher: watcher })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -47,11 +67,11 @@ impl Presence {
     }
 
     pub(super) fn is_alone(&self) -> bool {
-        self.neighbours.is_empty()
+        self.neighbours.marks().is_empty()
     }
 
     pub(super) fn is_neighbour(&self, name: &str) -> bool {
-        self.neighbours.contains_key(name)
+        self.neighbours.marks().contains_key(name)
     }
 
     /// Looks who else is here; answers whether that has changed. Marks of processes that have ended are removed.
@@ -68,18 +88,14 @@ impl Presence {
                 found.insert(name, mark);
             }
         }
-        let changed = !found.keys().eq(self.neighbours.keys());
-        self.neighbours = found;
+        let mut known = self.neighbours.marks();
+        let changed = !found.keys().eq(known.keys());
+        *known = found;
         Ok(changed)
     }
 
-    /// Wakes the neighbours. A failure costs them time, not work.
-    pub(super) fn wake_neighbours(&mut self) {
-        for (name, mark) in &mut self.neighbours {
-            if let Err(error) = mark.rewind().and_then(|()| mark.write_all(b"!")) {
-                tracing::warn!(%error, process = name, "another process on this store could not be woken");
-            }
-        }
+    pub(super) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
     }
 }
 

@@ -12,6 +12,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
+use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
 use crate::sqlite::core::Core;
 use crate::sqlite::housekeeping::{self, Bell};
@@ -38,25 +39,33 @@ use crate::write::{Claim, Write};
 #[derive(Debug)]
 pub struct SqliteStore {
     writer: Writer,
-    readers: Option<Readers>,
-    housekeeping: Option<(Arc<Bell>, JoinHandle<()>)>,
+    /// `None` for a store in memory.
+    file: Option<OpenFile>,
     info: StoreInfo,
     clock: Arc<dyn Clock>,
     sizes: Arc<CommitSizes>,
     hints: Changes,
 }
 
+/// What belongs to a store in a file.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) readers: Readers,
+    pub(super) bell: Arc<Bell>,
+    pub(super) housekeeping: Option<JoinHandle<()>>,
+    pub(super) callers: Callers,
+}
+
 impl SqliteStore {
     pub(super) fn new(
         writer: Writer,
-        readers: Option<Readers>,
-        housekeeping: Option<(Arc<Bell>, JoinHandle<()>)>,
+        file: Option<OpenFile>,
         info: StoreInfo,
         clock: Arc<dyn Clock>,
         sizes: Arc<CommitSizes>,
     ) -> Self {
         let hints = Changes::new(&writer.core().hints);
-        Self { writer, readers, housekeeping, info, clock, sizes, hints }
+        Self { writer, file, info, clock, sizes, hints }
     }
 
     /// How to open a store.
@@ -83,9 +92,13 @@ impl SqliteStore {
         self.writer.core()
     }
 
+    pub(super) fn callers(&self) -> Option<&Callers> {
+        self.file.as_ref().map(|file| &file.callers)
+    }
+
     /// Reads from a connection of the pool, or from the only one there is.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let Some(readers) = &self.readers else { return read(&self.core().connection) };
+        let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.core().connection) };
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         // A reader whose transaction cannot be ended is dropped, which ends it.
@@ -175,17 +188,16 @@ impl Store for SqliteStore {
 impl Drop for SqliteStore {
     /// Closes this process's sessions, so that others need not wait for them, and copies the write-ahead log back.
     fn drop(&mut self) {
-        if let Some((bell, thread)) = self.housekeeping.take() {
-            bell.close();
+        let Some(file) = &mut self.file else { return };
+        file.bell.close();
+        if let Some(thread) = file.housekeeping.take() {
             // The thread does not panic; if it did all the same, there is nobody left to tell.
             let _ = thread.join();
         }
         let mut core = self.core();
-        if self.readers.is_some() {
-            if let Err(error) = core.close_sessions() {
-                tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
-            }
-            housekeeping::checkpoint(&core.connection);
+        if let Err(error) = core.close_sessions() {
+            tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
+        housekeeping::checkpoint(&core.connection);
     }
 }

@@ -233,8 +233,9 @@ impl Transaction<'_> {
 
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
-        // A submit is refused for its input alone, which can be known before anything is written.
-        if members.iter().all(|member| matches!(member, Write::Submit(_))) {
+        // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
+        let submits_only = members.iter().all(|member| matches!(member, Write::Submit(_)));
+        if submits_only && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
         }
@@ -351,7 +352,8 @@ pub(super) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<Value>> {
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-fn in_member(index: usize, stop: Stop) -> Stop {
+/// The same refusal, as that of a member of several writes.
+pub(super) fn in_member(index: usize, stop: Stop) -> Stop {
     match stop {
         Stop::Refused(refusal) => Stop::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
         Stop::Failed(error) => Stop::Failed(error),

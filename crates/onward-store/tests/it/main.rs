@@ -10,12 +10,14 @@
 
 mod agreement;
 mod broken;
+mod callers;
 mod child;
 mod damage;
 mod kill;
 mod load;
 mod memory;
 mod mount;
+mod outbox;
 #[cfg(unix)]
 mod power_loss;
 mod sqlite;

@@ -107,6 +107,17 @@ pub async fn a_queue_too_many_is_refused(bench: Bench) {
     bench.submit_new(NewTask { queue: name("q7"), ..task("k") }).await;
 }
 
+/// Each of the two queues could be added, but not both.
+pub async fn a_queue_too_many_among_several_submissions_undoes_them(bench: Bench) {
+    let queue = |number: usize| name(&format!("q{number}"));
+    let pause = |number| Write::Pause { scope: Scope::Queue(queue(number)), until: None };
+    bench.apply((1..10_000).map(pause).collect()).await;
+    let new = |number| submit(NewTask { queue: queue(number), ..task("k") });
+    bench.refused(Write::All(vec![new(10_000), new(10_001)])).await;
+    assert_eq!(bench.list(Default::default()).await, []);
+    assert_eq!(bench.queue("q10000").await, None);
+}
+
 pub async fn a_kind_too_many_is_refused(bench: Bench) {
     let kind = |number: usize| Scope::Kind(name(&format!("k{number}")));
     bench.apply((0..10_000).map(|number| Write::Pause { scope: kind(number), until: None }).collect()).await;

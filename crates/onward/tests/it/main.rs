@@ -6,6 +6,7 @@ mod fixture;
 #[cfg(test)]
 mod buffered;
 #[cfg(test)]
+mod callers;
 mod cancel;
 #[cfg(test)]
 mod ends;

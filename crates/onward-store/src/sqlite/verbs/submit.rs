@@ -11,7 +11,7 @@ use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb, in_member};
 use crate::task::{NewTask, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
@@ -30,6 +30,16 @@ impl Transaction<'_> {
             Decision::Supersede(old) => self.supersede(old, task)?,
             Decision::Reject(id) => Submitted::Rejected { id },
         })
+    }
+
+    /// Submits several tasks. Nearly everything is refused before anything is written; what is not, the caller undoes.
+    pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> Verb<Vec<Submitted>> {
+        rules::all::check_size(tasks.len())?;
+        for (index, task) in tasks.iter().enumerate() {
+            self.check_submit(task).map_err(|stop| in_member(index, stop))?;
+        }
+        let submit = |(index, task)| self.submit(task).map_err(|stop| in_member(index, stop));
+        tasks.iter().enumerate().map(submit).collect()
     }
 
     /// Refuses what no store accepts, before anything is written.

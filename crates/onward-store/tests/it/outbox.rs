@@ -1,0 +1,205 @@
+//! A store whose tasks all come from a caller's own transactions, under the conformance suite and against the specification.
+
+use std::sync::{Arc, Mutex};
+
+use onward_store::rusqlite::{Connection, TransactionBehavior};
+use onward_store::{
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
+    Page, PauseRecord, QueueRecord, Result, SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TaskFilter,
+    TaskId, TaskPage, TaskRecord, Write,
+};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
+
+/// Stores in a file, to which each submit comes in a transaction of the submitter's own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outbox {
+    /// The submitter says when it has committed.
+    Told,
+    /// It never does, and the store never learns that somebody else writes: its index stays in memory.
+    Untold,
+}
+
+#[derive(Debug)]
+struct OutboxPlace {
+    directory: tempfile::TempDir,
+    outbox: Outbox,
+}
+
+#[derive(Debug)]
+struct OutboxStore {
+    store: SqliteStore,
+    connection: Mutex<Connection>,
+    outbox: Outbox,
+}
+
+impl Fixture for Outbox {
+    fn place(&self) -> Box<dyn Place> {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        Box::new(OutboxPlace { directory, outbox: *self })
+    }
+}
+
+impl Place for OutboxPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let clock: Arc<dyn Clock> = conditions.clock.clone();
+        let path = self.directory.path().join("onward.db");
+        let outbox = self.outbox;
+        let options =
+            SqliteStore::options().durability(Durability::Normal).payload_limit(conditions.payload_limit).clock(clock);
+        Box::pin(async move {
+            let store = options.open(&path).await.expect("a store opens");
+            let connection = Connection::open(&path).expect("the file opens twice");
+            let sql = "PRAGMA synchronous = NORMAL; CREATE TABLE IF NOT EXISTS shop_order (tasks INTEGER)";
+            connection.execute_batch(sql).expect("the caller has its table");
+            Arc::new(OutboxStore { store, connection: Mutex::new(connection), outbox }) as Arc<dyn Store>
+        })
+    }
+}
+
+impl OutboxStore {
+    /// Submits in a transaction of the caller's, together with a row of its own.
+    fn submit(&self, tasks: &[NewTask]) -> Result<Vec<Submitted>> {
+        let mut connection = self.connection.lock().expect("no test panics while it holds this");
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("INSERT INTO shop_order VALUES (?)", [tasks.len()])?;
+        let submitted = self.store.submit_in(&transaction, tasks)?;
+        transaction.commit()?;
+        Ok(match self.outbox {
+            Outbox::Told => submitted.committed(),
+            Outbox::Untold => {
+                let answer = submitted.submitted().to_vec();
+                std::mem::forget(submitted);
+                answer
+            }
+        })
+    }
+
+    /// Sends to the caller's transactions what can be there: a call is one commit, and its submissions are told before its
+    /// changes. So a call that does nothing but submit goes there whole, and of any other what it submits at first without keys,
+    /// which changes nothing else.
+    async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        if let Some(tasks) = submits(&writes) {
+            return self.write_submits(writes, &tasks).await;
+        }
+        let plain =
+            writes.iter().take_while(|write| matches!(write, Write::Submit(task) if task.unique.is_none())).count();
+        let others = writes.split_off(plain);
+        let tasks = submits(&writes).unwrap_or_default();
+        let mut outcomes = self.write_submits(writes, &tasks).await?;
+        outcomes.extend(self.store.apply(others).await?);
+        Ok(outcomes)
+    }
+
+    /// What is refused to the caller, the store must refuse too: its answer has the refusal as a value.
+    async fn write_submits(&self, writes: Vec<Write>, tasks: &[NewTask]) -> Result<Vec<Outcome>> {
+        if tasks.is_empty() {
+            return self.store.apply(writes).await;
+        }
+        match self.submit(tasks) {
+            Ok(submitted) => Ok(outcomes(&writes, submitted)),
+            Err(error) if error.is_invalid() => {
+                let outcomes = self.store.apply(writes).await?;
+                let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Refused(_));
+                assert!(outcomes.iter().any(is_refused), "{error}, but the store itself: {outcomes:?}");
+                Ok(outcomes)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The tasks of writes that do nothing but submit.
+fn submits(writes: &[Write]) -> Option<Vec<NewTask>> {
+    let mut tasks = Vec::new();
+    for write in writes {
+        match write {
+            Write::Submit(task) => tasks.push(NewTask::clone(task)),
+            // Several within several are for the store to refuse.
+            Write::All(members) if members.iter().all(|member| matches!(member, Write::Submit(_))) => {
+                tasks.extend(submits(members)?);
+            }
+            _ => return None,
+        }
+    }
+    Some(tasks)
+}
+
+/// What became of tasks, as the outcomes of the writes they came with.
+fn outcomes(writes: &[Write], submitted: Vec<Submitted>) -> Vec<Outcome> {
+    let mut submitted = submitted.into_iter().map(Outcome::Submitted);
+    let outcome = |write: &Write| match write {
+        Write::All(members) => Outcome::All(submitted.by_ref().take(members.len()).collect()),
+        _ => submitted.next().expect("every task has an outcome"),
+    };
+    writes.iter().map(outcome).collect()
+}
+
+impl Store for OutboxStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(self.write(writes))
+    }
+
+    fn changes(&self) -> Changes {
+        self.store.changes()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.store.news()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store.clock()
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.store.task(task)
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.store.tasks(filter, page)
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.store.peek(claim)
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        self.store.queues()
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        self.store.statistics()
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        self.store.sessions()
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        self.store.pauses()
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        self.store.events(after, limit)
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.store.info()
+    }
+}
+
+mod told {
+    onward_testkit::conformance!(crate::outbox::Outbox::Told, SOME);
+}
+
+/// Shows: T1
+#[test]
+fn submits_in_callers_transactions_agree_with_the_specification() {
+    agreement::run(&MemoryFixture, &Outbox::Told, SOME);
+}
+
+/// Shows: T1
+#[test]
+fn submits_in_callers_transactions_agree_with_the_specification_while_the_index_is_in_memory() {
+    agreement::run(&MemoryFixture, &Outbox::Untold, SOME);
+}
