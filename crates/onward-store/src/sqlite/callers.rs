@@ -26,6 +26,7 @@ use crate::sqlite::index::MEMORY_TASKS;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
+use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Statements, Stop, Transaction};
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
@@ -39,6 +40,7 @@ pub(super) struct Callers {
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     write: Arc<AtomicBool>,
+    told: Arc<ToldTasks>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
     neighbours: Neighbours,
@@ -52,6 +54,7 @@ impl Callers {
             clock: Arc::clone(&core.clock),
             payload_limit: core.payload_limit,
             write: Arc::clone(&core.callers_write),
+            told: Arc::clone(&core.told),
             hints: core.hints.clone(),
             news: core.news.clone(),
             neighbours: core.presence.as_ref().map(Presence::neighbours).cloned().unwrap_or_default(),
@@ -83,6 +86,7 @@ impl Callers {
     /// Submits in the caller's transaction: all or nothing, and nothing outside the file.
     fn submit(&self, connection: &Connection, tasks: &[NewTask]) -> Result<Written> {
         let mut cache = Cache::load(connection)?;
+        let first = cache.next_task;
         let mut transaction = Transaction {
             connection,
             cache: &mut cache,
@@ -101,11 +105,12 @@ impl Callers {
         let submitted = transaction.submit_all(tasks).map_err(Stop::into_error)?;
         transaction.finish()?;
         let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
-        Ok(Written { submitted, hint: transaction.hint, ended })
+        Ok(Written { submitted, hint: transaction.hint, ended, first, next: transaction.cache.next_task })
     }
 
     /// Tells whoever waits, in this process and in others.
     fn tell(&self, written: &Written) {
+        self.told.told(written.first, written.next);
         if written.ended {
             // Not which: the store may have told of later commits meanwhile, and news are in the order of the commits.
             self.news.tell_missed();
@@ -132,6 +137,9 @@ struct Written {
     hint: Hint,
     /// Whether tasks ended by it.
     ended: bool,
+    /// The number of the next task before and after it.
+    first: i64,
+    next: i64,
 }
 
 /// Our statements name their tables alone, and SQLite looks among temporary ones first.
@@ -267,8 +275,13 @@ impl SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::news::{Heard, NewsReceiver, TaskNews};
     use crate::sqlite::index::{SHARED, meta};
     use crate::store::Store as _;
+    use crate::task::TaskId;
+
+    /// News that nothing else makes.
+    const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };
 
     /// Submits and commits, and leaves it to the test to say so.
     fn submit(store: &SqliteStore) -> SubmittedInTransaction<'_> {
@@ -303,6 +316,32 @@ mod tests {
         std::mem::forget(submit(&store));
         store.core().notice_tasks().unwrap();
         assert!(store.changes().hint().work > before.work);
+    }
+
+    /// What the store tells next.
+    async fn heard(store: &SqliteStore, news: &mut NewsReceiver) -> Option<Heard> {
+        store.core().news.tell(vec![LAST]);
+        news.next().await
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_told_of_is_not_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        let mut news = store.news();
+        submit(&store).committed();
+        store.core().look().unwrap();
+        assert_eq!(heard(&store, &mut news).await, Some(Heard::News([LAST].into())));
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_was_not_told_of_is_missed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(&directory).await;
+        let mut news = store.news();
+        drop(submit(&store));
+        store.core().look().unwrap();
+        assert_eq!(heard(&store, &mut news).await, Some(Heard::Missed));
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::index::SHARED;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
+use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Statements, Stop, Transaction};
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
@@ -53,6 +54,8 @@ pub(super) struct Core {
     pub(super) sizes: Arc<CommitSizes>,
     /// Whether callers of this process write to the file on connections of their own. Once set, it stays.
     pub(super) callers_write: Arc<AtomicBool>,
+    /// Of which tasks news were told.
+    pub(super) told: Arc<ToldTasks>,
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
@@ -96,6 +99,7 @@ impl Core {
             news,
             sizes,
             callers_write: Arc::default(),
+            told: Arc::default(),
             cache: None,
             data_version: -1,
             unsettled: true,
@@ -138,8 +142,10 @@ impl Core {
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let outcome = self.refresh().and_then(|()| {
+            let first = self.next_task();
             let (answer, hint, news) = self.with_transaction(work)?;
             self.connection.prepare_cached("COMMIT")?.execute([])?;
+            self.told.told(first, self.next_task());
             self.tell(hint, news);
             Ok(answer)
         });
@@ -187,6 +193,10 @@ impl Core {
         Ok(())
     }
 
+    fn next_task(&self) -> i64 {
+        self.cache.as_ref().map_or(0, |cache| cache.next_task)
+    }
+
     /// The writer's memory, for reads that need it; `refresh` comes first.
     pub(super) fn cache(&mut self) -> Option<(&Connection, &mut Cache)> {
         self.cache.as_mut().map(|cache| (&self.connection, cache))
@@ -224,9 +234,13 @@ impl Core {
         let read = self.refresh();
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         read?;
-        let next_task = self.cache.as_ref().map_or(self.next_task_seen, |cache| cache.next_task);
+        let next_task = self.next_task();
+        // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as
+        // there are waits.
         if next_task > self.next_task_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1 }));
+        }
+        if self.told.missed(next_task) {
             self.news.tell_missed();
         }
         self.next_task_seen = next_task;

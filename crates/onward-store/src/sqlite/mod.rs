@@ -24,6 +24,7 @@ mod presence;
 mod readers;
 mod reads;
 mod store;
+mod told_tasks;
 mod transaction;
 mod verbs;
 mod writer;

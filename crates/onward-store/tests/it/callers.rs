@@ -217,7 +217,7 @@ async fn a_caller_that_says_it_has_committed_wakes_workers() {
     let mut changes = shop.store.changes();
     let before = changes.hint();
     shop.submit(task("mail"));
-    assert_eq!(changes.hint().work, before.work + 1);
+    assert!(changes.hint().work > before.work);
 }
 
 /// Shows: T1, B4
