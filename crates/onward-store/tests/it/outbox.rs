@@ -189,17 +189,17 @@ impl Store for OutboxStore {
 }
 
 mod told {
-    onward_testkit::conformance!(crate::outbox::Outbox::Told, SOME);
+    onward_testkit::conformance!(crate::outbox::Outbox::Told);
 }
 
 /// Shows: T1
 #[test]
 fn submits_in_callers_transactions_agree_with_the_specification() {
-    agreement::run(&MemoryFixture, &Outbox::Told, SOME);
+    agreement::run(&MemoryFixture, &Outbox::Told, crate::agreement::SOME);
 }
 
 /// Shows: T1
 #[test]
 fn submits_in_callers_transactions_agree_with_the_specification_while_the_index_is_in_memory() {
-    agreement::run(&MemoryFixture, &Outbox::Untold, SOME);
+    agreement::run(&MemoryFixture, &Outbox::Untold, crate::agreement::SOME);
 }
