@@ -15,6 +15,7 @@ mod project;
 mod readme;
 mod reference;
 mod soak;
+mod soak_record;
 mod source;
 mod test;
 mod tidy;

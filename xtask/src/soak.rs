@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::command;
 use crate::project::Project;
+use crate::soak_record;
 
 /// What `cargo xtask soak` takes.
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,9 @@ pub(crate) struct Options {
     /// Start from this seed, to see a failure again; further runs count up from it. Default: another one each time.
     #[arg(long)]
     seed: Option<u64>,
+    /// Add what it did to `docs/soaks.md`; for a commit without further changes.
+    #[arg(long)]
+    record: bool,
 }
 
 /// A test that can run long.
@@ -102,16 +106,24 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let soak = SOAKS.iter().find(|soak| soak.name == options.name);
     let soak =
         soak.with_context(|| format!("there is no soak `{}`; `cargo xtask soak list` names them", options.name))?;
+    let commit = options.record.then(|| soak_record::commit(project.root())).transpose()?;
     let limit = Duration::from_secs(options.minutes.unwrap_or(0).saturating_mul(60));
     let started = command::now();
     let mut total = Summary::default();
-    for run in 0u64.. {
-        total.add(&execute(project, soak, options, run)?);
+    let mut runs = 0;
+    loop {
+        total.add(&execute(project, soak, options, runs)?);
+        runs += 1;
         if total.is_bad() || started.elapsed() >= limit {
             break;
         }
     }
     println!("{total}");
+    if let Some(commit) = commit {
+        let rounds = options.rounds.unwrap_or(soak.rounds);
+        let row = soak_record::Row { name: soak.name, rounds, runs, counts: total.counts() };
+        soak_record::add(project.root(), &commit, &row)?;
+    }
     ensure!(!total.is_bad(), "something was lost or doubled");
     Ok(())
 }
@@ -188,6 +200,10 @@ impl Summary {
         self.seed = other.seed;
     }
 
+    fn counts(&self) -> [u64; 6] {
+        [self.attempted, self.acknowledged, self.lost, self.duplicated, self.recovered, self.seed]
+    }
+
     fn is_bad(&self) -> bool {
         self.lost > 0 || self.duplicated > 0
     }
@@ -238,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_seed_counts_up_from_run_to_run() {
-        let options = Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7) };
+        let options = Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7), record: false };
         let seed = |run| variable(&test(&SOAKS[0], &options, run), "ONWARD_SEED");
         assert_eq!([seed(0), seed(1)], [Some("7".into()), Some("8".into())]);
     }
@@ -246,7 +262,7 @@ mod tests {
     #[test]
     fn the_length_of_a_run_reaches_its_test() {
         for soak in SOAKS {
-            let options = |rounds| Options { name: soak.name.into(), rounds, minutes: None, seed: None };
+            let options = |rounds| Options { name: soak.name.into(), rounds, minutes: None, seed: None, record: false };
             assert_eq!(variable(&test(soak, &options(Some(3)), 0), soak.variable), Some("3".into()), "{}", soak.name);
             let usual = soak.rounds.to_string();
             assert_eq!(variable(&test(soak, &options(None), 0), soak.variable), Some(usual.into()), "{}", soak.name);
