@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::Access;
 use rustix::io::Errno;
 use tokio::sync::watch;
@@ -26,6 +26,9 @@ use crate::store::{Durability, Hint, StoreInfo};
 
 /// How long a transaction waits for another process's to end.
 const BUSY: Duration = Duration::from_secs(30);
+
+/// How long is waited between two tries, where SQLite itself does not wait.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
 const CONNECT: OpenFlags =
@@ -273,7 +276,7 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
-        let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        let mode: String = patiently(|| connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)))?;
         if mode != "wal" {
             return Err(Error::io(format!(
                 "the file system of the store does not allow a write-ahead log (the journal mode is {mode}); use a local disk"
@@ -289,6 +292,21 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
+}
+
+/// Tries again while others are in the way. Where processes make one store at the same moment each needs the file for itself to
+/// change its journal, and SQLite does not wait for that: they could wait for each other.
+fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match work() {
+            Err(failure) if failure.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < BUSY => {
+                std::thread::park_timeout(BUSY_PAUSE);
+                waited += BUSY_PAUSE;
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Refuses what would fail later or, worse, would not.
@@ -359,6 +377,20 @@ mod tests {
     use crate::store::Store as _;
     use crate::task::NewTask;
     use crate::write::{Claim, KindSelection, OpenSession, QueueSelection, Write};
+
+    fn busy() -> rusqlite::Error {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_a_new_journal_is_waited_for() {
+        let mut busy_for = 3;
+        let outcome = patiently(|| {
+            busy_for -= 1;
+            if busy_for > 0 { Err(busy()) } else { Ok("wal") }
+        });
+        assert_eq!(outcome.unwrap(), "wal");
+    }
 
     /// A process looks who is here, and before it can act on it another one comes and begins to work.
     #[tokio::test]

@@ -262,3 +262,23 @@ async fn claim(store: &SqliteStore, session: SessionId) -> (Vec<ClaimedTask>, Op
         other => panic!("a claim answered {other:?}"),
     }
 }
+
+#[test]
+fn those_who_make_a_store_at_the_same_moment_all_get_it() {
+    for _ in 0..50 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let start = std::sync::Barrier::new(6);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    start.wait();
+                    runtime
+                        .block_on(SqliteStore::options().durability(onward_store::Durability::Normal).open(&path))
+                        .unwrap();
+                });
+            }
+        });
+    }
+}
