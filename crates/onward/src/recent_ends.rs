@@ -1,8 +1,9 @@
 //! The latest ends that were told: a task may end before whoever submitted it has its handle.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use onward_store::{TaskId, TaskNews};
+use rustc_hash::FxHashMap;
 
 use crate::limits;
 use crate::wait::News;
@@ -25,7 +26,7 @@ pub(crate) enum Since {
 /// The ends told last, at most [`limits::RECENT_ENDS`] of them.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEnds {
-    ends: HashMap<TaskId, (u64, News)>,
+    ends: FxHashMap<TaskId, (u64, News)>,
     order: VecDeque<(u64, TaskId)>,
     told: u64,
     /// Ends up to this one may be missing.

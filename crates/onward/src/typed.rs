@@ -120,6 +120,11 @@ pub(crate) fn decode_output<T: DeserializeOwned>(result: Option<&Bytes>) -> serd
     serde_json::from_slice(result.map_or(NULL, |bytes| bytes))
 }
 
+/// Room for most payloads, so that it need not grow on the way.
+const USUAL_BYTES: usize = 256;
+
 fn encode<T: Serialize>(value: &T) -> serde_json::Result<Bytes> {
-    serde_json::to_vec(value).map(Bytes::from)
+    let mut bytes = Vec::with_capacity(USUAL_BYTES);
+    serde_json::to_writer(&mut bytes, value)?;
+    Ok(Bytes::from(bytes))
 }

@@ -1,12 +1,12 @@
 //! Who waits for which task.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use onward_store::{Heard, NewsReceiver, Store, TaskId, TaskNews};
+use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
@@ -41,7 +41,7 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    tasks: HashMap<TaskId, Interest>,
+    tasks: FxHashMap<TaskId, Interest>,
     recent: RecentEnds,
     /// How often something may have ended that was not told.
     missed: u64,

@@ -96,7 +96,7 @@ impl Callers {
             memory_tasks: MEMORY_TASKS,
             process: "",
             log: LogBuffer::default(),
-            statistics: std::collections::HashMap::new(),
+            statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
             news: Some(Vec::new()),
             completions: Vec::new(),

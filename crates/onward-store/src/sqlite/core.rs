@@ -173,7 +173,7 @@ impl Core {
             memory_tasks: self.memory_tasks,
             process: self.presence.as_ref().map_or("", Presence::name),
             log: LogBuffer::default(),
-            statistics: std::collections::HashMap::new(),
+            statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),

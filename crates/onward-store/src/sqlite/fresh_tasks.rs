@@ -1,8 +1,7 @@
 //! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs no look at their rows.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
+use rustc_hash::FxHashMap;
 
 use crate::sqlite::transaction::LiveTask;
 use crate::timestamp::Timestamp;
@@ -16,7 +15,7 @@ const TASK_BYTES: usize = 320;
 /// A waiting task that has not been claimed before.
 #[derive(Debug)]
 pub(super) struct FreshTask {
-    pub(super) task: LiveTask,
+    pub(super) task: Box<LiveTask>,
     pub(super) submitted_at: Timestamp,
     pub(super) payload: Bytes,
 }
@@ -25,7 +24,7 @@ pub(super) struct FreshTask {
 /// in the table: whatever changes a waiting task takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
-    tasks: HashMap<i64, FreshTask>,
+    tasks: FxHashMap<i64, FreshTask>,
     bytes: usize,
 }
 

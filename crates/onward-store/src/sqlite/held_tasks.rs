@@ -1,6 +1,6 @@
 //! Running tasks that this process has claimed, as they were then: so that ending them needs no look at their rows.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::sqlite::transaction::LiveTask;
 use crate::task::TaskId;
@@ -10,17 +10,17 @@ const KEPT: usize = 65_536;
 
 /// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
 #[derive(Debug, Default)]
-pub(super) struct HeldTasks(HashMap<i64, LiveTask>);
+pub(super) struct HeldTasks(FxHashMap<i64, Box<LiveTask>>);
 
 impl HeldTasks {
-    pub(super) fn insert(&mut self, task: LiveTask) {
+    pub(super) fn insert(&mut self, task: Box<LiveTask>) {
         if self.0.len() < KEPT {
             self.0.insert(task.id.0, task);
         }
     }
 
     pub(super) fn get(&self, task: TaskId) -> Option<&LiveTask> {
-        self.0.get(&task.0)
+        self.0.get(&task.0).map(Box::as_ref)
     }
 
     pub(super) fn remove(&mut self, task: TaskId) {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
+use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::limits;
@@ -22,8 +23,8 @@ pub(super) struct Lane {
 pub(super) struct Names {
     queues: HashMap<Name, i64>,
     kinds: HashMap<Name, i64>,
-    lanes: HashMap<(i64, i64), i64>,
-    by_number: HashMap<i64, Lane>,
+    lanes: FxHashMap<(i64, i64), i64>,
+    by_number: FxHashMap<i64, Lane>,
     last_lane: Option<(Name, Name, i64)>,
 }
 

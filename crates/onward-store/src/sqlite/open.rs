@@ -288,7 +288,7 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
     if set != expected {
         return Err(Error::io(format!("SQLite did not accept `synchronous = {synchronous}`")));
     }
-    connection.pragma_update(None, "cache_size", -32_768)?;
+    connection.pragma_update(None, "cache_size", -16_384)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())

@@ -1,10 +1,10 @@
 //! One transaction: the writes of many callers, each on its own terms, made durable together.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::event::Change;
@@ -15,6 +15,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
 use crate::task::{Lease, Priority, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -59,12 +60,12 @@ pub(super) struct Transaction<'a> {
     pub(super) memory_tasks: usize,
     pub(super) process: &'a str,
     pub(super) log: LogBuffer,
-    pub(super) statistics: HashMap<(i64, TaskState), StatisticsChange>,
+    pub(super) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     pub(super) hint: Hint,
     /// What to tell of ended tasks, if anybody listens.
     pub(super) news: Option<Vec<TaskNews>>,
-    /// Completions that are answered but not written yet, and whether their result is in history already.
-    pub(super) completions: Vec<(TaskId, bool)>,
+    /// Completions that are answered but not written yet.
+    pub(super) completions: Vec<Completion>,
     pub(super) statements: Statements<'a>,
 }
 
@@ -72,15 +73,28 @@ pub(super) struct Transaction<'a> {
 #[derive(Default)]
 pub(super) struct Statements<'a> {
     insert_task: Option<CachedStatement<'a>>,
+    insert_plain_task: Option<CachedStatement<'a>>,
 }
 
 impl<'a> Statements<'a> {
     pub(super) fn insert_task(&mut self, connection: &'a Connection) -> Result<&mut CachedStatement<'a>> {
-        if self.insert_task.is_none() {
-            self.insert_task = Some(connection.prepare_cached(include_str!("sql/insert_task.sql"))?);
-        }
-        self.insert_task.as_mut().ok_or_else(Error::closed)
+        looked_up(&mut self.insert_task, connection, include_str!("sql/insert_task.sql"))
     }
+
+    pub(super) fn insert_plain_task(&mut self, connection: &'a Connection) -> Result<&mut CachedStatement<'a>> {
+        looked_up(&mut self.insert_plain_task, connection, include_str!("sql/insert_plain_task.sql"))
+    }
+}
+
+fn looked_up<'s, 'a>(
+    statement: &'s mut Option<CachedStatement<'a>>,
+    connection: &'a Connection,
+    sql: &str,
+) -> Result<&'s mut CachedStatement<'a>> {
+    if statement.is_none() {
+        *statement = Some(connection.prepare_cached(sql)?);
+    }
+    statement.as_mut().ok_or_else(Error::closed)
 }
 
 /// What a transaction adds to one row of `statistics`.
@@ -115,7 +129,7 @@ pub(super) struct LiveTask {
 }
 
 /// Who holds a running task.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) session: i64,
     pub(super) claim: u32,

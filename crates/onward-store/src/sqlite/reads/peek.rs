@@ -1,6 +1,5 @@
 //! The task that a claim would hand out first.
 
-use std::collections::HashMap;
 
 use rusqlite::Connection;
 
@@ -29,7 +28,7 @@ pub(in crate::sqlite) fn peek(
         memory_tasks: 0,
         process: "",
         log: LogBuffer::default(),
-        statistics: HashMap::new(),
+        statistics: rustc_hash::FxHashMap::default(),
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),

@@ -1,6 +1,6 @@
 INSERT OR FAIL INTO history (id, lane, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at,
                              started_at, finished_at, expires_at, options, key, payload, result)
-SELECT t.id, t.lane, 4, ?2, t.priority, t.run_at, l.claim, t.attempts + 1, t.cancel_requested, t.submitted_at,
-       l.started_at, ?3, t.expires_at, t.options, t.key, t.payload, ?4
-FROM task t CROSS JOIN lease l ON l.task = t.id
-WHERE t.id = ?1
+SELECT id, lane, 4, ?4, priority, run_at, ?2, attempts + 1, cancel_requested, submitted_at,
+       ?3, ?5, expires_at, options, key, payload, ?6
+FROM task
+WHERE id = ?1

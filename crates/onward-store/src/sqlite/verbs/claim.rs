@@ -186,7 +186,10 @@ impl Transaction<'_> {
         let mut tasks = Vec::with_capacity(places.len());
         for fresh in fresh {
             let started = match fresh {
-                Some(fresh) => Some(FreshTask { task: LiveTask { held: Some(held), ..fresh.task }, ..fresh }),
+                Some(mut fresh) => {
+                    fresh.task.held = Some(held);
+                    Some(fresh)
+                }
                 None => others.next(),
             };
             tasks.extend(started.map(|started| self.started(started)).transpose()?.flatten());
@@ -218,7 +221,7 @@ impl Transaction<'_> {
         let mut tasks = Vec::with_capacity(values.len());
         while let Some(row) = rows.next()? {
             tasks.push(FreshTask {
-                task: LiveTask::from_row(row)?,
+                task: Box::new(LiveTask::from_row(row)?),
                 submitted_at: Timestamp::from_microseconds(row.get(16)?),
                 payload: Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?),
             });

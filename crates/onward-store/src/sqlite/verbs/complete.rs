@@ -17,10 +17,10 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
         let known = self.cache.held.get(lease.task).filter(|task| task.is_held_by(lease) && task.key.is_none());
         if let Some(task) = known {
-            let (id, lane, run_at, attempts) = (task.id, task.lane, task.run_at, task.attempts.saturating_add(1));
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
+            let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));
             self.check_result(lane, result)?;
-            self.gather(id, lane, result)?;
+            self.gather(Completion { task: lease.task, held, has_result: result.is_some() }, lane, result)?;
             self.count_completed(lane, attempts, run_at, held.started_at);
             return Ok(Outcome::Done);
         }
@@ -38,21 +38,27 @@ impl Transaction<'_> {
             .map_err(|error| Refusal::Invalid(error.to_string()).into())
     }
 
-    /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to history at once, since a set of
-    /// ids cannot carry it.
-    fn gather(&mut self, id: TaskId, lane: i64, result: Option<&Bytes>) -> Result<()> {
+    /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to history at once, since a range
+    /// of tasks cannot carry it.
+    fn gather(&mut self, completion: Completion, lane: i64, result: Option<&Bytes>) -> Result<()> {
+        let Completion { task, held, .. } = completion;
         if let Some(result) = result {
-            let moved = self
-                .connection
-                .prepare_cached(include_str!("../sql/complete_with_result.sql"))?
-                .execute(params![id.0, self.cache.next_log, self.now.as_microseconds(), result.as_ref()])?;
-            check_moved(moved, 1)?;
+            let moved =
+                self.connection.prepare_cached(include_str!("../sql/complete_with_result.sql"))?.execute(params![
+                    task.0,
+                    held.claim,
+                    held.started_at,
+                    self.cache.next_log,
+                    self.now.as_microseconds(),
+                    result.as_ref()
+                ])?;
+            check_count(moved, 1)?;
         }
-        self.completions.push((id, result.is_some()));
-        self.cache.held.remove(id);
-        self.log(id, lane, Change::Completed);
+        self.completions.push(completion);
+        self.cache.held.remove(task);
+        self.log(task, lane, Change::Completed);
         self.hint.transitions += 1;
-        self.tell(TaskNews::Completed { task: id, result: result.cloned() });
+        self.tell(TaskNews::Completed { task, result: result.cloned() });
         Ok(())
     }
 
@@ -62,34 +68,34 @@ impl Transaction<'_> {
             return Ok(());
         }
         let mut completions = std::mem::take(&mut self.completions);
-        completions.sort_unstable();
-        let mut without_result = completions.iter().filter(|(_, has_result)| !has_result).map(|(id, _)| *id).peekable();
-        if without_result.peek().is_some() {
-            self.move_to_history(&Ranges::of(without_result))?;
-        }
-        self.delete_ended(&Ranges::of(completions.iter().map(|(id, _)| *id)))
+        completions.sort_unstable_by_key(|completion| completion.task);
+        let without_result = completions.iter().filter(|completion| !completion.has_result);
+        self.move_to_history(&Ranges::of(without_result.map(|completion| (completion.task, completion.held))))?;
+        self.delete_ended(&Ranges::of(completions.iter().map(|completion| (completion.task, ()))))
     }
 
-    fn move_to_history(&self, tasks: &Ranges) -> Result<()> {
+    fn move_to_history(&self, tasks: &Ranges<Held>) -> Result<()> {
         let (entry, now) = (self.cache.next_log, self.now.as_microseconds());
         let mut statement = self.connection.prepare_cached(include_str!("../sql/complete_range.sql"))?;
-        for (first, last) in &tasks.long {
-            check_moved(statement.execute(params![first.0, last.0, entry, now])?, length(*first, *last))?;
+        for range in &tasks.long {
+            let Held { claim, started_at, .. } = range.alike;
+            let moved = statement.execute(params![range.first.0, range.last.0, claim, started_at, entry, now])?;
+            check_count(moved, range.length())?;
         }
         if tasks.single.is_empty() {
             return Ok(());
         }
         let ids = id_values(tasks.single.iter().copied());
         let mut statement = self.connection.prepare_cached(include_str!("../sql/complete_tasks.sql"))?;
-        check_moved(statement.execute(params![ids, entry, now])?, tasks.single.len())
+        check_count(statement.execute(params![ids, entry, now])?, tasks.single.len())
     }
 
-    fn delete_ended(&self, tasks: &Ranges) -> Result<()> {
-        for (first, last) in &tasks.long {
+    fn delete_ended(&self, tasks: &Ranges<()>) -> Result<()> {
+        for range in &tasks.long {
             let mut statement = self.connection.prepare_cached("DELETE FROM task WHERE id BETWEEN ? AND ?")?;
-            statement.execute([first.0, last.0])?;
+            statement.execute([range.first.0, range.last.0])?;
             let mut statement = self.connection.prepare_cached("DELETE FROM lease WHERE task BETWEEN ? AND ?")?;
-            statement.execute([first.0, last.0])?;
+            check_count(statement.execute([range.first.0, range.last.0])?, range.length())?;
         }
         if tasks.single.is_empty() {
             return Ok(());
@@ -117,47 +123,64 @@ impl Transaction<'_> {
     }
 }
 
+/// A completion that is answered but not written yet.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct Completion {
+    task: TaskId,
+    held: Held,
+    /// Whether it is in history already, with its result.
+    has_result: bool,
+}
+
 /// The shortest range for which a statement of its own costs less than its tasks one by one.
 const LONG: usize = 4;
 
-/// Tasks, divided into ranges without gaps, which SQLite walks at half the cost, and others.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Ranges {
-    /// First and last task.
-    long: Vec<(TaskId, TaskId)>,
+/// Tasks, divided into ranges without gaps and alike in something, which SQLite walks at half the cost, and others.
+#[derive(Debug, PartialEq, Eq)]
+struct Ranges<T> {
+    long: Vec<Range<T>>,
     single: Vec<TaskId>,
 }
 
-impl Ranges {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range<T> {
+    first: TaskId,
+    last: TaskId,
+    alike: T,
+}
+
+impl<T: Copy + Eq> Ranges<T> {
     /// Divides tasks in ascending order.
-    fn of(tasks: impl Iterator<Item = TaskId>) -> Self {
-        let mut ranges = Self::default();
-        let mut open: Option<(TaskId, TaskId)> = None;
-        for task in tasks {
+    fn of(tasks: impl Iterator<Item = (TaskId, T)>) -> Self {
+        let mut ranges = Self { long: Vec::new(), single: Vec::new() };
+        let mut open: Option<Range<T>> = None;
+        for (task, alike) in tasks {
             match &mut open {
-                Some((_, last)) if last.0 + 1 == task.0 => *last = task,
-                _ => ranges.add(open.replace((task, task))),
+                Some(range) if range.last.0 + 1 == task.0 && range.alike == alike => range.last = task,
+                _ => ranges.add(open.replace(Range { first: task, last: task, alike })),
             }
         }
         ranges.add(open);
         ranges
     }
 
-    fn add(&mut self, range: Option<(TaskId, TaskId)>) {
+    fn add(&mut self, range: Option<Range<T>>) {
         match range {
-            Some((first, last)) if length(first, last) >= LONG => self.long.push((first, last)),
-            Some((first, last)) => self.single.extend((first.0..=last.0).map(TaskId)),
+            Some(range) if range.length() >= LONG => self.long.push(range),
+            Some(Range { first, last, .. }) => self.single.extend((first.0..=last.0).map(TaskId)),
             None => {}
         }
     }
 }
 
-fn length(first: TaskId, last: TaskId) -> usize {
-    usize::try_from(last.0 - first.0 + 1).unwrap_or(0)
+impl<T> Range<T> {
+    fn length(&self) -> usize {
+        usize::try_from(self.last.0 - self.first.0 + 1).unwrap_or(0)
+    }
 }
 
-fn check_moved(moved: usize, expected: usize) -> Result<()> {
-    if moved == expected {
+fn check_count(changed: usize, expected: usize) -> Result<()> {
+    if changed == expected {
         return Ok(());
     }
     Err(Error::corrupt("a running task is not in the store any more; restore a backup"))
@@ -167,10 +190,20 @@ fn check_moved(moved: usize, expected: usize) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn range(first: i64, last: i64, alike: i64) -> Range<i64> {
+        Range { first: TaskId(first), last: TaskId(last), alike }
+    }
+
     #[test]
     fn tasks_without_gaps_are_a_range_if_they_are_enough() {
-        let ranges = Ranges::of([1, 2, 4, 5, 6, 7, 8, 10].map(TaskId).into_iter());
+        let ranges = Ranges::of([1, 2, 4, 5, 6, 7, 8, 10].map(|task| (TaskId(task), 0)).into_iter());
         let single = [1, 2, 10].map(TaskId).to_vec();
-        assert_eq!(ranges, Ranges { long: vec![(TaskId(4), TaskId(8))], single });
+        assert_eq!(ranges, Ranges { long: vec![range(4, 8, 0)], single });
+    }
+
+    #[test]
+    fn a_range_is_of_tasks_that_are_alike() {
+        let ranges = Ranges::of((1..=8).map(|task| (TaskId(task), i64::from(task > 4))));
+        assert_eq!(ranges, Ranges { long: vec![range(1, 4, 0), range(5, 8, 1)], single: Vec::new() });
     }
 }

@@ -10,4 +10,5 @@ mod session;
 mod submit;
 mod sweep;
 
+pub(super) use complete::Completion;
 pub(super) use session::microseconds;
