@@ -200,10 +200,17 @@ fn integrity(connection: &Connection) -> Result<Vec<String>> {
 
 /// Rules that hold between our tables, each with the query that finds what breaks it.
 const CONSISTENCY: &[(&str, &str)] = &[
-    ("a lease is on a task that does not exist", "SELECT task FROM lease WHERE task NOT IN (SELECT id FROM task)"),
+    (
+        "a lease is on no task that exists",
+        "SELECT first FROM lease WHERE NOT EXISTS (SELECT 1 FROM task WHERE id BETWEEN first AND last)",
+    ),
+    (
+        "two leases are on one task",
+        "SELECT first FROM lease l WHERE last >= (SELECT min(first) FROM lease WHERE first > l.first)",
+    ),
     (
         "a lease belongs to a session that does not exist",
-        "SELECT task FROM lease WHERE session NOT IN (SELECT id FROM session)",
+        "SELECT first FROM lease WHERE session NOT IN (SELECT id FROM session)",
     ),
     ("a task is live and in history at once", "SELECT id FROM task WHERE id IN (SELECT id FROM history)"),
     ("a due line holds a task that does not exist", "SELECT task FROM ready WHERE task NOT IN (SELECT id FROM task)"),
@@ -218,7 +225,9 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a task is in no line",
         "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
-         AND id NOT IN (SELECT task FROM lease) AND id NOT IN (SELECT task FROM ready)",
+         AND NOT EXISTS (SELECT 1 FROM lease WHERE first = (SELECT max(first) FROM lease WHERE first <= t.id) \
+         AND last >= t.id) \
+         AND id NOT IN (SELECT task FROM ready)",
     ),
     (
         "the statistics count another number of ended tasks than there are",

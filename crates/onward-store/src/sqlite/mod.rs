@@ -13,6 +13,7 @@ mod fresh_tasks;
 mod held_tasks;
 mod housekeeping;
 mod index;
+mod leases;
 mod log;
 mod maintenance;
 mod migrations;

@@ -89,16 +89,17 @@ impl Listing<'_> {
         let running_alone = states == [TaskState::Running];
         if states.len() < 3 && !running_alone {
             let state = |state| match state {
-                TaskState::Running => "l.task IS NOT NULL",
-                TaskState::Scheduled => "(l.task IS NULL AND t.scheduled = 1)",
-                _ => "(l.task IS NULL AND t.scheduled = 0)",
+                TaskState::Running => "l.first IS NOT NULL",
+                TaskState::Scheduled => "(l.first IS NULL AND t.scheduled = 1)",
+                _ => "(l.first IS NULL AND t.scheduled = 0)",
             };
             conditions.sql.push(format!("({})", states.into_iter().map(state).collect::<Vec<_>>().join(" OR ")));
         }
         let payload = if filter.with_payload { ", t.payload, NULL" } else { "" };
         // Few tasks run, so those are looked for among the leases.
-        let from = if running_alone { "lease l CROSS JOIN task t ON t.id = l.task" } else { FROM_LIVE };
-        let order = if running_alone { "l.task" } else { "t.id" };
+        let from =
+            if running_alone { "lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last" } else { FROM_LIVE };
+        let order = if running_alone { "l.first DESC, t.id" } else { "t.id" };
         let sql = format!(
             "SELECT {LIVE}{payload} FROM {from} WHERE {} ORDER BY {order} DESC LIMIT {limit}",
             conditions.sql()

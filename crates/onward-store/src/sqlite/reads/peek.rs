@@ -1,6 +1,5 @@
 //! The task that a claim would hand out first.
 
-
 use rusqlite::Connection;
 
 use crate::error::Result;

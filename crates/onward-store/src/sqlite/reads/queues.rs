@@ -74,7 +74,7 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Res
         ("SELECT lane, count(*) AS tasks FROM ready GROUP BY lane", |record| &mut record.waiting),
         ("SELECT lane, count(*) AS tasks FROM scheduled GROUP BY lane", |record| &mut record.scheduled),
         (
-            "SELECT t.lane, count(*) AS tasks FROM lease l CROSS JOIN task t ON t.id = l.task GROUP BY t.lane",
+            "SELECT t.lane, count(*) AS tasks FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last GROUP BY t.lane",
             |record| &mut record.running,
         ),
     ];

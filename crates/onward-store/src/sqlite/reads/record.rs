@@ -15,8 +15,8 @@ use crate::timestamp::Timestamp;
 
 /// The columns of a live task, in the order that [`read`] expects.
 pub(super) const LIVE: &str = "t.id, t.lane, \
-    CASE WHEN l.task IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 ELSE 2 END, t.priority, t.key, t.submitted_at, \
-    t.run_at, t.expires_at, t.attempts + (l.task IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
+    CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 ELSE 2 END, t.priority, t.key, t.submitted_at, \
+    t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0";
 
 /// The columns of an ended task, in the order that [`read`] expects.
@@ -25,7 +25,8 @@ pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.subm
     t.cancel_requested > 0";
 
 /// Live tasks with what they are joined to.
-pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.task = t.id";
+pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
+    AND l.last >= t.id";
 
 /// Ended tasks.
 pub(super) const FROM_ENDED: &str = "history t";

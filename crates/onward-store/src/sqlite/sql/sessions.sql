@@ -1,3 +1,4 @@
-SELECT s.id, s.name, s.opened_at, s.lease, count(l.task)
-FROM session s LEFT JOIN lease l ON l.session = s.id
-GROUP BY s.id ORDER BY s.id
+SELECT s.id, s.name, s.opened_at, s.lease,
+       (SELECT count(*) FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last WHERE l.session = s.id)
+FROM session s
+ORDER BY s.id

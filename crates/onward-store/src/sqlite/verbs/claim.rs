@@ -14,6 +14,7 @@ use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
 use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::LaneCursor;
+use crate::sqlite::leases::Leased;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -170,55 +171,26 @@ impl Transaction<'_> {
     /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of their lanes.
     fn start(&mut self, claim: &Claim, places: &[Place]) -> Result<Vec<ClaimedTask>> {
         let fresh: Vec<_> = places.iter().map(|place| self.cache.index.take_fresh(place.task)).collect();
-        let of = |is_fresh: bool| {
-            let pairs = places.iter().zip(&fresh).filter(move |(_, fresh)| fresh.is_some() == is_fresh);
-            pairs.map(|(place, _)| place.task)
-        };
-        if fresh.iter().any(Option::is_some) {
-            self.lease_fresh(claim.session, of(true))?;
-        }
-        let mut others = if fresh.iter().any(Option::is_none) {
-            self.lease_and_read(claim.session, of(false))?.into_iter()
-        } else {
-            Vec::new().into_iter()
-        };
-        let held = Held { session: claim.session.0, claim: 1, started_at: self.now.as_microseconds() };
-        let mut tasks = Vec::with_capacity(places.len());
-        for fresh in fresh {
-            let started = match fresh {
-                Some(mut fresh) => {
-                    fresh.task.held = Some(held);
-                    Some(fresh)
-                }
-                None => others.next(),
-            };
-            tasks.extend(started.map(|started| self.started(started)).transpose()?.flatten());
-        }
+        let unknown = places.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none()).map(|(place, _)| place.task);
+        let mut read = self.read_waiting(unknown)?.into_iter();
+        let started: Vec<_> = fresh.into_iter().filter_map(|fresh| fresh.or_else(|| read.next())).collect();
+        self.lease(claim.session, started.iter().map(|started| leased(&started.task)))?;
+        let started = started.into_iter().map(|started| self.started(claim.session, started));
+        let tasks = started.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
         if tasks.len() == places.len() {
             return Ok(tasks);
         }
         Err(Error::corrupt("a line of due tasks names one that does not exist; restore a backup"))
     }
 
-    /// Leases tasks that have never been claimed.
-    fn lease_fresh(&self, session: SessionId, ids: impl Iterator<Item = TaskId>) -> Result<()> {
-        self.connection.prepare_cached(include_str!("../sql/lease_fresh_tasks.sql"))?.execute(params![
-            id_values(ids),
-            session.0,
-            self.now.as_microseconds()
-        ])?;
-        Ok(())
-    }
-
-    fn lease_and_read(&self, session: SessionId, ids: impl Iterator<Item = TaskId>) -> Result<Vec<FreshTask>> {
-        let values = id_values(ids);
-        let now = self.now.as_microseconds();
-        self.connection
-            .prepare_cached(include_str!("../sql/lease_tasks.sql"))?
-            .execute(params![values, session.0, now])?;
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/started_tasks.sql"))?;
-        let mut rows = statement.query([&values])?;
-        let mut tasks = Vec::with_capacity(values.len());
+    fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<FreshTask>> {
+        let ids = id_values(tasks);
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/waiting_tasks.sql"))?;
+        let mut rows = statement.query([&ids])?;
+        let mut tasks = Vec::with_capacity(ids.len());
         while let Some(row) = rows.next()? {
             tasks.push(FreshTask {
                 task: Box::new(LiveTask::from_row(row)?),
@@ -229,14 +201,16 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    fn started(&mut self, started: FreshTask) -> Result<Option<ClaimedTask>> {
+    fn started(&mut self, session: SessionId, started: FreshTask) -> Result<Option<ClaimedTask>> {
         let FreshTask { mut task, submitted_at, payload } = started;
+        let held = Held { session: session.0, claim: leased(&task).claim, started_at: self.now.as_microseconds() };
+        task.held = Some(held);
         if task.expires_at.is_some() || task.options.ttl.is_some() {
             self.start_time_to_live(&mut task)?;
         }
-        let (Some(held), Some(lane)) = (task.held, self.cache.names.lane(task.lane)) else { return Ok(None) };
+        let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(None) };
         let claimed = ClaimedTask {
-            lease: Lease { task: task.id, session: SessionId(held.session), claim: held.claim },
+            lease: Lease { task: task.id, session, claim: held.claim },
             kind: lane.kind_name.clone(),
             queue: lane.queue_name.clone(),
             payload,
@@ -258,9 +232,6 @@ impl Transaction<'_> {
         let before = task.expires_at;
         if let Some(at) = before {
             self.cache.index.remove_expiry(self.connection, at, task.id.0)?;
-            self.connection
-                .prepare_cached("UPDATE lease SET expires_at = ? WHERE task = ?")?
-                .execute(params![at, task.id.0])?;
         }
         let after = expiry_at_start(task.options.ttl, before.map(Timestamp::from_microseconds), self.now);
         task.expires_at = after.map(Timestamp::as_microseconds);
@@ -271,6 +242,11 @@ impl Transaction<'_> {
         }
         Ok(())
     }
+}
+
+/// A waiting task as it is leased.
+fn leased(task: &LiveTask) -> Leased {
+    Leased { task: task.id, claim: task.claims.saturating_add(1), expires_at: task.expires_at }
 }
 
 impl Candidates {

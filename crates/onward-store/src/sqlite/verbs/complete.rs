@@ -93,16 +93,15 @@ impl Transaction<'_> {
     fn delete_ended(&self, tasks: &Ranges<()>) -> Result<()> {
         for range in &tasks.long {
             let mut statement = self.connection.prepare_cached("DELETE FROM task WHERE id BETWEEN ? AND ?")?;
-            statement.execute([range.first.0, range.last.0])?;
-            let mut statement = self.connection.prepare_cached("DELETE FROM lease WHERE task BETWEEN ? AND ?")?;
             check_count(statement.execute([range.first.0, range.last.0])?, range.length())?;
+            self.drop_empty_leases(range.first, range.last)?;
         }
         if tasks.single.is_empty() {
             return Ok(());
         }
         let ids = id_values(tasks.single.iter().copied());
         self.connection.prepare_cached("DELETE FROM task WHERE id IN rarray(?)")?.execute([&ids])?;
-        self.connection.prepare_cached("DELETE FROM lease WHERE task IN rarray(?)")?.execute([&ids])?;
+        self.connection.prepare_cached(include_str!("../sql/drop_empty_leases_of_tasks.sql"))?.execute([&ids])?;
         Ok(())
     }
 

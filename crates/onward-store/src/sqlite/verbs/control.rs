@@ -65,6 +65,8 @@ impl Transaction<'_> {
         }
         let expires_at = expiry_at_submission(ended.options.ttl, self.now).map(Timestamp::as_microseconds);
         let now = self.now.as_microseconds();
+        // The tasks among which it ran may be running still.
+        self.leave_lease(task)?;
         self.connection
             .prepare_cached(include_str!("../sql/move_from_history.sql"))?
             .execute(params![task.0, now, expires_at])?;

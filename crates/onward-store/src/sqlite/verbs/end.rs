@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::error::Result;
 use crate::event::Change;
@@ -12,6 +12,7 @@ use crate::news::TaskNews;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
+use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
 use crate::task::{Lease, SessionId, TaskId, TaskState};
@@ -75,9 +76,8 @@ impl Transaction<'_> {
         self.cache.held.remove(task.id);
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
-        self.connection
-            .prepare_cached("UPDATE lease SET claim = ?, started_at = ?, expires_at = ? WHERE task = ?")?
-            .execute(params![claim, now, task.expires_at, task.id.0])?;
+        self.leave_lease(task.id)?;
+        self.lease(SessionId(held.session), [Leased { task: task.id, claim, expires_at: task.expires_at }])?;
         self.connection
             .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
             .execute(params![held.claim, attempts, now, task.id.0])?;
@@ -111,8 +111,7 @@ impl Transaction<'_> {
     }
 
     fn expiry_before_claim(&self, task: TaskId) -> Result<Option<i64>> {
-        let mut statement = self.connection.prepare_cached("SELECT expires_at FROM lease WHERE task = ?")?;
-        Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.flatten())
+        Ok(self.lease_of(task)?.and_then(|lease| lease.expires_at))
     }
 
     pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> Verb<Outcome> {
@@ -164,7 +163,7 @@ impl Transaction<'_> {
         // What need not wait keeps its place in line.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.cache.held.remove(task.id);
-        self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
+        self.leave_lease(task.id)?;
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
             task.id.0,
             scheduled,
@@ -234,7 +233,7 @@ impl Transaction<'_> {
         self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
-            self.connection.prepare_cached("DELETE FROM lease WHERE task = ?")?.execute([task.id.0])?;
+            self.drop_empty_leases(task.id, task.id)?;
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;

@@ -69,8 +69,7 @@ impl Transaction<'_> {
 
     pub(in crate::sqlite) fn held_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut statement =
-            self.connection.prepare_cached("SELECT task FROM lease WHERE session = ? ORDER BY task LIMIT ?")?;
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/held_tasks.sql"))?;
         let tasks = statement.query_map([session, limit], |row| row.get(0).map(TaskId))?;
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }

@@ -1,3 +1,0 @@
-SELECT t.id, t.lane, t.priority, t.scheduled, t.run_at, t.claims, t.attempts, t.lost, t.cancel_requested, t.started_at,
-       t.expires_at, t.options, t.key, l.session, l.claim, l.started_at, t.submitted_at, t.payload
-FROM rarray(?1) a CROSS JOIN task t ON t.id = a.value CROSS JOIN lease l ON l.task = t.id
