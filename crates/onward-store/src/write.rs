@@ -20,7 +20,7 @@ pub enum Write {
     /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before.
     OpenSession(OpenSession),
 
-    /// Extends the session's lease to its full length from now. Requires a session that has not lapsed or been closed
+    /// Extends the session's lease to its full length from now, or leaves it where it has lost a tenth at the most. Requires a session that has not lapsed or been closed
     /// (else [`SessionLost`](crate::Refusal::SessionLost)). Answers [`Renewed`](crate::Outcome::Renewed) with the session's
     /// tasks that somebody wants cancelled.
     RenewSession {

@@ -53,7 +53,8 @@ impl State {
     pub(super) fn renew(&mut self, session: SessionId) {
         let now = self.now.steady;
         if let Some(session) = self.sessions.get_mut(&session) {
-            session.lease_until = now.saturating_add(session.lease);
+            let renewed = rules::session::renewed_until(session.lease_until, session.lease, now);
+            session.lease_until = renewed.unwrap_or(session.lease_until);
         }
     }
 

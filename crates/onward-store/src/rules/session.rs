@@ -37,9 +37,29 @@ pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bo
     holds_tasks && lease_until <= now
 }
 
+/// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later than `lease_until`, by a tenth of the
+/// `lease` at the most, and not worth a write: a busy worker renews with every claim.
+#[must_use]
+pub fn renewed_until(lease_until: Duration, lease: Duration, now: Duration) -> Option<Duration> {
+    let renewed = now.saturating_add(lease);
+    (renewed.saturating_sub(lease_until) > lease / 10).then_some(renewed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TEN: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_lease_that_has_lost_a_tenth_is_not_renewed() {
+        assert_eq!(renewed_until(TEN, TEN, Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn a_lease_that_has_lost_more_than_a_tenth_is_renewed_to_its_full_length() {
+        assert_eq!(renewed_until(TEN, TEN, Duration::from_secs(2)), Some(Duration::from_secs(12)));
+    }
 
     #[test]
     fn a_lease_below_the_minimum_is_refused_with_the_range() {

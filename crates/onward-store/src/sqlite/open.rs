@@ -288,7 +288,8 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
     if set != expected {
         return Err(Error::io(format!("SQLite did not accept `synchronous = {synchronous}`")));
     }
-    connection.pragma_update(None, "cache_size", -16_384)?;
+    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit that moved pages.
+    connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())

@@ -17,6 +17,9 @@ use crate::outcome::Outcome;
 use crate::sqlite::core::{Core, Job};
 use crate::write::Write;
 
+/// The most writes that a caller commits itself: more take longer than a hand-over, and would hold up the caller's thread.
+const ON_THE_SPOT: usize = 16;
+
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -153,6 +156,12 @@ impl Shared {
 
     /// Commits one batch unless somebody else is at it: that one looks into the queue again when it is done.
     fn commit_if_free(&self) {
+        let queue = self.queue();
+        let writes: usize = queue.jobs.iter().take(ON_THE_SPOT).map(|job| job.writes.len()).sum();
+        if writes > ON_THE_SPOT {
+            return self.wake(queue);
+        }
+        drop(queue);
         let core = match self.core.try_lock() {
             Ok(core) => core,
             Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

@@ -43,6 +43,60 @@ pub async fn a_lease_ends_one_attempt_only(bench: Bench) {
     assert_eq!(bench.refused(Write::Complete { lease, result: None }).await, Refusal::LeaseLost(lease));
 }
 
+/// Three tasks, claimed together.
+async fn three_running(bench: &Bench) -> [Lease; 3] {
+    for _ in 0..3 {
+        bench.submit("k").await;
+    }
+    let session = bench.session().await;
+    let leases: Vec<_> = bench.claim(session, 3).await.into_iter().map(|task| task.lease).collect();
+    leases.try_into().expect("three tasks were claimed")
+}
+
+async fn states(bench: &Bench, leases: [Lease; 3]) -> Vec<TaskState> {
+    let mut states = Vec::new();
+    for lease in leases {
+        states.push(bench.state(lease.task).await);
+    }
+    states
+}
+
+pub async fn a_task_claimed_among_others_fails_alone(bench: Bench) {
+    let leases = three_running(&bench).await;
+    bench.fail(leases[1], after(SECOND)).await;
+    let expected = [TaskState::Running, TaskState::Scheduled, TaskState::Running];
+    assert_eq!(states(&bench, leases).await, expected);
+    bench.complete(leases[0]).await;
+    bench.complete(leases[2]).await;
+}
+
+pub async fn a_task_claimed_among_others_is_given_back_alone(bench: Bench) {
+    let leases = three_running(&bench).await;
+    bench.release(leases[1], Duration::ZERO).await;
+    bench.complete(leases[0]).await;
+    let other = bench.session().await;
+    assert_eq!(bench.claim_one(other).await.task, leases[1].task);
+    let expected = [TaskState::Completed, TaskState::Running, TaskState::Running];
+    assert_eq!(states(&bench, leases).await, expected);
+}
+
+pub async fn a_task_claimed_among_others_and_retried_after_its_end_waits(bench: Bench) {
+    let leases = three_running(&bench).await;
+    bench.complete(leases[1]).await;
+    bench.retry(leases[1].task).await;
+    let expected = [TaskState::Running, TaskState::Waiting, TaskState::Running];
+    assert_eq!(states(&bench, leases).await, expected);
+    assert_eq!(bench.refused(Write::Complete { lease: leases[1], result: None }).await, Refusal::LeaseLost(leases[1]));
+}
+
+pub async fn tasks_claimed_together_are_lost_but_for_those_that_ended(bench: Bench) {
+    let leases = three_running(&bench).await;
+    bench.complete(leases[0]).await;
+    assert_eq!(bench.lapse().await.lost, 2);
+    let expected = [TaskState::Completed, TaskState::Waiting, TaskState::Waiting];
+    assert_eq!(states(&bench, leases).await, expected);
+}
+
 pub async fn a_failed_attempt_is_tried_again_after_its_delay(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let failed = bench.fail(lease, after(SECOND)).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::outcome::{Outcome, Refusal};
@@ -33,11 +33,20 @@ impl Transaction<'_> {
 
     /// Extends the lease of an open session to its full length.
     pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> Verb<()> {
-        let renewed = self
+        let row: Option<(u64, u64)> = self
             .connection
-            .prepare_cached("UPDATE session SET lease_until = ? + lease WHERE id = ?")?
-            .execute(params![self.steady, session.0])?;
-        if renewed == 0 { Err(Refusal::SessionLost(session).into()) } else { Ok(()) }
+            .prepare_cached("SELECT lease_until, lease FROM session WHERE id = ?")?
+            .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (lease_until, lease) = row.ok_or(Refusal::SessionLost(session))?;
+        let now = u64::try_from(self.steady).unwrap_or(0);
+        let of = Duration::from_micros;
+        if let Some(until) = rules::session::renewed_until(of(lease_until), of(lease), of(now)) {
+            self.connection
+                .prepare_cached("UPDATE session SET lease_until = ? WHERE id = ?")?
+                .execute(params![microseconds(until), session.0])?;
+        }
+        Ok(())
     }
 
     pub(in crate::sqlite) fn check_session(&self, session: SessionId) -> Verb<()> {
