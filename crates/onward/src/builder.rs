@@ -36,7 +36,7 @@ impl Default for Settings {
         Self {
             name: format!("process {}", std::process::id()),
             concurrency: cores.saturating_mul(4).min(limits::CONCURRENCY),
-            prefetch: 1024,
+            prefetch: 4096,
             lease: Duration::from_secs(10),
             grace: Duration::from_secs(5),
             shutdown_limit: Duration::from_secs(30),
@@ -204,7 +204,7 @@ impl EngineBuilder {
         self
     }
 
-    /// The most tasks claimed ahead of free slots, 0 to 65 536. Default: 1024. So many are claimed only while handlers are so fast
+    /// The most tasks claimed ahead of free slots, 0 to 65 536. Default: 4096. So many are claimed only while handlers are so fast
     /// that all of them start within two commits.
     #[must_use]
     pub fn prefetch(mut self, tasks: usize) -> Self {
