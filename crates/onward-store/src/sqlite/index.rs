@@ -42,6 +42,8 @@ impl Entry<'_> {
     }
 }
 
+const ADD_READY: &str = "INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)";
+
 #[derive(Debug)]
 pub(super) struct Index {
     frontier: i64,
@@ -132,9 +134,11 @@ impl Index {
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
         self.frontier = SHARED;
+        let mut statement = connection.prepare_cached(ADD_READY)?;
         for (lane, places) in ready {
+            self.table_lanes.insert(lane);
             for place in places {
-                self.add_ready(connection, lane, place)?;
+                statement.execute(params![lane, place.at, place.task.0])?;
             }
         }
         for ((run_at, task), lane) in scheduled {
@@ -177,11 +181,7 @@ impl Index {
         if place.task.0 > self.frontier {
             self.ready.entry(lane).or_default().insert(place);
         } else {
-            connection.prepare_cached("INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)")?.execute(params![
-                lane,
-                place.at,
-                place.task.0
-            ])?;
+            connection.prepare_cached(ADD_READY)?.execute(params![lane, place.at, place.task.0])?;
             self.table_lanes.insert(lane);
         }
         Ok(())

@@ -27,6 +27,8 @@ const PIECE: usize = 16;
 pub(in crate::sqlite) struct Candidates {
     heads: BinaryHeap<Reverse<(Place, usize)>>,
     lanes: Vec<CandidateLane>,
+    /// The lane that gave the last one, whose next head is not among the heads yet: it may not be wanted.
+    gave: Option<usize>,
     /// How many more may be taken from each queue; `None` for any number from every queue.
     left: Option<HashMap<i64, usize>>,
     piece: usize,
@@ -116,7 +118,7 @@ impl Transaction<'_> {
             }
         }
         let piece = if lanes.len() == 1 { limit.max(1) } else { PIECE.max(limit / lanes.len().max(1)) };
-        let mut candidates = Candidates { heads: BinaryHeap::new(), lanes, left, piece };
+        let mut candidates = Candidates { heads: BinaryHeap::new(), lanes, gave: None, left, piece };
         for lane in 0..candidates.lanes.len() {
             self.add_head(&mut candidates, lane)?;
         }
@@ -146,13 +148,16 @@ impl Transaction<'_> {
 
     /// The next task of all lanes whose queue may still give one: the lane and the task's place.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<(usize, Place)>> {
+        if let Some(lane) = candidates.gave.take() {
+            self.add_head(candidates, lane)?;
+        }
         while let Some(Reverse((place, lane))) = candidates.heads.pop() {
             let queue = candidates.lanes[lane].queue;
             if candidates.left.as_ref().is_some_and(|left| left.get(&queue) == Some(&0)) {
                 continue;
             }
             candidates.lanes[lane].cursor.advance();
-            self.add_head(candidates, lane)?;
+            candidates.gave = Some(lane);
             return Ok(Some((lane, place)));
         }
         Ok(None)
