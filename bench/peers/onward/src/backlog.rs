@@ -55,7 +55,7 @@ pub(crate) async fn claim(store: &Arc<dyn Store>, count: usize, lease: Duration)
     let mut all = Claimed::default();
     while all.tasks.len() < count {
         let limit = CHUNK.min(count - all.tasks.len());
-        let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit };
+        let claim = Claim::any(session, limit);
         let Some(Outcome::Claimed(claimed)) = store.apply(vec![Write::Claim(claim)]).await?.pop() else {
             bail!("nothing was claimed");
         };

@@ -8,8 +8,12 @@ use crate::error::{Error, Result};
 pub(super) const APPLICATION: i32 = 0x4f6e_5764;
 
 /// The migrations in order; the first makes schema 1. Never changed once released: a change is a new one.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
+];
 
 /// The schema that this version writes.
 pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;

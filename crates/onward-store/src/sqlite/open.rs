@@ -404,7 +404,7 @@ mod tests {
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
         let opened = other.apply(vec![submit, Write::OpenSession(open)]).await.unwrap();
         let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };
-        let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 1 };
+        let claim = Claim::any(session, 1);
         other.apply(vec![Write::Claim(claim)]).await.unwrap();
         slow.settle().unwrap();
         let outcomes = other.apply(vec![Write::Sweep, Write::RenewSession { session }]).await.unwrap();

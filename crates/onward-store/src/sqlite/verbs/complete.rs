@@ -50,6 +50,7 @@ impl Transaction<'_> {
         }
         self.completions.push((id, result.is_some()));
         self.cache.held.remove(id);
+        self.count_running(lane, -1);
         self.log(id, lane, Change::Completed);
         self.hint.transitions += 1;
         self.tell(TaskNews::Completed { task: id, result: result.cloned() });
