@@ -260,7 +260,7 @@ impl Engine {
     }
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
-    /// for, as are pauses that end by themselves. What is paused without an end, and kinds and queues that this engine does not
+    /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds and queues that this engine does not
     /// serve, are left.
     ///
     /// # Errors
@@ -269,7 +269,8 @@ impl Engine {
         self.run_to(Goal::Drained).await
     }
 
-    /// Runs tasks until nothing is due and nothing runs here; what is due later stays.
+    /// Runs tasks until nothing is due and nothing runs here; what is due later stays, and so does what waits because others run as
+    /// many tasks of its queue as may run.
     ///
     /// # Errors
     /// As [`run`](Self::run).

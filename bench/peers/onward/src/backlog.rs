@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use bench_protocol::{Order, Row};
 use onward::{Engine, NewTask, Store, When};
-use onward_store::{Claim, Claimed, KindSelection, OpenSession, Outcome, QueueSelection, SessionId, Write};
+use onward_store::{Claim, Claimed, OpenSession, Outcome, SessionId, Write};
 
 /// Tasks in one commit while a store is filled.
 const CHUNK: usize = 4096;

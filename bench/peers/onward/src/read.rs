@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use bench_protocol::{Latencies, Measurement, Request, Row, key_prefix, microseconds_per, now, repeat};
 use onward::{Name, Store, TaskState};
-use onward_store::{Claim, KindSelection, Page, QueueSelection, SessionId, TaskFilter};
+use onward_store::{Claim, Page, SessionId, TaskFilter};
 use tokio::runtime::Runtime;
 
 use crate::dispatch::backoff;

@@ -376,7 +376,7 @@ mod tests {
     use crate::outcome::Outcome;
     use crate::store::Store as _;
     use crate::task::NewTask;
-    use crate::write::{Claim, KindSelection, OpenSession, QueueSelection, Write};
+    use crate::write::{Claim, OpenSession, Write};
 
     fn busy() -> rusqlite::Error {
         rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)

@@ -275,8 +275,7 @@ pub async fn a_completion_and_a_claim_in_one_call_keep_a_queue_full(bench: Bench
     let session = limited(&bench, 1).await;
     let lease = leases(&bench, session).await[0];
     let outcomes = bench.apply(vec![Write::Complete { lease, result: None }, Write::Claim(all_of(session, 10))]).await;
-    let Outcome::Claimed(claimed) = &outcomes[1] else { panic!("no claim: {outcomes:?}") };
-    assert_eq!(claimed.tasks.len(), 1);
+    assert!(matches!(&outcomes[1], Outcome::Claimed(claimed) if claimed.tasks.len() == 1), "{outcomes:?}");
 }
 
 pub async fn an_end_in_a_full_queue_hints_at_work(bench: Bench) {
@@ -376,7 +375,7 @@ pub async fn lenient_turns_follow_the_random_number(bench: Bench) {
         let choice = QueueChoice { mode: Some(QueueMode::Lenient), random, ..QueueChoice::default() };
         first += &queues(&bench.claimed(Claim { choice, ..all_of(session, 1) }).await);
     }
-    assert!(first.contains('a') && first.replace('a', "") != "", "{first}");
+    assert!(first.contains('a') && first.contains(['b', 'c']), "{first}");
 }
 
 pub async fn within_a_queue_the_most_urgent_goes_first_in_every_mode(bench: Bench) {

@@ -9,7 +9,7 @@ use onward::{
 };
 use tokio::task::JoinHandle;
 
-use crate::fixture::{Gate, World, start, stop, task, worlds};
+use crate::fixture::{Gate, World, start, start_drain, stop, task, worlds};
 
 fn name(queue: &str) -> Name {
     Name::new(queue).unwrap()
@@ -183,6 +183,29 @@ async fn a_full_queue_leaves_its_slots_to_others() {
         assert_eq!(running, ["a", "b"]);
         gate.open(6);
         stop(&engine, run).await;
+    }
+}
+
+/// Shows: Q4
+#[tokio::test]
+async fn a_drain_waits_for_room_in_a_queue_that_others_have_filled() {
+    for world in worlds().await {
+        let (one, other, gate) = (world.engine().await, world.engine().await, Gate::new());
+        one.handle("held", gate.handler());
+        other.handle("any", |_| async { Ok::<(), Failure>(()) });
+        one.set_queue(set("a").concurrency(1)).await.unwrap();
+        one.submit_task(NewTask { queue: name("a"), ..task("held") }).await.unwrap();
+        submit(&other, "a", 1).await;
+        let run = start(&one);
+        gate.entered(1).await;
+        let drain = start_drain(&other);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!drain.is_finished(), "what waits for room was left");
+        gate.open(1);
+        assert_eq!(drain.await.unwrap().completed, 1);
+        stop(&one, run).await;
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::*;
+use crate::name::Name;
+use crate::queue::{QueueChoice, QueueMode};
+use crate::rules::choice::{Chooser, Group};
 
 fn name(number: usize) -> Name {
     Name::new(format!("queue-{number:03}")).unwrap()
