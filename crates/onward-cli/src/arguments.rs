@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// List, show, cancel, retry and await tasks
     #[command(subcommand)]
     Task(task::Command),
-    /// List, show, pause, resume, purge and delete queues
+    /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses

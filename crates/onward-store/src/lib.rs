@@ -17,7 +17,7 @@
 //! ]).await?;
 //! let Outcome::SessionOpened(session) = outcomes[1] else { panic!("a session was asked for") };
 //!
-//! let claim = Claim { session, queues: Default::default(), kinds: Default::default(), limit: 10 };
+//! let claim = Claim::any(session, 10);
 //! let outcomes = store.apply(vec![Write::Claim(claim)]).await?;
 //! let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("a claim was asked for") };
 //! let done = Write::Complete { lease: claimed.tasks[0].lease, result: Some("hello".into()) };
@@ -38,6 +38,7 @@ mod memory;
 mod name;
 mod news;
 mod outcome;
+mod queue;
 pub mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -53,6 +54,7 @@ pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
 /// must come from the same version.
 #[cfg(feature = "sqlite")]

@@ -59,5 +59,11 @@ pub const LEASE_MAXIMUM: Duration = Duration::from_secs(24 * 3600);
 /// How many queues one store may hold.
 pub const QUEUES: usize = 10_000;
 
+/// The largest weight of a queue; the smallest is 1.
+pub const QUEUE_WEIGHT: u32 = 1000;
+
+/// The largest limit on tasks of one queue that run at once; the smallest is 1.
+pub const QUEUE_CONCURRENCY: u32 = 1_000_000;
+
 /// How many kinds one store may hold.
 pub const KINDS: usize = 10_000;

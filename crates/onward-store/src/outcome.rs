@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::name::Name;
+use crate::queue::{QueueMode, QueueSettings, QueueTurn};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 
 /// What became of one [`Write`](crate::Write).
@@ -39,6 +40,8 @@ pub enum Outcome {
         /// Whether the limit left some that would have been removed too.
         more: bool,
     },
+    /// How the queue is worked off from now on.
+    QueueSet(QueueSettings),
     /// What time had brought.
     Swept(Swept),
     /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them is a refusal.
@@ -107,13 +110,20 @@ impl Submitted {
 /// What a claim handed out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Claimed {
-    /// The tasks, most urgent first, then oldest first.
+    /// The tasks, in the order in which they are to start.
     pub tasks: Vec<ClaimedTask>,
     /// Tasks this session runs that somebody wants stopped.
     pub cancel: Vec<TaskId>,
     /// How long until time alone changes something (a task becomes due or expires, a lease lapses, a pause ends); `None` if
     /// nothing is pending.
     pub next_due: Option<Duration>,
+    /// How it was chosen among queues.
+    pub mode: QueueMode,
+    /// Where the round of the claimer stands now, for its next claim.
+    pub turn: QueueTurn,
+    /// Counts changes of pauses, weights, concurrencies and the mode: what was claimed when it was another number might not be claimed
+    /// now, and what of it has not started had better be given back.
+    pub configuration: u64,
 }
 
 /// Where a task stands after a failed attempt.

@@ -15,6 +15,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::name::Name;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
+use crate::queue::QueueMode;
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Scope, Write};
@@ -72,6 +73,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>>;
+
+    /// How claims choose among queues where they do not say so themselves.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn queue_mode(&self) -> Answer<'_, QueueMode>;
 
     /// What ended tasks were like, by kind.
     ///
@@ -166,6 +173,10 @@ pub struct QueueRecord {
     pub oldest_waiting: Option<Timestamp>,
     /// Whether the queue itself is paused.
     pub paused: bool,
+    /// Its [weight](crate::QueueSettings::weight).
+    pub weight: u32,
+    /// Its [concurrency](crate::QueueSettings::concurrency).
+    pub concurrency: Option<u32>,
 }
 
 /// Ended tasks by state.

@@ -362,6 +362,8 @@ pub struct ClaimedTask {
     pub kind: Name,
     /// The queue it was in.
     pub queue: Name,
+    /// The weight of the queue.
+    pub weight: u32,
     /// What the handler gets.
     pub payload: Bytes,
     /// How urgent it is.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::name::Name;
+use crate::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::task::{Lease, NewTask, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -39,9 +40,10 @@ pub enum Write {
     /// whether the task was inserted or what became of it under its key. Once durable, a concurrent claim may take it.
     Submit(Box<NewTask>),
 
-    /// Hands due tasks to a session, the most urgent first, then the oldest; first does what [`Sweep`](Self::Sweep) does, and
-    /// renews the session. Requires a live session. Answers [`Claimed`](crate::Outcome::Claimed). Two claims never hand out
-    /// the same task.
+    /// Hands due tasks to a session, of a queue the most urgent first, then the oldest, and among queues as the
+    /// [mode](QueueMode) says; first does what [`Sweep`](Self::Sweep) does, and renews the session. Requires a live session. Answers
+    /// [`Claimed`](crate::Outcome::Claimed). Two claims never hand out the same task, and together they never make more tasks of a
+    /// queue run than its [concurrency](crate::QueueSettings::concurrency) allows.
     Claim(Claim),
 
     /// Ends an attempt well and the task with it. Requires a lease that holds (else
@@ -125,6 +127,14 @@ pub enum Write {
         scope: Scope,
     },
 
+    /// Changes how a queue is worked off: its weight, its concurrency, or both. What runs goes on, also beyond a new limit. Requires
+    /// values within their ranges; a queue that is not there is made. Answers [`QueueSet`](crate::Outcome::QueueSet) with what
+    /// holds now.
+    SetQueue(SetQueue),
+
+    /// Changes how claims choose among queues, where they do not say so themselves. Answers [`Done`](crate::Outcome::Done).
+    SetQueueMode(QueueMode),
+
     /// Removes tasks of a queue without a trace, oldest first: never running ones. Answers
     /// [`Removed`](crate::Outcome::Removed), which says whether there are more.
     Purge {
@@ -136,7 +146,7 @@ pub enum Write {
         limit: usize,
     },
 
-    /// Forgets a queue and its pause. Requires that no live task is in it (else [`QueueInUse`](crate::Refusal::QueueInUse)).
+    /// Forgets a queue, its pause, weight and concurrency. Requires that no live task is in it (else [`QueueInUse`](crate::Refusal::QueueInUse)).
     /// Its ended tasks stay. A later submit makes it again. Answers [`Done`](crate::Outcome::Done).
     DeleteQueue {
         /// The queue.
@@ -178,6 +188,17 @@ pub struct Claim {
     pub kinds: KindSelection,
     /// How many tasks in all, at most 4096.
     pub limit: usize,
+    /// How to choose among queues.
+    pub choice: QueueChoice,
+}
+
+impl Claim {
+    /// A claim of tasks of every kind from every queue, by the store's mode.
+    #[must_use]
+    pub fn any(session: SessionId, limit: usize) -> Self {
+        let (queues, kinds) = (QueueSelection::All, KindSelection::All);
+        Self { session, queues, kinds, limit, choice: QueueChoice::default() }
+    }
 }
 
 /// From which queues a claim takes.

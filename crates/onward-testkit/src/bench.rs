@@ -295,7 +295,7 @@ impl Bench {
 
 /// A claim of any task.
 pub(crate) fn all_of(session: SessionId, limit: usize) -> Claim {
-    Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit }
+    Claim::any(session, limit)
 }
 
 /// A name that is valid.

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
-    PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+    PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord,
+    Write,
 };
 
 /// At which side of the change the fault lies. Either way the caller gets an error and cannot tell which it was.
@@ -115,6 +116,10 @@ impl Store for FaultyStore {
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         self.inner.queues()
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.inner.queue_mode()
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

@@ -1,5 +1,6 @@
 //! One attempt at a task, from its claim to its end.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -61,9 +62,9 @@ impl Attempt {
         self.task.lease.task
     }
 
-    /// The order in which attempts start: as they would be claimed.
-    pub(crate) fn order(&self) -> Place {
-        place(self.task.priority, self.task.run_at, self.id())
+    /// The order in which attempts start where queues take no turns: as they would be claimed.
+    pub(crate) fn order(&self) -> (Reverse<u32>, Place) {
+        (Reverse(self.task.weight), place(self.task.priority, self.task.run_at, self.id()))
     }
 
     /// Asks the handler to stop. The first reason stays.
@@ -102,7 +103,11 @@ pub(crate) mod tests {
     use crate::telemetry::Telemetry;
 
     pub(crate) fn attempt(id: i64, priority: u8) -> Attempt {
-        let task = claimed(id, priority);
+        attempt_in("default", id, priority)
+    }
+
+    pub(crate) fn attempt_in(queue: &str, id: i64, priority: u8) -> Attempt {
+        let task = ClaimedTask { queue: Name::new(queue).unwrap(), ..claimed(id, priority) };
         let telemetry = Telemetry::new().kind(&task.kind);
         Attempt::new(task, telemetry)
     }
@@ -112,6 +117,7 @@ pub(crate) mod tests {
             lease: Lease { task: TaskId(id), session: SessionId(1), claim: 1 },
             kind: Name::new("test").unwrap(),
             queue: Name::default_queue(),
+            weight: 1,
             payload: bytes::Bytes::new(),
             priority: Priority(priority),
             attempt: 1,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Clock, Durability, Name, Store, limits as store_limits};
+use onward_store::{Clock, Durability, Name, QueueMode, Store, limits as store_limits};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) queue_retry: HashMap<Name, RetryPolicy>,
     /// `None`: every queue.
     pub(crate) queues: Option<Vec<Name>>,
+    /// `None`: the store's.
+    pub(crate) queue_mode: Option<QueueMode>,
 }
 
 impl Default for Settings {
@@ -44,6 +46,7 @@ impl Default for Settings {
             retry: RetryPolicy::default(),
             queue_retry: HashMap::new(),
             queues: None,
+            queue_mode: None,
         }
     }
 }
@@ -187,6 +190,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn queues<Q: Into<String>>(mut self, queues: impl IntoIterator<Item = Q>) -> Self {
         self.names.queues = Some(queues.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// How this engine chooses among queues that have work for it, whatever the store's mode is. Default: as the store's mode says,
+    /// which [`Engine::set_queue_mode`] changes while everything runs. Weights are the store's in any case.
+    #[must_use]
+    pub fn queue_mode(mut self, mode: QueueMode) -> Self {
+        self.settings.queue_mode = Some(mode);
         self
     }
 

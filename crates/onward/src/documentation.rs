@@ -4,6 +4,10 @@ mod readme {
     #![doc = include_str!("../../../README.md")]
 }
 
+mod queues {
+    #![doc = include_str!("../../../docs/guides/queues.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

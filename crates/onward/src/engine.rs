@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onward_store::{
-    Claim, Clock, EventCursor, KindSelection, NewTask, Outcome, QueueSelection, Refusal, Scope, SessionId, Store,
-    Submitted, TaskId, TaskRecord, Timestamp, Write,
+    Claim, Clock, EventCursor, KindSelection, NewTask, Outcome, QueueChoice, QueueSelection, Refusal, Scope, SessionId,
+    Store, Submitted, TaskId, TaskRecord, Timestamp, Write,
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -260,7 +260,7 @@ impl Engine {
     }
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
-    /// for, as are pauses that end by themselves. What is paused without an end, and kinds and queues that this engine does not
+    /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds and queues that this engine does not
     /// serve, are left.
     ///
     /// # Errors
@@ -269,7 +269,8 @@ impl Engine {
         self.run_to(Goal::Drained).await
     }
 
-    /// Runs tasks until nothing is due and nothing runs here; what is due later stays.
+    /// Runs tasks until nothing is due and nothing runs here; what is due later stays, and so does what waits because others run as
+    /// many tasks of its queue as may run.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -347,6 +348,7 @@ impl Run {
             }),
             kinds: self.handlers.kinds().map_or(KindSelection::All, KindSelection::Only),
             limit: 0,
+            choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
         }
     }
 }
@@ -407,7 +409,8 @@ impl Engine {
         self.done(Write::Retry { task }).await
     }
 
-    /// Stops claims of what `scope` names, in every process, until it is resumed. What runs goes on.
+    /// Stops claims of what `scope` names, in every process, until it is resumed. What runs goes on; what was claimed and has not
+    /// started is given back.
     ///
     /// # Errors
     /// What the store reports if it could not keep it.
@@ -437,7 +440,7 @@ impl Engine {
         EventStream::new(Arc::clone(&self.inner.store), cursor)
     }
 
-    async fn done(&self, write: Write) -> Result<()> {
+    pub(crate) async fn done(&self, write: Write) -> Result<()> {
         match self.apply(write).await? {
             Outcome::Done => Ok(()),
             _ => Err(Error::unexpected("a write")),
@@ -445,7 +448,7 @@ impl Engine {
     }
 
     /// Applies one write; a refusal is an error.
-    async fn apply(&self, write: Write) -> Result<Outcome> {
+    pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
         match self.inner.store.apply(vec![write]).await?.pop() {
             Some(Outcome::Refused(refusal)) => Err(refusal.into()),
             Some(outcome) => Ok(outcome),

@@ -92,6 +92,7 @@ pub mod limits;
 mod output;
 mod place;
 mod progress;
+mod queues;
 mod recent_ends;
 mod run;
 mod snapshot;
@@ -120,10 +121,10 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, Durability, EndedCounts, Event, EventCursor, KindStatistics, MemoryStore, Name,
-    NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueRecord, Refusal, Scope, SessionId, SessionRecord,
-    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics,
+    MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
+    QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
+    SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 
 /// The five names that most programs need.

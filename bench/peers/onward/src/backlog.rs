@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use bench_protocol::{Order, Row};
 use onward::{Engine, NewTask, Store, When};
-use onward_store::{Claim, Claimed, KindSelection, OpenSession, Outcome, QueueSelection, SessionId, Write};
+use onward_store::{Claim, Claimed, OpenSession, Outcome, SessionId, Write};
 
 /// Tasks in one commit while a store is filled.
 const CHUNK: usize = 4096;
@@ -55,7 +55,7 @@ pub(crate) async fn claim(store: &Arc<dyn Store>, count: usize, lease: Duration)
     let mut all = Claimed::default();
     while all.tasks.len() < count {
         let limit = CHUNK.min(count - all.tasks.len());
-        let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit };
+        let claim = Claim::any(session, limit);
         let Some(Outcome::Claimed(claimed)) = store.apply(vec![Write::Claim(claim)]).await?.pop() else {
             bail!("nothing was claimed");
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use bench_protocol::{Latencies, Measurement, Request, Row, key_prefix, microseconds_per, now, repeat};
 use onward::{Name, Store, TaskState};
-use onward_store::{Claim, KindSelection, Page, QueueSelection, SessionId, TaskFilter};
+use onward_store::{Claim, Page, SessionId, TaskFilter};
 use tokio::runtime::Runtime;
 
 use crate::dispatch::backoff;
@@ -31,7 +31,7 @@ pub(crate) fn peek(runtime: &Runtime, request: &Request) -> Result<Measurement> 
         anyhow::ensure!(waiting == row.count as u64, "{waiting} of {} tasks wait", row.count);
         Ok(())
     })?;
-    let claim = Claim { session: SessionId(0), queues: QueueSelection::All, kinds: KindSelection::All, limit: 1 };
+    let claim = Claim::any(SessionId(0), 1);
     reads(runtime, row, "found", || async { Ok(u64::from(opened.store.peek(claim.clone()).await?.is_some())) })
 }
 

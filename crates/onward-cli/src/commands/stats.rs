@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{KindStatistics, PauseRecord, QueueRecord, SessionRecord, Store};
+use onward_store::{KindStatistics, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store};
 use serde::Serialize;
 
 use super::queue;
@@ -14,6 +14,7 @@ use crate::store_file;
 #[derive(Debug, Serialize)]
 struct Statistics {
     queues: Vec<QueueRecord>,
+    queue_mode: QueueMode,
     kinds: Vec<KindStatistics>,
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
@@ -34,6 +35,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 async fn read(store: &dyn Store) -> anyhow::Result<Statistics> {
     Ok(Statistics {
         queues: store.queues().await?,
+        queue_mode: store.queue_mode().await?,
         kinds: store.statistics().await?,
         sessions: store.sessions().await?,
         pauses: store.pauses().await?,
@@ -42,6 +44,7 @@ async fn read(store: &dyn Store) -> anyhow::Result<Statistics> {
 
 fn print_tables(statistics: &Statistics) -> std::io::Result<()> {
     print_line(queue::table(&statistics.queues))?;
+    print_line(format_args!("\nqueue mode: {}", statistics.queue_mode))?;
     print_line(format_args!("\n{}", kinds(&statistics.kinds)))?;
     if !statistics.sessions.is_empty() {
         print_line(format_args!("\n{}", sessions(&statistics.sessions)))?;

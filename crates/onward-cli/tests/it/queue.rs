@@ -14,8 +14,8 @@ fn queues_are_listed_with_their_sizes() {
     let ran = place_with_tasks().onward(&["queue", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
-        QUEUE  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED
-        mail           0        3        0          0       0     0          0        0  [time]  no
+        QUEUE  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED  WEIGHT  CONCURRENCY
+        mail           0        3        0          0       0     0          0        0  [time]  no           1            -
         ");
     });
 }
@@ -41,6 +41,68 @@ fn everything_can_be_paused_until_a_time() {
     let ran = place.onward(&["queue", "pause", "--all", "--until", "2100-01-01T00:00:00Z"]);
     assert_eq!(ran.stdout, "paused everything until 2100-01-01T00:00:00Z\n");
     assert_eq!(place.json(&["stats"])[0]["pauses"][0]["scope"], "all");
+}
+
+/// Shows: Q4, Q10
+#[test]
+fn a_queue_is_set_and_shown() {
+    let place = place_with_tasks();
+    let ran = place.onward(&["queue", "set", "mail", "--weight", "3", "--concurrency", "2"]);
+    assert_eq!(ran.stdout, "set queue mail: weight 3, concurrency 2\n");
+    assert!(ran.stderr.contains("the mode is strict"), "{}", ran.stderr);
+    let mail = place.json(&["queue", "show", "mail"]).remove(0);
+    assert_eq!((&mail["weight"], &mail["concurrency"]), (&3.into(), &2.into()));
+    let set = place.json(&["queue", "set", "mail", "--concurrency", "none"]).remove(0);
+    assert_eq!((&set["weight"], &set["concurrency"]), (&3.into(), &serde_json::Value::Null));
+    assert_eq!(place.json(&["queue", "list"])[0]["weight"], 3);
+}
+
+/// Shows: Q4
+#[test]
+fn settings_of_a_queue_that_make_no_sense_are_wrong_usage() {
+    let place = place_with_tasks();
+    for wrong in
+        [&["--weight", "0"][..], &["--weight", "1001"], &["--concurrency", "0"], &["--concurrency", "many"], &[]]
+    {
+        assert_eq!(place.onward(&[&["queue", "set", "mail"], wrong].concat()).code, Some(2), "{wrong:?}");
+    }
+    assert_eq!(place.json(&["queue", "show", "mail"])[0]["weight"], 1);
+}
+
+/// Shows: Q2, Q4
+#[test]
+fn the_mode_is_shown_and_changed() {
+    let place = place_with_tasks();
+    assert_eq!(place.onward(&["queue", "mode"]).stdout, "strict\n");
+    assert_eq!(place.onward(&["queue", "mode", "interleaved"]).stdout, "set queue mode interleaved\n");
+    assert_eq!(place.json(&["queue", "mode"])[0]["mode"], "interleaved");
+    assert_eq!(place.json(&["stats"])[0]["queue_mode"], "interleaved");
+    assert_eq!(place.onward(&["queue", "mode", "fair"]).code, Some(2));
+}
+
+/// Shows: Q2
+#[test]
+fn work_follows_weights_and_mode() {
+    let place = Place::new();
+    for (queue, weight) in [("light", "1"), ("heavy", "2")] {
+        place.onward_with(&["submit", "--kind", "k", "--queue", queue, "--lines"], "1\n2\n3\n");
+        place.onward(&["queue", "set", queue, "--weight", weight]);
+    }
+    place.onward(&["queue", "mode", "interleaved"]);
+    place.onward(&[
+        "work",
+        "--kind",
+        "k",
+        "--jobs",
+        "1",
+        "--until-idle",
+        "--",
+        "sh",
+        "-c",
+        "echo $ONWARD_QUEUE >> order",
+    ]);
+    let order = std::fs::read_to_string(place.path("order")).unwrap();
+    assert_eq!(order.split_whitespace().collect::<Vec<_>>(), ["heavy", "light", "heavy", "heavy", "light", "light"]);
 }
 
 /// Shows: Q1

@@ -63,13 +63,16 @@ impl State {
         self.check_names(queue, kind)?;
         self.make_names(queue, kind);
         self.pauses.insert(scope, until);
+        self.reconfigured();
         // Whoever sleeps until something is due has a new moment to wake at.
         self.hint_work();
         Ok(Outcome::Done)
     }
 
     pub(super) fn resume(&mut self, scope: &Scope) -> Result<Outcome, Refusal> {
-        self.pauses.remove(scope);
+        if self.pauses.remove(scope).is_some() {
+            self.reconfigured();
+        }
         self.hint_work();
         Ok(Outcome::Done)
     }

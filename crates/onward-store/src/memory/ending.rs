@@ -11,6 +11,7 @@ impl State {
     /// Ends a live task: counts it, frees or keeps its key, and takes what was to follow it.
     pub(super) fn end(&mut self, id: TaskId, state: TaskState) {
         let now = self.now.wall;
+        self.hint_room(id);
         self.ends += 1;
         let end = End { number: self.ends, entry: self.entry };
         let mut follower = None;
@@ -36,6 +37,16 @@ impl State {
         if let Some(new) = follower {
             self.make_names(Some(&new.queue), Some(&new.kind));
             self.insert(*new);
+        }
+    }
+}
+
+impl State {
+    /// Hints at work where a running task that ends makes room for another of its queue.
+    fn hint_room(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
+        if self.settings_of(&task.new.queue).concurrency.is_some() {
+            self.hint_work();
         }
     }
 }

@@ -9,7 +9,7 @@
 //! * A [`Claim`](crate::Write::Claim) by a session that is not open is refused before anything is swept.
 //! * A lease is checked before what is written with it: session, then lease, then result.
 //! * A queue or a kind is made when a task is kept in it (inserted, superseding, or to follow), when one in it is retried, and
-//!   by a pause; a duplicate and a refused submit make none.
+//!   by a pause or by setting it; a duplicate and a refused submit make none.
 //! * A task that is to follow a running one (requeue) takes the key from it when that ends, kept or not. A submit that
 //!   supersedes takes the place of what was to follow, too. So whoever has a follower has its key.
 //! * A prune takes ended tasks from the oldest end on and stops at the first that it keeps, whatever the clock did meanwhile.
@@ -17,6 +17,8 @@
 //!   is still there, and those of the newest call always stay.
 //! * A key that outlives its task's end outlives the task's pruning too; a purge frees it. A prune forgets the keys whose time
 //!   is over, so that setting the clock back does not bring them back.
+//! * A claim looks at each line of tasks (of all queues of one weight in strict mode, else of one queue) from its first task on, and
+//!   never back: what comes before that place while it looks is left to the next claim. A task that it finds expired takes no turn.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
@@ -29,6 +31,7 @@ mod ending;
 mod events;
 mod keys;
 mod names;
+mod queues;
 mod reads;
 mod removal;
 mod sessions;

@@ -37,6 +37,7 @@ impl State {
     }
 
     fn empty_queue(&self, queue: &Name) -> QueueRecord {
+        let settings = self.settings_of(queue);
         QueueRecord {
             name: queue.clone(),
             scheduled: 0,
@@ -45,6 +46,8 @@ impl State {
             ended: EndedCounts::default(),
             oldest_waiting: None,
             paused: self.pauses.contains_key(&Scope::Queue(queue.clone())),
+            weight: settings.weight,
+            concurrency: settings.concurrency,
         }
     }
 

@@ -66,6 +66,7 @@ impl State {
             return Err(Refusal::QueueInUse { queue, live });
         }
         self.queues.remove(&queue);
+        self.settings.remove(&queue);
         self.pauses.remove(&Scope::Queue(queue));
         Ok(Outcome::Done)
     }

@@ -10,6 +10,7 @@ use super::tasks::Tasks;
 use crate::event::Change;
 use crate::name::Name;
 use crate::news::TaskNews;
+use crate::queue::{QueueMode, QueueSettings};
 use crate::store::{Hint, KindStatistics};
 use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
@@ -25,6 +26,11 @@ pub(super) struct State {
     pub(super) keys: Keys,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) queues: BTreeSet<Name>,
+    /// How queues are worked off that are not worked off by default.
+    pub(super) settings: BTreeMap<Name, QueueSettings>,
+    pub(super) mode: QueueMode,
+    /// How often pauses, settings of queues and the mode have changed.
+    pub(super) configuration: u64,
     pub(super) kinds: BTreeSet<Name>,
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
     pub(super) statistics: BTreeMap<Name, KindStatistics>,

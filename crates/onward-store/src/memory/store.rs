@@ -12,6 +12,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::limits;
 use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
+use crate::queue::QueueMode;
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
     TaskFilter, TaskPage,
@@ -123,6 +124,10 @@ impl Store for MemoryStore {
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         self.read(|kept| kept.state.queue_records())
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.read(|kept| kept.state.mode)
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

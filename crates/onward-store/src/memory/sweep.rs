@@ -27,6 +27,7 @@ impl State {
         let over: Vec<Scope> = over.map(|(scope, _)| scope.clone()).take(limits::SWEEP).collect();
         for scope in over {
             self.pauses.remove(&scope);
+            self.reconfigured();
             self.hint_work();
         }
     }

@@ -128,11 +128,12 @@ impl Task {
     }
 
     /// What a worker gets of it.
-    pub(super) fn claimed(&self, lease: Lease) -> ClaimedTask {
+    pub(super) fn claimed(&self, lease: Lease, weight: u32) -> ClaimedTask {
         ClaimedTask {
             lease,
             kind: self.new.kind.clone(),
             queue: self.new.queue.clone(),
+            weight,
             payload: self.new.payload.clone(),
             priority: self.new.priority,
             attempt: self.attempt(),

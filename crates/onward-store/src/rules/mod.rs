@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempt;
+pub mod choice;
 pub mod due;
 pub mod duplicate;
 pub mod errors;
@@ -9,5 +10,6 @@ pub mod key;
 pub mod order;
 pub mod prune;
 pub mod purge;
+pub mod queue;
 pub mod retry;
 pub mod session;

@@ -7,6 +7,7 @@ use crate::sqlite::held_tasks::HeldTasks;
 use crate::sqlite::index::{Index, exists};
 use crate::sqlite::names::Names;
 use crate::sqlite::pauses::Pauses;
+use crate::sqlite::queues::Queues;
 
 /// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
 #[derive(Debug)]
@@ -14,6 +15,7 @@ pub(super) struct Cache {
     pub(super) names: Names,
     pub(super) index: Index,
     pub(super) pauses: Pauses,
+    pub(super) queues: Queues,
     pub(super) held: HeldTasks,
     /// Whether there may be keys that outlive their task.
     pub(super) kept_keys: bool,
@@ -37,6 +39,7 @@ impl Cache {
             names: Names::load(connection)?,
             index: Index::load(connection)?,
             pauses: Pauses::load(connection)?,
+            queues: Queues::load(connection)?,
             held: HeldTasks::default(),
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),

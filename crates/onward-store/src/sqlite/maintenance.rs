@@ -230,6 +230,11 @@ const CONSISTENCY: &[(&str, &str)] = &[
          AND id NOT IN (SELECT task FROM ready)",
     ),
     (
+        "a queue counts another number of running tasks than there are",
+        "SELECT q.id FROM queue q WHERE q.concurrency IS NOT NULL AND q.running <> (SELECT count(*) FROM lease l \
+         CROSS JOIN task t ON t.id BETWEEN l.first AND l.last JOIN lane n ON n.id = t.lane WHERE n.queue = q.id)",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

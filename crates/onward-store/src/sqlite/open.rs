@@ -377,7 +377,7 @@ mod tests {
     use crate::outcome::Outcome;
     use crate::store::Store as _;
     use crate::task::NewTask;
-    use crate::write::{Claim, KindSelection, OpenSession, QueueSelection, Write};
+    use crate::write::{Claim, OpenSession, Write};
 
     fn busy() -> rusqlite::Error {
         rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)
@@ -405,7 +405,7 @@ mod tests {
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
         let opened = other.apply(vec![submit, Write::OpenSession(open)]).await.unwrap();
         let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };
-        let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 1 };
+        let claim = Claim::any(session, 1);
         other.apply(vec![Write::Claim(claim)]).await.unwrap();
         slow.settle().unwrap();
         let outcomes = other.apply(vec![Write::Sweep, Write::RenewSession { session }]).await.unwrap();

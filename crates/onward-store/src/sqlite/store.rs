@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
+use crate::queue::QueueMode;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -162,6 +163,10 @@ impl Store for SqliteStore {
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         ready(self.read_with_cache(reads::queues::queues))
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        ready(self.read_with_cache(|_, cache| Ok(cache.queues.mode())))
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

@@ -237,6 +237,8 @@ impl Transaction<'_> {
             Write::Retry { task } => self.retry(*task),
             Write::Pause { scope, until } => self.pause(scope, *until),
             Write::Resume { scope } => self.resume(scope),
+            Write::SetQueue(set) => self.set_queue(set),
+            Write::SetQueueMode(mode) => self.set_queue_mode(*mode),
             Write::Purge { queue, states, limit } => self.purge(queue, states, *limit),
             Write::DeleteQueue { queue } => self.delete_queue(queue),
             Write::Prune(prune) => self.prune(prune),
@@ -256,6 +258,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
         let (log, statistics, hint) = (self.log.mark(), self.statistics.clone(), self.hint);
         let (next_task, told) = (self.cache.next_task, self.news.as_ref().map_or(0, Vec::len));
+        let queues = self.cache.queues.clone();
         let outcome = self.members(members);
         if outcome.is_ok() {
             self.flush_completions()?;
@@ -271,6 +274,8 @@ impl Transaction<'_> {
             // The log row that carries the next number is not written yet, so the number must not be read from the file.
             *self.cache = Cache::load(self.connection)?;
             self.cache.next_task = next_task;
+            // Nor are the counts of what runs.
+            self.cache.queues = queues;
         }
         self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
         outcome.map(Outcome::All)
@@ -308,6 +313,7 @@ impl Transaction<'_> {
                 ])?;
             self.cache.next_log += 1;
         }
+        self.cache.queues.save(self.connection)?;
         self.write_statistics()
     }
 

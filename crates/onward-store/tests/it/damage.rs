@@ -15,8 +15,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Claim, Durability, Error, EventCursor, KindSelection, NewTask, OpenSession, Outcome, Page,
-    QueueSelection, Scope, SqliteStore, Store, TaskFilter, UniqueKey, When, Write,
+    AfterFailure, Claim, Durability, Error, EventCursor, NewTask, OpenSession, Outcome, Page, Scope, SqliteStore,
+    Store, TaskFilter, UniqueKey, When, Write,
 };
 use onward_testkit::soak::{self, Tally};
 
@@ -145,7 +145,7 @@ async fn make_store(path: &Path) {
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
     let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
     store.apply((0..60).map(|number| Write::Submit(Box::new(task(number)))).collect()).await.unwrap();
-    let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 30 };
+    let claim = Claim::any(session, 30);
     let outcomes = store.apply(vec![Write::Claim(claim)]).await.unwrap();
     let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("no claim: {outcomes:?}") };
     let ends = claimed.tasks.iter().enumerate().map(|(index, task)| end(index, task.lease)).collect();

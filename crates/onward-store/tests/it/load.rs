@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Claim, ClaimedTask, Durability, KindSelection, NewTask, OpenSession, Outcome, QueueSelection,
-    SessionId, SqliteStore, Store, Submitted, UniqueKey, When, Write,
+    AfterFailure, Claim, ClaimedTask, Durability, NewTask, OpenSession, Outcome, SessionId, SqliteStore, Store,
+    Submitted, UniqueKey, When, Write,
 };
 
 use crate::child;
@@ -140,7 +140,7 @@ async fn run_for_ever(store: &SqliteStore, random: fastrand::Rng) {
 }
 
 async fn claim(store: &SqliteStore, session: SessionId) -> Vec<ClaimedTask> {
-    let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 16 };
+    let claim = Claim::any(session, 16);
     let mut outcomes = store.apply(vec![Write::Claim(claim)]).await.expect("a claim is answered");
     match outcomes.pop() {
         Some(Outcome::Claimed(claimed)) => claimed.tasks,

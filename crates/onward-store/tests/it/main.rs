@@ -20,6 +20,7 @@ mod mount;
 mod outbox;
 #[cfg(unix)]
 mod power_loss;
+mod queues;
 mod sqlite;
 mod takeover;
 mod upgrade;

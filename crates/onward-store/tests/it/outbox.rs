@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueRecord, Result, SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TaskFilter,
-    TaskId, TaskPage, TaskRecord, Write,
+    Page, PauseRecord, QueueMode, QueueRecord, Result, SessionRecord, SqliteStore, Store, StoreInfo, Submitted,
+    TaskFilter, TaskId, TaskPage, TaskRecord, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -165,6 +165,10 @@ impl Store for OutboxStore {
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         self.store.queues()
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.store.queue_mode()
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

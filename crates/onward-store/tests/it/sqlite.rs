@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter, TaskId,
-    TaskPage, TaskRecord, Write,
+    Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter,
+    TaskId, TaskPage, TaskRecord, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -179,6 +179,10 @@ impl Store for InTurn {
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         self.next().queues()
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.next().queue_mode()
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use onward_store::{
-    Changes, Claim, ClaimedTask, KindSelection, NewTask, OpenSession, Outcome, QueueSelection, Refusal, SessionId,
-    SqliteStore, Store, TaskId, TaskState, Write,
+    Changes, Claim, ClaimedTask, NewTask, OpenSession, Outcome, Refusal, SessionId, SqliteStore, Store, TaskId,
+    TaskState, Write,
 };
 use tokio::time::timeout;
 
@@ -256,7 +256,7 @@ async fn open_session(store: &SqliteStore, lease: Duration) -> SessionId {
 }
 
 async fn claim(store: &SqliteStore, session: SessionId) -> (Vec<ClaimedTask>, Option<Duration>) {
-    let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 16 };
+    let claim = Claim::any(session, 16);
     match store.apply(vec![Write::Claim(claim)]).await.unwrap().remove(0) {
         Outcome::Claimed(claimed) => (claimed.tasks, claimed.next_due),
         other => panic!("a claim answered {other:?}"),

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, NewTask, OpenSession, Outcome, QueueSelection, SqliteStore, Store, Submitted, TaskId,
-    TaskState, UniqueKey, Write,
+    Claim, NewTask, OpenSession, Outcome, QueueMode, SetQueue, SqliteStore, Store, Submitted, TaskId, TaskState,
+    UniqueKey, Write,
 };
 use rusqlite::Connection;
 
@@ -40,7 +40,7 @@ async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_compl
     let store = SqliteStore::open(&old.path).await.unwrap();
     let open = OpenSession { name: "new".into(), lease: Duration::from_secs(10) };
     let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
-    let claim = Claim { session, queues: QueueSelection::All, kinds: KindSelection::All, limit: 10 };
+    let claim = Claim::any(session, 10);
     let Outcome::Claimed(claimed) = apply(&store, Write::Claim(claim)).await else { panic!("no claim") };
     let tasks: Vec<i64> = claimed.tasks.iter().map(|task| task.lease.task.0).collect();
     assert_eq!(tasks, [3, 5], "the urgent one first, and the one whose process is gone");
@@ -78,6 +78,19 @@ async fn the_events_of_a_store_of_schema_1_are_read_from_the_start() {
     }
     assert_eq!(submitted, [1, 2, 3, 4, 5]);
     assert_eq!(others[..2], [(1, "Completed".to_owned()), (2, "Dead".to_owned())]);
+}
+
+/// Shows: Q4
+#[tokio::test]
+async fn queues_of_a_store_of_schema_1_are_worked_off_by_default_and_can_be_set() {
+    let old = Old::schema_1();
+    let store = SqliteStore::open(&old.path).await.unwrap();
+    let before = store.queues().await.unwrap().remove(0);
+    assert_eq!((before.weight, before.concurrency), (1, None));
+    assert_eq!(store.queue_mode().await.unwrap(), QueueMode::Strict);
+    apply(&store, Write::SetQueue(SetQueue::new(before.name).weight(3).concurrency(2))).await;
+    let after = store.queues().await.unwrap().remove(0);
+    assert_eq!((after.weight, after.concurrency), (3, Some(2)));
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! What a sequence knows while it is played.
 
-use onward_store::{Claim, Failed, Lease, OpenSession, Outcome, Refusal, SessionId, TaskId, Timestamp, Write};
+use onward_store::{
+    Claim, Failed, Lease, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
+};
 
 use super::steps::{Act, Pick};
 
@@ -9,6 +11,8 @@ use super::steps::{Act, Pick};
 pub(super) struct Player {
     sessions: Vec<SessionId>,
     leases: Vec<Lease>,
+    /// Where the round of whoever claims stands.
+    turn: QueueTurn,
     /// The highest number of a task.
     pub(super) highest: i64,
 }
@@ -21,8 +25,9 @@ impl Player {
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
             Act::Submit(new) => Write::Submit(new),
-            Act::Claim { session, queues, kinds, limit } => {
-                Write::Claim(Claim { session: self.session(session), queues, kinds, limit })
+            Act::Claim { session, queues, kinds, limit, mode, random } => {
+                let choice = QueueChoice { mode, turn: self.turn.clone(), random };
+                Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice })
             }
             Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
@@ -35,6 +40,8 @@ impl Player {
             Act::Retry(task) => Write::Retry { task: self.task(task) },
             Act::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
             Act::Resume(scope) => Write::Resume { scope },
+            Act::SetQueue(set) => Write::SetQueue(set),
+            Act::SetQueueMode(mode) => Write::SetQueueMode(mode),
             Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
             Act::Prune(prune) => Write::Prune(prune),
@@ -61,7 +68,10 @@ impl Player {
     pub(super) fn learn(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::SessionOpened(session) => self.sessions.push(*session),
-            Outcome::Claimed(claimed) => self.leases.extend(claimed.tasks.iter().map(|task| task.lease)),
+            Outcome::Claimed(claimed) => {
+                self.leases.extend(claimed.tasks.iter().map(|task| task.lease));
+                self.turn = claimed.turn.clone();
+            }
             Outcome::Failed(Failed { lease, .. }) => self.leases.extend(*lease),
             Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.learn(outcome)),
             _ => {}

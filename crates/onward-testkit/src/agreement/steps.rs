@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, KindSelection, Name, NewTask, Prune, QueueSelection, Scope, TaskState};
+use onward_store::{
+    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+};
 
 /// One step of a sequence.
 #[derive(Debug, Clone)]
@@ -22,21 +24,51 @@ pub enum Step {
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the write of the same name")]
 pub enum Act {
-    OpenSession { lease: Duration },
+    OpenSession {
+        lease: Duration,
+    },
     RenewSession(Pick),
     CloseSession(Pick),
     Submit(Box<NewTask>),
-    Claim { session: Pick, queues: QueueSelection, kinds: KindSelection, limit: usize },
-    Complete { lease: Pick, result: Option<Bytes> },
-    Fail { lease: Pick, next: AfterFailure },
-    Release { lease: Pick, after: Duration },
+    Claim {
+        session: Pick,
+        queues: QueueSelection,
+        kinds: KindSelection,
+        limit: usize,
+        mode: Option<QueueMode>,
+        random: u64,
+    },
+    Complete {
+        lease: Pick,
+        result: Option<Bytes>,
+    },
+    Fail {
+        lease: Pick,
+        next: AfterFailure,
+    },
+    Release {
+        lease: Pick,
+        after: Duration,
+    },
     ConfirmCancel(Pick),
-    Report { lease: Pick, fraction: Option<f32> },
+    Report {
+        lease: Pick,
+        fraction: Option<f32>,
+    },
     Cancel(Pick),
     Retry(Pick),
-    Pause { scope: Scope, for_: Option<Duration> },
+    Pause {
+        scope: Scope,
+        for_: Option<Duration>,
+    },
     Resume(Scope),
-    Purge { queue: Name, states: Vec<TaskState>, limit: usize },
+    SetQueue(SetQueue),
+    SetQueueMode(QueueMode),
+    Purge {
+        queue: Name,
+        states: Vec<TaskState>,
+        limit: usize,
+    },
     DeleteQueue(Name),
     Prune(Prune),
     Sweep,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueSelection, Scope, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
+    QueueSelection, Scope, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -78,11 +78,14 @@ fn claim() -> impl Strategy<Value = Act> {
     let queues = prop_oneof![3 => Just(QueueSelection::All), 1 => some_queues];
     let some_kinds = vec(kind(), 0..3).prop_map(KindSelection::Only);
     let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds];
-    (pick(), queues, kinds, 0..6usize).prop_map(|(session, queues, kinds, limit)| Act::Claim {
+    let choice = (option::weighted(0.2, mode()), 0..4u64);
+    (pick(), queues, kinds, 0..6usize, choice).prop_map(|(session, queues, kinds, limit, (mode, random))| Act::Claim {
         session,
         queues,
         kinds,
         limit,
+        mode,
+        random,
     })
 }
 
@@ -120,7 +123,26 @@ fn control() -> impl Strategy<Value = Act> {
         3 => pick().prop_map(Act::Retry),
         1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Act::Pause { scope, for_ }),
         2 => scope().prop_map(Act::Resume),
+        2 => set_queue().prop_map(Act::SetQueue),
+        1 => mode().prop_map(Act::SetQueueMode),
     ]
+}
+
+fn set_queue() -> impl Strategy<Value = SetQueue> {
+    let weight = option::of(select(vec![1, 1, 2, 3, 0, 1001]));
+    let limit = prop_oneof![
+        1 => Just(ConcurrencyLimit::Unlimited),
+        3 => (0..4u32).prop_map(ConcurrencyLimit::AtMost),
+    ];
+    (queue(), weight, option::of(limit)).prop_map(|(queue, weight, concurrency)| SetQueue {
+        queue,
+        weight,
+        concurrency,
+    })
+}
+
+fn mode() -> impl Strategy<Value = QueueMode> {
+    select(QueueMode::ALL.to_vec())
 }
 
 fn removal() -> impl Strategy<Value = Act> {

@@ -133,8 +133,7 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
     play_some(200).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
-    let outcomes =
-        "Done Refused SessionOpened Renewed Submitted Claimed Failed Cancelled CancelRequested Removed Swept All";
+    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed Cancelled CancelRequested Removed QueueSet Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
     let refusals =
         "Invalid TaskNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse Member";

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, Name, Page, PauseRecord, QueueRecord,
-    QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
-    Timestamp,
+    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, Name, Page, PauseRecord, QueueChoice, QueueMode,
+    QueueRecord, QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord,
+    TaskState, Timestamp,
 };
 
 use crate::bench::name;
@@ -16,6 +16,7 @@ pub(super) struct View {
     tasks: Vec<Option<TaskRecord>>,
     listings: Vec<(TaskFilter, Vec<TaskPage>)>,
     queues: Vec<QueueRecord>,
+    mode: [QueueMode; 1],
     statistics: Vec<KindStatistics>,
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
@@ -42,6 +43,7 @@ impl View {
             listings,
             peeked,
             queues: store.queues().await?,
+            mode: [store.queue_mode().await?],
             statistics: store.statistics().await?,
             sessions: store.sessions().await?,
             pauses: store.pauses().await?,
@@ -53,6 +55,7 @@ impl View {
         each(&self.tasks, &other.tasks)
             .or_else(|| each(&self.listings, &other.listings))
             .or_else(|| each(&self.queues, &other.queues))
+            .or_else(|| each(&self.mode, &other.mode))
             .or_else(|| each(&self.statistics, &other.statistics))
             .or_else(|| each(&self.sessions, &other.sessions))
             .or_else(|| each(&self.pauses, &other.pauses))
@@ -95,7 +98,11 @@ async fn pages(store: &dyn Store, filter: &TaskFilter) -> Result<Vec<TaskPage>> 
 }
 
 fn claims() -> Vec<Claim> {
-    let of = |queues, kinds| Claim { session: SessionId(0), queues, kinds, limit: 1 };
+    let of = |queues, kinds| Claim { queues, kinds, ..Claim::any(SessionId(0), 1) };
+    let by = |mode| {
+        let choice = QueueChoice { mode: Some(mode), random: 7, ..QueueChoice::default() };
+        Claim { choice, ..Claim::any(SessionId(0), 1) }
+    };
     let copies = || KindSelection::Only(vec![name("copy")]);
     let slow = || QueueSelection::Only(vec![(name("slow"), 1)]);
     vec![
@@ -103,6 +110,9 @@ fn claims() -> Vec<Claim> {
         of(QueueSelection::All, copies()),
         of(slow(), KindSelection::All),
         of(slow(), copies()),
+        by(QueueMode::Strict),
+        by(QueueMode::Lenient),
+        by(QueueMode::Interleaved),
     ]
 }
 

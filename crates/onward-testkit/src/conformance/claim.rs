@@ -125,7 +125,7 @@ pub async fn queues_and_kinds_combine(bench: Bench) {
     let session = bench.session().await;
     let queues = QueueSelection::Only(vec![(name("a"), 9)]);
     let kinds = KindSelection::Only(vec![name("y")]);
-    let claimed = bench.claimed(Claim { session, queues, kinds, limit: 9 }).await;
+    let claimed = bench.claimed(Claim { queues, kinds, ..all_of(session, 9) }).await;
     assert_eq!(numbers(&claimed.tasks), [wanted]);
 }
 

@@ -8,6 +8,7 @@ pub mod events;
 pub mod keys;
 pub mod limits;
 pub mod news;
+pub mod queues;
 pub mod reads;
 pub mod removal;
 pub mod reopen;

@@ -7,8 +7,8 @@ use onward_store::TaskId;
 
 use crate::attempt::Attempt;
 
-/// Attempts in the order in which they start: the most urgent first, then the oldest. What is urgent and comes late goes before
-/// what is here.
+/// Attempts in the order in which they start. What is urgent and comes late goes before what is here: of all queues, or of its own
+/// where queues take turns.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(VecDeque<Arc<Attempt>>);
 
@@ -34,6 +34,33 @@ impl Buffer {
         }
     }
 
+    /// Adds attempts of queues that take turns: in the order in which they come, but within a queue the most urgent first.
+    pub(crate) fn add_in_turn<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
+        for attempt in attempts {
+            self.0.push_back(attempt);
+            self.settle_last();
+        }
+    }
+
+    /// Has the last attempt take the turn of the first of its queue that is to start after it, that one the turn of the next, and so on.
+    fn settle_last(&mut self) {
+        let mut at = self.0.len() - 1;
+        for before in (0..at).rev() {
+            if self.0[before].task.queue != self.0[at].task.queue {
+                continue;
+            }
+            if self.0[before].order() <= self.0[at].order() {
+                return;
+            }
+            self.0.swap(before, at);
+            at = before;
+        }
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Attempt) -> bool) {
+        self.0.retain(|attempt| keep(attempt));
+    }
+
     pub(crate) fn take_first(&mut self) -> Option<Arc<Attempt>> {
         self.0.pop_front()
     }
@@ -52,7 +79,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempt::tests::attempt;
+    use crate::attempt::tests::{attempt, attempt_in};
 
     fn buffer(tasks: &[(i64, u8)]) -> Buffer {
         let mut buffer = Buffer::default();
@@ -74,6 +101,22 @@ mod tests {
     #[test]
     fn an_older_task_goes_first_within_one_priority() {
         assert_eq!(ids(buffer(&[(2, 128), (1, 128)])), [1, 2]);
+    }
+
+    #[test]
+    fn queues_that_take_turns_start_in_the_order_of_their_turns() {
+        let mut buffer = Buffer::default();
+        buffer.add_in_turn([("a", 5), ("b", 1), ("a", 6)].map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))));
+        assert_eq!(ids(buffer), [5, 1, 6]);
+    }
+
+    #[test]
+    fn an_urgent_arrival_takes_the_next_turn_of_its_queue() {
+        let mut buffer = Buffer::default();
+        let buffered = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("a", 5)];
+        buffer.add_in_turn(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))));
+        buffer.add_in_turn([Arc::new(attempt_in("b", 9, 255))]);
+        assert_eq!(ids(buffer), [1, 9, 3, 2, 5, 4]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
 use super::batch::{Batch, Part};
+use super::choosing::Choosing;
 use super::floor::{End, Ended, FloorState};
 use super::leftover;
 use super::plan::{Load, Pace, claim_size, hoarded};
@@ -40,6 +41,8 @@ pub(crate) struct Dispatcher {
     pub(super) retired: Vec<SessionId>,
     pub(super) agenda: Agenda,
     pub(super) summary: DrainSummary,
+    /// How the last claim chose among queues.
+    pub(super) choosing: Choosing,
     goal: Goal,
     changes: Changes,
     seen: Hint,
@@ -67,6 +70,7 @@ impl Dispatcher {
             retired: Vec::new(),
             agenda,
             summary: DrainSummary::default(),
+            choosing: Choosing::default(),
             goal,
             changes,
             seen,
@@ -194,6 +198,8 @@ impl Dispatcher {
         let mut claim = self.run.claim();
         claim.session = session;
         claim.limit = limit;
+        claim.choice.turn = self.choosing.turn();
+        claim.choice.random = fastrand::u64(..);
         if let QueueSelection::Only(queues) = &mut claim.queues {
             queues.iter_mut().for_each(|(_, most)| *most = limit);
         }

@@ -79,10 +79,14 @@ impl Floor {
         self.lock().now()
     }
 
-    /// Buffers attempts and answers the numbers of the slots that should be manned for them.
-    pub(crate) fn add(&self, attempts: Vec<Arc<Attempt>>, concurrency: usize) -> Vec<usize> {
+    /// Buffers attempts, of queues that take turns or not, and answers the numbers of the slots that should be manned for them.
+    pub(crate) fn add(&self, attempts: Vec<Arc<Attempt>>, in_turn: bool, concurrency: usize) -> Vec<usize> {
         let mut state = self.lock();
-        state.buffer.add(attempts);
+        if in_turn {
+            state.buffer.add_in_turn(attempts);
+        } else {
+            state.buffer.add(attempts);
+        }
         state.man_slots(concurrency)
     }
 
@@ -166,10 +170,7 @@ impl Floor {
         for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
             attempt.interrupt(Interruption::SessionLost);
         }
-        let mut state = self.lock();
-        let mut kept = state.buffer.take_last(usize::MAX);
-        kept.retain(|attempt| attempt.task.lease.session != session);
-        state.buffer.add(kept);
+        self.lock().buffer.retain(|attempt| attempt.task.lease.session != session);
     }
 
     /// Whether anything here has a lease of this session.

@@ -7,7 +7,7 @@ use onward_store::{
 use crate::error::Result;
 
 /// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
-/// is paused: that counts only if the pause ends by itself.
+/// is paused, which counts only if the pause ends by itself, or in a queue of which others run as many tasks as may run.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -20,6 +20,8 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
         states.push(TaskState::Waiting);
     }
     for queue in live {
+        let waiting = [TaskState::Waiting].into_iter().filter(|_| is_full(queue));
+        let states: Vec<TaskState> = states.iter().copied().chain(waiting).collect();
         if has_task(store, &queue.name, &claim.kinds, &states).await? {
             return Ok(false);
         }
@@ -36,6 +38,10 @@ fn is_selected(selection: &QueueSelection, queue: &Name) -> bool {
 
 fn has_live_tasks(queue: &QueueRecord) -> bool {
     queue.scheduled + queue.waiting + queue.running > 0
+}
+
+fn is_full(queue: &QueueRecord) -> bool {
+    queue.concurrency.is_some_and(|limit| queue.running >= u64::from(limit))
 }
 
 fn ends_by_itself(pause: &PauseRecord) -> bool {

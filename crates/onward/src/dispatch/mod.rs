@@ -8,6 +8,7 @@
 mod agenda;
 mod batch;
 mod buffer;
+mod choosing;
 mod dispatcher;
 mod drive;
 mod floor;

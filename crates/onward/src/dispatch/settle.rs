@@ -55,6 +55,9 @@ impl Dispatcher {
         self.agenda.renewed(began);
         self.agenda.look = claimed.tasks.len() >= limit;
         self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
+        if self.choosing.learn(&claimed) {
+            self.give_back_what_was_chosen_before();
+        }
         let telemetry = &self.run.inner.telemetry;
         let attempts: Vec<_> = claimed
             .tasks
@@ -64,11 +67,18 @@ impl Dispatcher {
                 Arc::new(Attempt::new(task, kind))
             })
             .collect();
-        self.agenda.probe = self.is_urgent(attempts.first());
+        self.agenda.probe = !self.choosing.is_in_turn() && self.is_urgent(attempts.first());
         if !attempts.is_empty() {
             self.start(attempts);
         }
         self.cancel(&claimed.cancel);
+    }
+
+    /// Queues are worked off in another way than when the buffer was filled: it is chosen anew.
+    fn give_back_what_was_chosen_before(&mut self) {
+        let unstarted = self.run.floor.clear_buffer();
+        self.agenda.look |= !unstarted.is_empty();
+        self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
     }
 
     /// Whether a new attempt goes before all that is buffered; then there may be more such.
@@ -79,9 +89,9 @@ impl Dispatcher {
 
     /// Buffers attempts and mans slots for them.
     fn start(&mut self, attempts: Vec<Arc<Attempt>>) {
-        let now = self.now();
+        let (now, in_turn) = (self.now(), self.choosing.is_in_turn());
         self.agenda.watch_buffer(self.run.floor.state().counts.started, now);
-        for number in self.run.floor.add(attempts, self.run.inner.settings.concurrency) {
+        for number in self.run.floor.add(attempts, in_turn, self.run.inner.settings.concurrency) {
             tokio::spawn(slot::man(Arc::clone(&self.run), number));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::{Engine, Failure, NewTask, Priority, limits};
+use onward::{Engine, Failure, NewTask, Priority, TaskState, limits};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{Gate, World, start, stop, task, worlds};
@@ -96,6 +96,47 @@ async fn a_stop_gives_back_what_is_buffered() {
         held.run.await.unwrap();
         let queue = world.store.queues().await.unwrap().remove(0);
         assert_eq!((queue.running, queue.waiting, queue.ended.completed), (0, 39, 41));
+    }
+}
+
+/// Shows: Q3, T6
+#[tokio::test]
+async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does() {
+    for world in worlds().await {
+        let (engine, gate) = (world.builder().concurrency(1).open().await.unwrap(), Gate::new());
+        let held = gate.clone();
+        engine.handle("any", move |context| {
+            let gate = held.clone();
+            async move {
+                let cancelled = context.cancelled();
+                match context.payload()[0] {
+                    QUICK => Ok(()),
+                    _ => tokio::select! {
+                        () = gate.pass() => Ok(()),
+                        () = cancelled.cancelled() => Err(Failure::retryable("stopped halfway")),
+                    },
+                }
+            }
+        });
+        let timeout = limits::BUFFER_PATIENCE / 2;
+        let mut tasks = vec![named(QUICK); 40];
+        tasks.push(named(HELD));
+        tasks.extend(vec![NewTask { timeout: Some(timeout), ..named(HELD) }; 4]);
+        let last = engine.submit_all(tasks).await.unwrap()[44].id();
+        let run = start(&engine);
+        gate.entered(1).await;
+        assert!(engine.snapshot().buffered > 0, "nothing was buffered");
+        world.clock.advance(timeout + timeout / 2);
+        gate.open(1);
+        for _ in 0..4 {
+            gate.entered(1).await;
+            world.clock.advance(timeout / 2);
+            gate.open(1);
+        }
+        assert_eq!(engine.wait(last).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+        let queue = world.store.queues().await.unwrap().remove(0);
+        assert_eq!((queue.ended.completed, queue.ended.dead), (45, 0));
     }
 }
 

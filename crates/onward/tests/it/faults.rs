@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::{Change, Clock, Engine, EventCursor, Failure, Store, Submitted, TaskId, TaskRecord, TaskState};
 use onward_store::{
-    Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueRecord,
-    SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
+    Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueMode,
+    QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore};
@@ -161,6 +161,9 @@ impl Store for Damaged {
     }
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         self.store.queues()
+    }
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        self.store.queue_mode()
     }
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
         self.store.statistics()

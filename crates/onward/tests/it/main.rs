@@ -13,6 +13,8 @@ mod ends;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod queues;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod seen;

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use onward_store::Name;
 
-use super::{delete, list, pause, purge, resume, scope, show};
+use super::{delete, list, mode, pause, purge, resume, scope, set, show};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -14,6 +14,10 @@ pub(crate) enum Command {
     List,
     /// Show one queue
     Show(Queue),
+    /// Change the weight or the concurrency of a queue, while everything runs
+    Set(set::Arguments),
+    /// Show or change how workers choose among queues, while everything runs
+    Mode(mode::Arguments),
     /// Stop claims from a queue; what runs goes on
     Pause(pause::Arguments),
     /// End a pause
@@ -37,6 +41,8 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
     match command {
         Command::List => list::run(options).await,
         Command::Show(queue) => show::run(options, queue).await,
+        Command::Set(arguments) => set::run(options, arguments).await,
+        Command::Mode(arguments) => mode::run(options, arguments).await,
         Command::Pause(arguments) => pause::run(options, arguments).await,
         Command::Resume(arguments) => resume::run(options, arguments).await,
         Command::Purge(arguments) => purge::run(options, arguments).await,

@@ -29,6 +29,7 @@ pub(crate) fn table(queues: &[QueueRecord]) -> Table {
     let mut columns = vec![("QUEUE", Align::Left)];
     columns.extend(numbers.map(|number| (number, Align::Right)));
     columns.extend([("OLDEST WAITING", Align::Left), ("PAUSED", Align::Left)]);
+    columns.extend([("WEIGHT", Align::Right), ("CONCURRENCY", Align::Right)]);
     let mut table = Table::new(columns);
     for queue in queues {
         let ended = queue.ended;
@@ -38,6 +39,7 @@ pub(crate) fn table(queues: &[QueueRecord]) -> Table {
         cells.extend(sizes.iter().chain(&ends).map(u64::to_string));
         cells.push(optional(queue.oldest_waiting, moment));
         cells.push(if queue.paused { "yes" } else { "no" }.to_owned());
+        cells.extend([queue.weight.to_string(), optional(queue.concurrency, |limit| limit.to_string())]);
         table.row(cells);
     }
     table

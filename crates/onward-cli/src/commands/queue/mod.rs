@@ -3,10 +3,12 @@
 mod command;
 mod delete;
 mod list;
+mod mode;
 mod pause;
 mod purge;
 mod resume;
 mod scope;
+mod set;
 mod show;
 
 pub(crate) use command::{Command, run};

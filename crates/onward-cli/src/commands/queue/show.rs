@@ -54,6 +54,8 @@ fn facts(queue: &QueueRecord, pauses: &[PauseRecord]) -> Vec<(&'static str, Stri
         ("cancelled", queue.ended.cancelled.to_string()),
         ("expired", queue.ended.expired.to_string()),
         ("oldest waiting", optional(queue.oldest_waiting, moment)),
+        ("weight", queue.weight.to_string()),
+        ("concurrency", optional(queue.concurrency, |limit| limit.to_string())),
     ];
     facts.extend(pauses.iter().map(|pause| {
         let until = pause.until.map(|until| format!(" until {}", moment(until))).unwrap_or_default();

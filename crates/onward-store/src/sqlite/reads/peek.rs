@@ -33,8 +33,7 @@ pub(in crate::sqlite) fn peek(
         completions: Vec::new(),
         statements: Statements::default(),
     };
-    let left = transaction.queue_limits(&claim.queues);
-    let mut candidates = transaction.candidates(claim, left, 1, None)?;
+    let mut candidates = transaction.candidates(claim, 1)?;
     while let Some((_, place)) = transaction.next_candidate(&mut candidates)? {
         let record = task(connection, place.task)?;
         if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {

@@ -53,7 +53,9 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
     let mut queues = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let name = Name::new(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        let number = row.get(0)?;
         let paused = cache.pauses.queue_is_paused(&name);
+        let settings = cache.queues.settings(number);
         let record = QueueRecord {
             name,
             scheduled: 0,
@@ -62,8 +64,10 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
             ended: EndedCounts::default(),
             oldest_waiting: None,
             paused,
+            weight: settings.weight,
+            concurrency: settings.concurrency,
         };
-        queues.insert(row.get(0)?, Sizes { record, oldest: None });
+        queues.insert(number, Sizes { record, oldest: None });
     }
     Ok(queues)
 }

@@ -1,7 +1,6 @@
 //! Handing out due tasks.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -10,9 +9,11 @@ use crate::error::{Error, Result};
 use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Claimed, Outcome};
+use crate::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
 use crate::sqlite::fresh_tasks::FreshTask;
+use crate::sqlite::heads::{Chosen, Heads};
 use crate::sqlite::index::LaneCursor;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
@@ -25,50 +26,85 @@ const PIECE: usize = 16;
 
 /// The lanes that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
-    heads: BinaryHeap<Reverse<(Place, usize)>>,
+    heads: Heads,
     lanes: Vec<CandidateLane>,
-    /// The lane that gave the last one, whose next head is not among the heads yet: it may not be wanted.
+    /// The lane that gave the last one, if its next head is not among the heads yet: it may not be wanted.
     gave: Option<usize>,
-    /// How many more may be taken from each queue; `None` for any number from every queue.
-    left: Option<HashMap<i64, usize>>,
+    left: QueuesLeft,
     piece: usize,
 }
 
 struct CandidateLane {
     cursor: LaneCursor,
     queue: i64,
+    line: i64,
+}
+
+/// How many more may be taken from each queue.
+#[derive(Default)]
+struct QueuesLeft {
+    /// Of those that are limited: by the claim, by their concurrency, or both.
+    limited: HashMap<i64, usize>,
+    /// Whether nothing may be taken from the others.
+    only: bool,
+}
+
+/// Where a claim goes on that has to look for its lanes again.
+struct Resumed {
+    left: QueuesLeft,
+    choice: QueueChoice,
+    /// Up to where each line has been looked at.
+    passed: HashMap<i64, Place>,
+}
+
+/// The line in which a queue's tasks stand: in strict mode that of all queues of its weight, else its own.
+fn line(mode: QueueMode, queue: i64, weight: u32) -> i64 {
+    if mode == QueueMode::Strict { i64::from(weight) } else { queue }
 }
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
         self.renew(claim.session)?;
         self.sweep_now()?;
-        let tasks = self.take(claim)?;
+        let (tasks, turn) = self.take(claim)?;
         let cancel = self.cancel_requests(claim.session)?;
-        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due: self.next_due()? }))
+        let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
+        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due: self.next_due()?, mode, turn, configuration }))
     }
 
-    fn take(&mut self, claim: &Claim) -> Result<Vec<ClaimedTask>> {
+    fn mode_of(&self, claim: &Claim) -> QueueMode {
+        claim.choice.mode.unwrap_or(self.cache.queues.mode())
+    }
+
+    fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let limit = claim.limit.min(limits::CLAIM);
-        let left = self.queue_limits(&claim.queues);
-        let mut candidates = self.candidates(claim, left, limit, None)?;
+        let mut candidates = self.candidates(claim, limit)?;
         // A sweep leaves expired tasks behind where there are very many; then each task is looked at before the next is chosen.
         if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
-            self.take_together(claim, limit, &mut candidates)
+            let tasks = self.take_together(claim, limit, &mut candidates)?;
+            Ok((tasks, candidates.heads.choice(&claim.choice).turn))
         } else {
             self.take_one_by_one(claim, limit, candidates)
         }
     }
 
-    fn take_one_by_one(&mut self, claim: &Claim, limit: usize, mut candidates: Candidates) -> Result<Vec<ClaimedTask>> {
-        let mut tasks = Vec::new();
+    fn take_one_by_one(
+        &mut self,
+        claim: &Claim,
+        limit: usize,
+        mut candidates: Candidates,
+    ) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
+        let (mut tasks, mut passed, mut choice) = (Vec::new(), HashMap::new(), claim.choice.clone());
         while tasks.len() < limit {
             let Some((lane, place)) = self.next_candidate(&mut candidates)? else { break };
+            passed.insert(candidates.lanes[lane].line, place);
             let next_task = self.cache.next_task;
             if self.expire_if_due(place.task)? {
                 if self.cache.next_task > next_task {
                     // What followed the expired task may stand before what the candidates have in store.
-                    candidates = self.candidates(claim, candidates.left, limit, Some(place))?;
+                    choice = candidates.heads.choice(&choice);
+                    let resumed = Resumed { left: candidates.left, choice: choice.clone(), passed: passed.clone() };
+                    candidates = self.resumed_candidates(claim, limit, resumed)?;
                 }
                 continue;
             }
@@ -76,7 +112,7 @@ impl Transaction<'_> {
             self.cache.index.remove_ready(self.connection, candidates.lanes[lane].cursor.lane, place)?;
             tasks.extend(self.start(claim, &[place])?);
         }
-        Ok(tasks)
+        Ok((tasks, candidates.heads.choice(&choice).turn))
     }
 
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
@@ -98,50 +134,63 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// The lanes that a claim may take from, and how many from each queue, where that is limited.
-    pub(in crate::sqlite) fn candidates(
-        &mut self,
-        claim: &Claim,
-        left: Option<HashMap<i64, usize>>,
-        limit: usize,
-        behind: Option<Place>,
-    ) -> Result<Candidates> {
-        let mut lanes = Vec::new();
+    /// The lanes that a claim may take from.
+    pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
+        let left = self.queues_left(&claim.queues);
+        let resumed = Resumed { left, choice: claim.choice.clone(), passed: HashMap::new() };
+        self.resumed_candidates(claim, limit, resumed)
+    }
+
+    fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
+        let Resumed { left, choice, passed } = resumed;
+        let mode = self.mode_of(claim);
+        let (mut lanes, mut chosen) = (Vec::new(), Vec::new());
         for (number, lane) in self.cache.names.lanes() {
             let kind_selected = match &claim.kinds {
                 KindSelection::All => true,
                 KindSelection::Only(kinds) => kinds.contains(&lane.kind_name),
             };
-            let queue_selected = left.as_ref().is_none_or(|left| left.contains_key(&lane.queue));
-            if kind_selected && queue_selected && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name) {
-                lanes.push(CandidateLane { cursor: LaneCursor::behind(number, behind), queue: lane.queue });
+            if kind_selected && left.any_of(lane.queue) && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name) {
+                let weight = self.cache.queues.weight(lane.queue);
+                let line = line(mode, lane.queue, weight);
+                let cursor = LaneCursor::behind(number, passed.get(&line).copied());
+                lanes.push(CandidateLane { cursor, queue: lane.queue, line });
+                chosen.push(Chosen { queue: lane.queue, name: &lane.queue_name, weight });
             }
         }
+        let heads = Heads::new(mode, &choice, &chosen);
         let piece = if lanes.len() == 1 { limit.max(1) } else { PIECE.max(limit / lanes.len().max(1)) };
-        let mut candidates = Candidates { heads: BinaryHeap::new(), lanes, gave: None, left, piece };
+        let mut candidates = Candidates { heads, lanes, gave: None, left, piece };
         for lane in 0..candidates.lanes.len() {
             self.add_head(&mut candidates, lane)?;
         }
+        (0..candidates.lanes.len()).for_each(|lane| candidates.heads.settle(lane));
         Ok(candidates)
     }
 
-    /// What may be taken from each queue; `None` if every queue may give any number.
-    pub(in crate::sqlite) fn queue_limits(&self, queues: &QueueSelection) -> Option<HashMap<i64, usize>> {
-        let QueueSelection::Only(queues) = queues else { return None };
-        let mut left = HashMap::new();
-        for (queue, limit) in queues {
-            if let Some(number) = self.cache.names.queue(queue) {
-                *left.entry(number).or_insert(0) += *limit;
+    /// What may be taken from each queue.
+    fn queues_left(&self, queues: &QueueSelection) -> QueuesLeft {
+        let mut left = QueuesLeft::default();
+        if let QueueSelection::Only(queues) = queues {
+            left.only = true;
+            for (queue, limit) in queues {
+                if let Some(number) = self.cache.names.queue(queue) {
+                    let asked = left.limited.entry(number).or_insert(0);
+                    *asked = asked.saturating_add(*limit);
+                }
             }
         }
-        Some(left)
+        for (queue, room) in self.cache.queues.rooms() {
+            left.at_most(queue, room);
+        }
+        left
     }
 
     fn add_head(&mut self, candidates: &mut Candidates, lane: usize) -> Result<()> {
         let piece = candidates.piece;
         let cursor = &mut candidates.lanes[lane].cursor;
         if let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? {
-            candidates.heads.push(Reverse((place, lane)));
+            candidates.heads.push(lane, place);
         }
         Ok(())
     }
@@ -151,13 +200,17 @@ impl Transaction<'_> {
         if let Some(lane) = candidates.gave.take() {
             self.add_head(candidates, lane)?;
         }
-        while let Some(Reverse((place, lane))) = candidates.heads.pop() {
-            let queue = candidates.lanes[lane].queue;
-            if candidates.left.as_ref().is_some_and(|left| left.get(&queue) == Some(&0)) {
+        while let Some((place, lane)) = candidates.heads.pop() {
+            if !candidates.left.any_of(candidates.lanes[lane].queue) {
                 continue;
             }
             candidates.lanes[lane].cursor.advance();
-            candidates.gave = Some(lane);
+            if candidates.heads.take_turns() {
+                self.add_head(candidates, lane)?;
+                candidates.heads.settle(lane);
+            } else {
+                candidates.gave = Some(lane);
+            }
             return Ok(Some((lane, place)));
         }
         Ok(None)
@@ -218,6 +271,7 @@ impl Transaction<'_> {
             lease: Lease { task: task.id, session, claim: held.claim },
             kind: lane.kind_name.clone(),
             queue: lane.queue_name.clone(),
+            weight: self.cache.queues.weight(lane.queue),
             payload,
             priority: task.priority,
             attempt: task.attempts.saturating_add(1),
@@ -227,6 +281,7 @@ impl Transaction<'_> {
             deadline: task.options.deadline,
             retry: task.options.retry,
         };
+        self.count_running(task.lane, 1);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });
         self.cache.held.insert(task);
         Ok(Some(claimed))
@@ -256,9 +311,31 @@ fn leased(task: &LiveTask) -> Leased {
 
 impl Candidates {
     fn took(&mut self, lane: usize) {
-        let queue = self.lanes[lane].queue;
-        if let Some(left) = self.left.as_mut().and_then(|left| left.get_mut(&queue)) {
-            *left = left.saturating_sub(1);
+        self.heads.took();
+        if self.left.took(self.lanes[lane].queue) == Some(0) {
+            self.heads.close(lane);
         }
+    }
+}
+
+impl QueuesLeft {
+    /// Whether a queue may still give a task.
+    fn any_of(&self, queue: i64) -> bool {
+        self.limited.get(&queue).map_or(!self.only, |left| *left > 0)
+    }
+
+    fn at_most(&mut self, queue: i64, room: usize) {
+        if let Some(left) = self.limited.get_mut(&queue) {
+            *left = room.min(*left);
+        } else if !self.only {
+            self.limited.insert(queue, room);
+        }
+    }
+
+    /// Notes that a queue gave a task; answers how many more it may give, if that is limited.
+    fn took(&mut self, queue: i64) -> Option<usize> {
+        let left = self.limited.get_mut(&queue)?;
+        *left = left.saturating_sub(1);
+        Some(*left)
     }
 }

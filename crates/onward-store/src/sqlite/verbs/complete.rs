@@ -56,6 +56,7 @@ impl Transaction<'_> {
         }
         self.completions.push(completion);
         self.cache.held.remove(task);
+        self.count_running(lane, -1);
         self.log(task, lane, Change::Completed);
         self.hint.transitions += 1;
         self.tell(TaskNews::Completed { task, result: result.cloned() });

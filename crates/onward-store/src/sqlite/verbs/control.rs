@@ -130,6 +130,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> Verb<Outcome> {
         self.ensure_scope(scope)?;
         self.cache.pauses.set(self.connection, scope, until)?;
+        self.cache.queues.reconfigured(self.connection)?;
         self.hint.work += 1;
         Ok(Outcome::Done)
     }
@@ -155,6 +156,7 @@ impl Transaction<'_> {
 
     pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> Verb<Outcome> {
         if self.cache.pauses.clear(self.connection, scope)? {
+            self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }
         Ok(Outcome::Done)

@@ -164,6 +164,7 @@ impl Transaction<'_> {
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
+        self.count_running(task.lane, -1);
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
             task.id.0,
             scheduled,
@@ -234,6 +235,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
+            self.count_running(task.lane, -1);
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;

@@ -5,6 +5,7 @@ mod complete;
 mod control;
 mod end;
 mod processes;
+mod queue;
 mod removal;
 mod session;
 mod submit;

@@ -141,6 +141,7 @@ impl Transaction<'_> {
             return Err(Refusal::QueueInUse { queue: queue.clone(), live: live.unsigned_abs() }.into());
         }
         self.cache.pauses.clear(self.connection, &Scope::Queue(queue.clone()))?;
+        self.cache.queues.forget(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
         Ok(Outcome::Done)
     }

@@ -29,6 +29,7 @@ impl Transaction<'_> {
     fn end_pauses(&mut self) -> Result<()> {
         for scope in self.cache.pauses.elapsed(self.now) {
             self.cache.pauses.clear(self.connection, &scope)?;
+            self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }
         Ok(())

@@ -149,7 +149,7 @@ pub(super) async fn open_session(store: &SqliteStore) -> SessionId {
 }
 
 pub(super) async fn claim(store: &SqliteStore, session: SessionId, limit: usize) -> Vec<ClaimedTask> {
-    let claim = Claim { session, queues: Default::default(), kinds: Default::default(), limit };
+    let claim = Claim::any(session, limit);
     let mut outcomes = store.apply(vec![Write::Claim(claim)]).await.expect("the store can be written");
     let Some(Outcome::Claimed(claimed)) = outcomes.pop() else { panic!("a session that lives may claim") };
     claimed.tasks

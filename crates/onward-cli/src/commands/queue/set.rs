@@ -1,0 +1,87 @@
+//! `onward queue set`
+
+use clap::Args;
+use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, Write, limits};
+use serde_json::json;
+
+use crate::apply::{apply_one, unexpected};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line, remark};
+use crate::store_file;
+
+/// Arguments of `onward queue set`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The queue; it is made if it is not there yet
+    #[arg(value_name = "QUEUE")]
+    queue: Name,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What is to change.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct Settings {
+    /// Its share among the queues that have work, 1 to 1000; what it means depends on the mode (onward queue mode)
+    #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::QUEUE_WEIGHT)))]
+    weight: Option<u32>,
+    /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for any number
+    #[arg(long, value_name = "COUNT|none", value_parser = parse_concurrency)]
+    concurrency: Option<ConcurrencyLimit>,
+}
+
+fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> {
+    if text == "none" {
+        return Ok(ConcurrencyLimit::Unlimited);
+    }
+    let limit = text.parse().ok().filter(|limit| (1..=limits::QUEUE_CONCURRENCY).contains(limit));
+    limit.map(ConcurrencyLimit::AtMost).ok_or_else(|| {
+        format!(
+            "it may be 1 to {}, or `none`; to have nothing run, pause the queue (onward queue pause)",
+            limits::QUEUE_CONCURRENCY
+        )
+    })
+}
+
+/// Changes how a queue is worked off.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { queue, settings: Settings { weight, concurrency } } = arguments;
+    let store = store_file::open_existing(options).await?;
+    let set = SetQueue { queue: queue.clone(), weight, concurrency };
+    let settings = match apply_one(&*store, Write::SetQueue(set)).await? {
+        Outcome::QueueSet(settings) => settings,
+        other => return Err(unexpected(other)),
+    };
+    if options.json {
+        print_json(&json!({ "queue": queue, "weight": settings.weight, "concurrency": settings.concurrency }))?;
+        return Ok(ExitCode::Done);
+    }
+    print_line(format_args!(
+        "set queue {queue}: weight {}, concurrency {}",
+        settings.weight,
+        concurrency_text(settings)
+    ))?;
+    if weight.is_some() {
+        remark(meaning(store.queue_mode().await?));
+    }
+    Ok(ExitCode::Done)
+}
+
+fn concurrency_text(settings: QueueSettings) -> String {
+    settings.concurrency.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
+}
+
+/// What weights mean in a mode.
+pub(super) fn meaning(mode: QueueMode) -> &'static str {
+    match mode {
+        QueueMode::Strict => {
+            "the mode is strict: queues of a lower weight wait while one of a higher has work (see onward queue mode)"
+        }
+        QueueMode::Lenient => "the mode is lenient: each turn is drawn at random, by weight (see onward queue mode)",
+        QueueMode::Interleaved => {
+            "the mode is interleaved: in each round a queue has as many turns as its weight (see onward queue mode)"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! How queues are worked off.
+
+use super::state::State;
+use crate::name::Name;
+use crate::outcome::{Outcome, Refusal};
+use crate::queue::{QueueMode, QueueSettings, SetQueue};
+use crate::rules;
+use crate::task::TaskState;
+
+impl State {
+    pub(super) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
+        rules::queue::check(set)?;
+        self.check_names(Some(&set.queue), None)?;
+        self.make_names(Some(&set.queue), None);
+        let settings = rules::queue::after(self.settings_of(&set.queue), set);
+        self.settings.insert(set.queue.clone(), settings);
+        self.reconfigured();
+        self.hint_work();
+        Ok(Outcome::QueueSet(settings))
+    }
+
+    pub(super) fn set_queue_mode(&mut self, mode: QueueMode) -> Outcome {
+        self.mode = mode;
+        self.reconfigured();
+        self.hint_work();
+        Outcome::Done
+    }
+
+    /// Notes that what was claimed and has not started might not be claimed now.
+    pub(super) fn reconfigured(&mut self) {
+        self.configuration += 1;
+    }
+
+    pub(super) fn settings_of(&self, queue: &Name) -> QueueSettings {
+        self.settings.get(queue).copied().unwrap_or_default()
+    }
+
+    /// How many more tasks of a queue may run.
+    pub(super) fn room_of(&self, queue: &Name) -> usize {
+        let Some(concurrency) = self.settings_of(queue).concurrency else { return usize::MAX };
+        let is_running = |state| state == TaskState::Running;
+        let running = self.tasks.iter().filter(|task| task.new.queue == *queue && is_running(task.state)).count();
+        (concurrency as usize).saturating_sub(running)
+    }
+}

@@ -1,0 +1,85 @@
+//! What may be set about a queue.
+
+use crate::limits;
+use crate::name::Name;
+use crate::outcome::Refusal;
+use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
+
+/// Checks a change before it is made.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a weight or a concurrency out of its range, and for a change of nothing.
+pub fn check(set: &SetQueue) -> Result<(), Refusal> {
+    if set.weight.is_none() && set.concurrency.is_none() {
+        let text = "was to be set and it was not said what; name a weight, a concurrency, or both";
+        return Err(Refusal::Invalid(format!("the queue `{}` {text}", set.queue)));
+    }
+    if let Some(weight) = set.weight.filter(|weight| !(1..=limits::QUEUE_WEIGHT).contains(weight)) {
+        let remedy = "pause a queue of which nothing is to run";
+        return Err(out_of_range(&set.queue, "weight", weight, limits::QUEUE_WEIGHT, remedy));
+    }
+    let concurrency = set.concurrency.and_then(ConcurrencyLimit::limit);
+    if let Some(concurrency) = concurrency.filter(|tasks| !(1..=limits::QUEUE_CONCURRENCY).contains(tasks)) {
+        let remedy = "pause a queue of which nothing is to run, or set none where there is to be no limit";
+        return Err(out_of_range(&set.queue, "concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy));
+    }
+    Ok(())
+}
+
+fn out_of_range(queue: &Name, what: &str, value: u32, most: u32, remedy: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "the queue `{queue}` was to have a {what} of {value}, and it may be 1 to {most}; {remedy}"
+    ))
+}
+
+/// What holds after a change.
+#[must_use]
+pub fn after(before: QueueSettings, set: &SetQueue) -> QueueSettings {
+    QueueSettings {
+        weight: set.weight.unwrap_or(before.weight),
+        concurrency: set.concurrency.map_or(before.concurrency, ConcurrencyLimit::limit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> SetQueue {
+        SetQueue::new(Name::default_queue())
+    }
+
+    #[test]
+    fn the_ends_of_the_ranges_are_taken() {
+        let ends = [
+            queue().weight(1).concurrency(1),
+            queue().weight(limits::QUEUE_WEIGHT).concurrency(limits::QUEUE_CONCURRENCY),
+        ];
+        assert!(ends.iter().all(|set| check(set).is_ok()));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_the_range() {
+        for (set, range) in [
+            (queue().weight(0), "1 to 1000"),
+            (queue().weight(1001), "1 to 1000"),
+            (queue().concurrency(0), "1 to 1000000"),
+            (queue().concurrency(1_000_001), "1 to 1000000"),
+        ] {
+            let text = check(&set).unwrap_err().to_string();
+            assert!(text.contains(range) && text.contains("`default`"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_nothing_is_refused() {
+        assert!(check(&queue()).is_err());
+    }
+
+    #[test]
+    fn what_is_not_named_stays() {
+        let before = QueueSettings { weight: 3, concurrency: Some(2) };
+        assert_eq!(after(before, &queue().weight(5)), QueueSettings { weight: 5, ..before });
+        assert_eq!(after(before, &queue().unlimited()), QueueSettings { concurrency: None, ..before });
+    }
+}

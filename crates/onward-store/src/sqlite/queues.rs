@@ -1,0 +1,156 @@
+//! How queues are worked off, and how many tasks run of those that are limited: kept in memory as well because every claim asks.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, params};
+
+use crate::error::{Error, Result};
+use crate::queue::{QueueMode, QueueSettings};
+use crate::sqlite::index::meta;
+
+/// What is known of queues. Only those are in it that are not worked off by default.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Queues {
+    mode: QueueMode,
+    configuration: i64,
+    known: HashMap<i64, Queue>,
+    /// Whether a queue has a concurrency.
+    limited: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    settings: QueueSettings,
+    /// How many tasks of it run; counted only if it has a concurrency.
+    running: i64,
+    /// Whether `running` is not written yet.
+    unsaved: bool,
+}
+
+impl Queues {
+    pub(super) fn load(connection: &Connection) -> Result<Self> {
+        let mode = meta(connection, "queue_mode")?;
+        let mode = usize::try_from(mode).ok().and_then(|code| QueueMode::ALL.get(code).copied());
+        let mut queues = Self {
+            mode: mode
+                .ok_or_else(|| Error::corrupt("the store has a queue mode that does not exist; restore a backup"))?,
+            configuration: meta(connection, "configuration")?,
+            ..Self::default()
+        };
+        let mut statement = connection.prepare_cached(
+            "SELECT id, weight, concurrency, running FROM queue WHERE weight <> 1 OR concurrency IS NOT NULL",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let settings = QueueSettings { weight: row.get(1)?, concurrency: row.get(2)? };
+            queues.known.insert(row.get(0)?, Queue { settings, running: row.get(3)?, unsaved: false });
+        }
+        queues.see_limits();
+        Ok(queues)
+    }
+
+    fn see_limits(&mut self) {
+        self.limited = self.known.values().any(|queue| queue.settings.concurrency.is_some());
+    }
+
+    pub(super) fn mode(&self) -> QueueMode {
+        self.mode
+    }
+
+    pub(super) fn configuration(&self) -> u64 {
+        self.configuration.unsigned_abs()
+    }
+
+    pub(super) fn settings(&self, queue: i64) -> QueueSettings {
+        self.known.get(&queue).map(|queue| queue.settings).unwrap_or_default()
+    }
+
+    pub(super) fn weight(&self, queue: i64) -> u32 {
+        if self.known.is_empty() { 1 } else { self.settings(queue).weight }
+    }
+
+    /// How many more tasks of a queue may run; `None` for any number.
+    pub(super) fn room(&self, queue: i64) -> Option<usize> {
+        let queue = self.known.get(&queue).filter(|_| self.limited)?;
+        queue.settings.concurrency.map(|limit| usize::try_from(i64::from(limit) - queue.running).unwrap_or(0))
+    }
+
+    /// The queues that have a concurrency, and how many more tasks of them may run.
+    pub(super) fn rooms(&self) -> impl Iterator<Item = (i64, usize)> {
+        let limited = self.known.keys().filter(|_| self.limited);
+        limited.filter_map(|queue| self.room(*queue).map(|room| (*queue, room)))
+    }
+
+    pub(super) fn is_limited(&self) -> bool {
+        self.limited
+    }
+
+    /// Counts a task that begins to run (1) or ends to (-1); answers whether it made room where there was none.
+    pub(super) fn count(&mut self, queue: i64, change: i64) -> bool {
+        let Some(queue) = self.known.get_mut(&queue) else { return false };
+        let Some(limit) = queue.settings.concurrency else { return false };
+        let was_full = queue.running >= i64::from(limit);
+        queue.running += change;
+        queue.unsaved = true;
+        was_full && queue.running < i64::from(limit)
+    }
+
+    /// Writes the counts that have changed.
+    pub(super) fn save(&mut self, connection: &Connection) -> Result<()> {
+        if !self.limited {
+            return Ok(());
+        }
+        for (number, queue) in self.known.iter_mut().filter(|(_, queue)| queue.unsaved) {
+            connection
+                .prepare_cached("UPDATE queue SET running = ? WHERE id = ?")?
+                .execute(params![queue.running, number])?;
+            queue.unsaved = false;
+        }
+        Ok(())
+    }
+
+    /// Changes how a queue is worked off, of which so many tasks run.
+    pub(super) fn set(
+        &mut self,
+        connection: &Connection,
+        number: i64,
+        settings: QueueSettings,
+        running: i64,
+    ) -> Result<()> {
+        connection
+            .prepare_cached("UPDATE queue SET weight = ?, concurrency = ?, running = ? WHERE id = ?")?
+            .execute(params![settings.weight, settings.concurrency, running, number])?;
+        self.known.insert(number, Queue { settings, running, unsaved: false });
+        self.known.retain(|_, queue| queue.settings != QueueSettings::default());
+        self.see_limits();
+        self.reconfigured(connection)
+    }
+
+    /// Forgets how a queue of which nothing runs was worked off.
+    pub(super) fn forget(&mut self, connection: &Connection, number: i64) -> Result<()> {
+        connection
+            .prepare_cached("UPDATE queue SET weight = 1, concurrency = NULL, running = 0 WHERE id = ?")?
+            .execute([number])?;
+        self.known.remove(&number);
+        self.see_limits();
+        Ok(())
+    }
+
+    pub(super) fn set_mode(&mut self, connection: &Connection, mode: QueueMode) -> Result<()> {
+        let code = QueueMode::ALL.iter().position(|one| *one == mode).unwrap_or(0);
+        connection
+            .prepare_cached("UPDATE meta SET value = ? WHERE name = 'queue_mode'")?
+            .execute([code.cast_signed() as i64])?;
+        self.mode = mode;
+        self.reconfigured(connection)
+    }
+
+    /// Notes that what was claimed and has not started might not be claimed now.
+    pub(super) fn reconfigured(&mut self, connection: &Connection) -> Result<()> {
+        self.configuration += 1;
+        connection
+            .prepare_cached("UPDATE meta SET value = ? WHERE name = 'configuration'")?
+            .execute([self.configuration])?;
+        Ok(())
+    }
+}

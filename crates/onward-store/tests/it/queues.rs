@@ -1,0 +1,73 @@
+//! Limits of queues, where several stores work on one file at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use onward_store::{
+    Claim, Durability, Lease, Name, NewTask, OpenSession, Outcome, SetQueue, SqliteStore, Store, Write,
+};
+
+/// How many tasks of the queue may run, how many there are, and how many workers want to run them.
+const LIMIT: usize = 3;
+const TASKS: usize = 120;
+const WORKERS: usize = 4;
+
+/// What all workers see.
+#[derive(Default)]
+struct Seen {
+    running: AtomicUsize,
+    most: AtomicUsize,
+    done: AtomicUsize,
+}
+
+async fn open(path: &std::path::Path) -> SqliteStore {
+    SqliteStore::options().durability(Durability::Normal).open(path).await.unwrap()
+}
+
+async fn apply(store: &SqliteStore, write: Write) -> Outcome {
+    store.apply(vec![write]).await.unwrap().remove(0)
+}
+
+/// Claims as much as it can get and completes it, until all is done.
+async fn work(store: SqliteStore, seen: Arc<Seen>) {
+    let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(3600) };
+    let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
+    while seen.done.load(Ordering::SeqCst) < TASKS {
+        let Outcome::Claimed(claimed) = apply(&store, Write::Claim(Claim::any(session, 10))).await else {
+            panic!("no claim")
+        };
+        let leases: Vec<Lease> = claimed.tasks.iter().map(|task| task.lease).collect();
+        let running = seen.running.fetch_add(leases.len(), Ordering::SeqCst) + leases.len();
+        seen.most.fetch_max(running, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        for lease in leases {
+            // Before the write: what another store claims because of it must not be counted on top.
+            seen.running.fetch_sub(1, Ordering::SeqCst);
+            assert_eq!(apply(&store, Write::Complete { lease, result: None }).await, Outcome::Done);
+            seen.done.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Shows: Q4
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn stores_on_one_file_together_run_no_more_tasks_of_a_queue_than_its_concurrency() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let first = open(&path).await;
+    let queue = Name::default_queue();
+    apply(&first, Write::SetQueue(SetQueue::new(queue).concurrency(LIMIT as u32))).await;
+    let submits = (0..TASKS).map(|_| Write::Submit(Box::new(NewTask::new("k").unwrap()))).collect();
+    first.apply(submits).await.unwrap();
+    let seen = Arc::<Seen>::default();
+    let mut workers = Vec::new();
+    for _ in 0..WORKERS {
+        workers.push(tokio::spawn(work(open(&path).await, Arc::clone(&seen))));
+    }
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    assert_eq!((seen.done.load(Ordering::SeqCst), seen.most.load(Ordering::SeqCst)), (TASKS, LIMIT));
+    assert_eq!(first.check().await.unwrap().consistency, Vec::<String>::new());
+}
