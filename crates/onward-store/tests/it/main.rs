@@ -17,6 +17,8 @@ mod kill;
 mod load;
 mod memory;
 mod mount;
+#[cfg(unix)]
+mod nth_failure;
 mod outbox;
 #[cfg(unix)]
 mod power_loss;
