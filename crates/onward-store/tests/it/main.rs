@@ -9,10 +9,12 @@
 )]
 
 mod agreement;
+mod backlog;
 mod broken;
 mod callers;
 mod child;
 mod damage;
+mod group_commit;
 mod kill;
 mod load;
 mod memory;

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward::{Change, Clock, Engine, EventCursor, Failure, Store, Submitted, TaskId, TaskRecord, TaskState};
+use onward::{
+    Change, Clock, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskRecord, TaskState,
+    UniqueKey,
+};
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueRecord,
     SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
@@ -118,6 +121,7 @@ async fn count(world: &World, tasks: &[TaskId], tally: &mut Tally) {
 }
 
 /// Shows: T21
+/// Beats: wedged-store
 #[tokio::test]
 async fn no_failing_call_loses_a_task() {
     fail_each_call_in_turn(Side::Before).await;
@@ -127,6 +131,25 @@ async fn no_failing_call_loses_a_task() {
 #[tokio::test]
 async fn no_lost_answer_loses_a_task() {
     fail_each_call_in_turn(Side::After).await;
+}
+
+/// Shows: T3
+#[tokio::test]
+async fn a_submit_repeated_because_its_answer_was_lost_finds_its_task() {
+    for world in worlds().await {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+        let mut once = task("any");
+        once.unique = Some(UniqueKey { key: "order 7".into(), on_duplicate: OnDuplicate::Skip, keep_for: SECOND });
+        faulty.fail_once(1, Side::After, Fault::Timeout);
+        let first = tokio::spawn({
+            let (engine, once) = (engine.clone(), once.clone());
+            async move { engine.submit_task(once).await }
+        });
+        world.advance_until(SECOND, first).await.unwrap_err();
+        let again = engine.submit_task(once).await.unwrap();
+        assert_eq!(again, Submitted::Duplicate { id: TaskId(1) });
+    }
 }
 
 /// Shows: T21

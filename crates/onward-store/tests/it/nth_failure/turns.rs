@@ -11,12 +11,14 @@ use super::plan::Armed;
 use super::twins::Twins;
 
 /// Shows: T21, B5
+/// Beats: wedged-store
 #[tokio::test]
 async fn no_failing_operation_in_class_full_loses_or_wedges_anything() {
     fail_each_operation_in_turn(Durability::Full).await;
 }
 
 /// Shows: T21, B5
+/// Beats: wedged-store
 #[tokio::test]
 async fn no_failing_operation_in_class_normal_loses_or_wedges_anything() {
     fail_each_operation_in_turn(Durability::Normal).await;
