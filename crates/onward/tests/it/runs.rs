@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use onward::{Failure, Name, NewTask, Priority, Scope, TaskState, When};
 use onward_store::Write;
