@@ -113,7 +113,7 @@ pub(crate) fn apply(root: &Path, patch: &Path) -> Result<()> {
 /// directory.
 fn git_apply(root: &Path) -> Command {
     let mut git = Command::new("git");
-    git.arg("apply").current_dir(root).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    git.args(["-c", "safe.directory=*", "apply"]).current_dir(root).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     if let Some(above) = root.parent() {
         git.env("GIT_CEILING_DIRECTORIES", above);
     }

@@ -309,6 +309,7 @@ pub async fn a_purge_frees_a_kept_key(bench: Bench) {
     bench.submit_new(keyed("a", Reject)).await;
 }
 
+/// Shows: T16
 pub async fn what_becomes_of_duplicates_is_told_as_events(bench: Bench) {
     let old = bench.submit_new(keyed("a", Skip)).await;
     bench.submitted(NewTask { priority: Priority::HIGH, ..keyed("a", Skip) }).await;

@@ -108,6 +108,7 @@ pub async fn a_purged_task_takes_its_follower_along(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, []);
 }
 
+/// Shows: T16
 pub async fn a_purge_is_told_as_events(bench: Bench) {
     bench.submit("k").await;
     bench.cancel(TaskId(1)).await;

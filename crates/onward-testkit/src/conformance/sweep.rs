@@ -273,6 +273,7 @@ pub async fn an_expired_tasks_key_is_free(bench: Bench) {
     bench.submit_new(keyed("a", OnDuplicate::Reject)).await;
 }
 
+/// Shows: T16
 pub async fn an_expiry_is_told_as_an_event(bench: Bench) {
     bench.submit_new(living(SECOND, TtlFrom::Submission)).await;
     bench.advance(SECOND);
