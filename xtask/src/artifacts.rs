@@ -46,6 +46,13 @@ pub(crate) fn onward(project: &Project) -> Result<PathBuf> {
     Ok(found.context("the test build left no program `onward`; does crates/onward-cli have an integration test?")?.path)
 }
 
+/// The test program of this name in cargo's messages.
+pub(crate) fn test_program(messages: &str, name: &str) -> Option<PathBuf> {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut tests = messages.filter(|message| message["profile"]["test"] == true && message["target"]["name"] == name);
+    Some(tests.find_map(|message| Some(message["executable"].as_str()?.to_owned()))?.into())
+}
+
 /// A line of cargo's messages, if it says that a program or an example was built.
 fn artifact(line: &str) -> Option<Artifact> {
     let message: Value = serde_json::from_str(line).ok()?;
@@ -74,6 +81,13 @@ mod tests {
         assert_eq!(artifact(&message("bin", false)).map(|it| it.kind), Some(Kind::Program));
         assert_eq!(artifact(&message("bin", true)), None);
         assert_eq!(artifact(&message("test", true)), None);
+    }
+
+    #[test]
+    fn a_test_program_is_found_by_its_name() {
+        let messages = format!("{}\n{}\n", message("lib", false), message("test", true));
+        assert_eq!(test_program(&messages, "a"), Some("/t/a".into()));
+        assert_eq!(test_program(&messages, "b"), None);
     }
 
     #[test]

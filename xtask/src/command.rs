@@ -26,19 +26,32 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a command that must end within `limit`; it is killed if it does not.
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
-    const LOOK_AGAIN: Duration = Duration::from_millis(20);
     let shown = show(command);
     println!("$ {shown}");
-    let mut child = command.spawn().with_context(|| format!("cannot start `{shown}`"))?;
+    match status_within(command, limit)? {
+        Some(status) => check(status, &shown),
+        None => bail!("`{shown}` had not ended after {} s and was killed", limit.as_secs()),
+    }
+}
+
+/// Whether a command succeeds within `limit`; it is killed if it has not ended by then.
+pub(crate) fn succeeds_within(command: &mut Command, limit: Duration) -> Result<bool> {
+    Ok(status_within(command, limit)?.is_some_and(|status| status.success()))
+}
+
+/// How a command ended; `None` if it had not within `limit` and was killed.
+fn status_within(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
+    const LOOK_AGAIN: Duration = Duration::from_millis(20);
+    let mut child = command.spawn().with_context(|| format!("cannot start `{}`", show(command)))?;
     let started = now();
     loop {
         if let Some(status) = child.try_wait()? {
-            return check(status, &shown);
+            return Ok(Some(status));
         }
         if started.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            bail!("`{shown}` had not ended after {} s and was killed", limit.as_secs());
+            return Ok(None);
         }
         pause(LOOK_AGAIN);
     }

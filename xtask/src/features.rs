@@ -1,6 +1,7 @@
-//! `docs/features.md`: which tests show which feature.
+//! `docs/features.md`: which tests show which feature, and which the absence of a fault that others have.
 //!
-//! A test says what it shows in its doc comment, `/// Shows: T8, Q1`. What the ids mean stands in `docs/features.toml`.
+//! A test says what it shows in its doc comment, `/// Shows: T8, Q1`, and which fault it would notice, `/// Beats: lost-events`.
+//! What the names mean stands in `docs/features.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,13 +9,14 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
+use crate::mutants;
 use crate::project::Project;
 use crate::source::identifiers;
 use crate::tidy::Finding;
 
 const CATALOGUE: &str = "docs/features.toml";
 const DOCUMENT: &str = "docs/features.md";
-const MARK: &str = "/// Shows:";
+const MARKS: [&str; 2] = ["/// Shows:", "/// Beats:"];
 
 /// What `cargo xtask features` takes.
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,8 @@ pub(crate) struct Options {
 struct Catalogue {
     section: Vec<Section>,
     feature: Vec<Feature>,
+    #[serde(default)]
+    beat: Vec<Beat>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,14 +57,26 @@ struct Feature {
     later: Option<String>,
 }
 
-/// A test that names a feature.
+/// A fault that another system has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beat {
+    name: String,
+    /// The section it belongs to, by its letter.
+    section: String,
+    text: String,
+    /// Why no test can show it absent yet. Where this is missing, a test must name it.
+    later: Option<String>,
+}
+
+/// A test that names a feature or a fault.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Shown {
     path: String,
     test: String,
 }
 
-/// Tests by feature id.
+/// Tests by the id of a feature or the name of a fault.
 type Evidence = BTreeMap<String, BTreeSet<Shown>>;
 
 /// Writes the document, or checks it.
@@ -84,6 +100,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 pub(crate) fn check(project: &Project, strict: bool) -> Result<Vec<Finding>> {
     let (catalogue, evidence) = read(project)?;
     let mut findings = problems(&catalogue, &evidence, strict);
+    findings.extend(mutants::check(project, &catalogue.names(), &catalogue.beaten())?);
     let written = if project.path(DOCUMENT).is_file() { project.read(DOCUMENT)? } else { String::new() };
     if written != document(&catalogue, &evidence) {
         findings.push(Finding::file(DOCUMENT, "is not fresh; run `cargo xtask features`"));
@@ -104,7 +121,7 @@ fn read(project: &Project) -> Result<(Catalogue, Evidence)> {
 fn collect(path: &str, text: &str, evidence: &mut Evidence) {
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
-        let Some(ids) = line.trim_start().strip_prefix(MARK) else { continue };
+        let Some(ids) = MARKS.iter().find_map(|mark| line.trim_start().strip_prefix(mark)) else { continue };
         let Some(test) = lines.clone().find_map(function_name) else { continue };
         for id in ids.split(',') {
             let id = id.trim().trim_end_matches('.').to_owned();
@@ -120,11 +137,23 @@ fn function_name(line: &str) -> Option<&str> {
     words.next()
 }
 
+impl Catalogue {
+    /// What a test may name.
+    fn names(&self) -> BTreeSet<String> {
+        let features = self.feature.iter().map(|feature| feature.id.clone());
+        features.chain(self.beat.iter().map(|beat| beat.name.clone())).collect()
+    }
+
+    /// The faults whose absence must be shown.
+    fn beaten(&self) -> BTreeSet<String> {
+        self.beat.iter().filter(|beat| beat.later.is_none()).map(|beat| beat.name.clone()).collect()
+    }
+}
+
 fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Finding> {
-    let known: BTreeSet<&str> = catalogue.feature.iter().map(|feature| feature.id.as_str()).collect();
+    let known = catalogue.names();
     let unknown = evidence.iter().filter(|(id, _)| !known.contains(id.as_str())).flat_map(|(id, tests)| {
-        let message =
-            move |it: &Shown| format!("`{}` names the feature `{id}`, which {CATALOGUE} does not have", it.test);
+        let message = move |it: &Shown| format!("`{}` names `{id}`, which {CATALOGUE} does not have", it.test);
         tests.iter().map(move |it| Finding::file(&it.path, message(it)))
     });
     let is_claimed = |feature: &&Feature| feature.claimed == Some(true) || (strict && feature.claimed.is_some());
@@ -133,14 +162,18 @@ fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Fin
             Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
         },
     );
-    unknown.chain(bare).collect()
+    let unbeaten = catalogue.beaten().into_iter().filter(|name| !evidence.contains_key(name));
+    let unbeaten = unbeaten.map(|name| Finding::file(CATALOGUE, format!("no test says `Beats: {name}`")));
+    unknown.chain(bare).chain(unbeaten).collect()
 }
 
 fn document(catalogue: &Catalogue, evidence: &Evidence) -> String {
     let mut text = String::from(
         "# Features and the tests that show them\n\n\
          <!-- Written by `cargo xtask features` from docs/features.toml and the tests; do not edit. -->\n\n\
-         *Done*: a test below shows it, and CI fails without one. *Under way*: being built. *Planned*: not there yet.\n",
+         *Done*: a test below shows it, and CI fails without one. *Under way*: being built. *Planned*: not there yet.\n\n\
+         Below each part stand faults that were seen in other systems, with the tests that would fail if Onward had them. Each of these\n\
+         is brought back by a patch in [xtask/mutants](../xtask/mutants), and `cargo xtask mutants` shows that the test notices.\n",
     );
     for section in &catalogue.section {
         let _ = write!(text, "\n## {} · {}\n\n", section.letter, section.title);
@@ -148,6 +181,21 @@ fn document(catalogue: &Catalogue, evidence: &Evidence) -> String {
         for feature in catalogue.feature.iter().filter(|feature| feature.id.starts_with(&section.letter)) {
             text.push_str(&row(feature, evidence.get(&feature.id)));
         }
+        text.push_str(&beats(catalogue, section, evidence));
+    }
+    text
+}
+
+/// The faults of others in a section.
+fn beats(catalogue: &Catalogue, section: &Section, evidence: &Evidence) -> String {
+    let beats: Vec<&Beat> = catalogue.beat.iter().filter(|beat| beat.section == section.letter).collect();
+    if beats.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n| fault of others | what it is | state | tests |\n|---|---|---|---|\n");
+    for Beat { name, text: what, later, .. } in beats {
+        let state = later.as_ref().map_or("absent".to_owned(), |later| format!("planned: {later}"));
+        let _ = writeln!(text, "| {name} | {what} | {state} | {} |", links(evidence.get(name)));
     }
     text
 }
@@ -158,10 +206,14 @@ fn row(feature: &Feature, tests: Option<&BTreeSet<Shown>>) -> String {
         Some(false) => "under way",
         None => "planned",
     };
-    let link = |shown: &Shown| format!("[`{}`](../{})", shown.test, shown.path);
-    let tests: Vec<String> = tests.into_iter().flatten().map(link).collect();
+    let tests = links(tests);
     let later = feature.later.as_ref().map(|later| format!("; *planned:* {later}")).unwrap_or_default();
-    format!("| {} | {}{later} | {state} | {} |\n", feature.id, feature.text, tests.join("<br>"))
+    format!("| {} | {}{later} | {state} | {tests} |\n", feature.id, feature.text)
+}
+
+fn links(tests: Option<&BTreeSet<Shown>>) -> String {
+    let link = |shown: &Shown| format!("[`{}`](../{})", shown.test, shown.path);
+    tests.into_iter().flatten().map(link).collect::<Vec<_>>().join("<br>")
 }
 
 #[cfg(test)]
@@ -203,6 +255,26 @@ mod tests {
         let catalogue = catalogue("claimed = false");
         assert_eq!(problems(&catalogue, &Evidence::new(), false), []);
         assert_eq!(problems(&catalogue, &Evidence::new(), true).len(), 1);
+    }
+
+    fn with_beat(later: &str) -> Catalogue {
+        catalogue(&format!(
+            "claimed = true\n[[beat]]\nname = \"lost-letters\"\nsection = \"T\"\ntext = \"letters are lost\"\n{later}"
+        ))
+    }
+
+    #[test]
+    fn a_fault_of_others_without_a_test_is_found() {
+        let test = TEST.replace("Shows: T8, Q1.", "Shows: T8\n/// Beats: lost-letters");
+        assert_eq!(problems(&with_beat(""), &evidence(&TEST.replace(", Q1", "")), false).len(), 1);
+        assert_eq!(problems(&with_beat(""), &evidence(&test), false), []);
+        assert_eq!(problems(&with_beat("later = \"letters\""), &evidence(&TEST.replace(", Q1", "")), false), []);
+    }
+
+    #[test]
+    fn the_document_shows_the_faults_of_others() {
+        let text = document(&with_beat(""), &evidence(&TEST.replace("Shows: T8, Q1.", "Beats: lost-letters")));
+        assert!(text.contains("| lost-letters | letters are lost | absent | [`a_dead_letter"), "{text}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod command;
 mod deny;
 mod examples;
 mod features;
+mod mutants;
 mod project;
 mod readme;
 mod reference;
@@ -51,6 +52,8 @@ enum Command {
     Bench(bench::Options),
     /// Run the long form of a reliability test.
     Soak(soak::Options),
+    /// Break the project in every way that is kept in xtask/mutants, and see that a test notices.
+    Mutants(mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -73,5 +76,6 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Docs(options) => reference::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
+        Command::Mutants(options) => mutants::run(&project, &options),
     }
 }

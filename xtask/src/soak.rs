@@ -38,9 +38,8 @@ pub(crate) struct Options {
 struct Soak {
     name: &'static str,
     what: &'static str,
-    package: &'static str,
-    /// Which tests of the package's test program `it` are run.
-    filter: &'static str,
+    /// Packages, and which tests of each one's test program `it` are run.
+    tests: &'static [(&'static str, &'static str)],
     rounds: u64,
     /// The variable that says how many rounds.
     variable: &'static str,
@@ -50,48 +49,42 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "damage",
         what: "bits flipped in every page of a SQLite store, one at a time: noticed or harmless, but for values within rows",
-        package: "onward-store",
-        filter: "damage::a_flipped_bit",
+        tests: &[("onward-store", "damage::a_flipped_bit")],
         rounds: 1_000,
         variable: "ONWARD_FLIPS",
     },
     Soak {
         name: "disk-full",
         what: "disks filled under a SQLite store in class full and normal, then room again; needs the right to mount",
-        package: "onward-store",
-        filter: "broken::a_full_disk",
+        tests: &[("onward-store", "broken::a_full_disk")],
         rounds: 1_000,
         variable: "ONWARD_ROUNDS",
     },
     Soak {
         name: "nth-failure",
-        what: "an engine drains tasks on every store while each store operation fails in turn, before and after it took effect",
-        package: "onward",
-        filter: "faults::no_",
-        rounds: 200,
-        variable: "ONWARD_TASKS",
+        what: "each store operation fails in turn under an engine, and each file operation under a SQLite store: error, busy, full, timeout; once and for good",
+        tests: &[("onward", "faults::no_"), ("onward-store", "nth_failure::")],
+        rounds: 10,
+        variable: "ONWARD_ROUNDS",
     },
     Soak {
         name: "power-loss",
         what: "power cuts under a SQLite store in class full, on a disk that forgets, reorders and tears what was not synced",
-        package: "onward-store",
-        filter: "power_loss::cuts::a_power_cut_in_class_full",
+        tests: &[("onward-store", "power_loss::cuts::a_power_cut_in_class_full")],
         rounds: 20_000,
         variable: "ONWARD_POINTS",
     },
     Soak {
         name: "sqlite-kill",
         what: "one and three processes on a SQLite file killed at random moments under load, in class full and normal",
-        package: "onward-store",
-        filter: "kill::",
+        tests: &[("onward-store", "kill::")],
         rounds: 5_000,
         variable: "ONWARD_ROUNDS",
     },
     Soak {
         name: "stores-agree",
         what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
-        package: "onward-store",
-        filter: "agreement::",
+        tests: &[("onward-store", "agreement::")],
         rounds: 500_000,
         variable: "ONWARD_SEQUENCES",
     },
@@ -153,7 +146,9 @@ fn add_up(output: impl BufRead) -> Result<Option<Summary>> {
 fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     let rounds = options.rounds.unwrap_or(soak.rounds);
     let mut test = command::cargo();
-    test.args(["test", "--release", "-p", soak.package, "--test", "it", soak.filter, "--", "--nocapture"]);
+    test.args(["test", "--release", "--test", "it"]);
+    test.args(soak.tests.iter().flat_map(|(package, _)| ["-p", package]));
+    test.args(["--", "--nocapture"]).args(soak.tests.iter().map(|(_, filter)| filter));
     test.env(soak.variable, rounds.to_string());
     if let Some(seed) = options.seed {
         test.env("ONWARD_SEED", seed.wrapping_add(run).to_string());
@@ -277,11 +272,15 @@ mod tests {
     #[test]
     fn every_soak_has_a_test_that_reads_its_variable() {
         let project = Project::open().unwrap();
-        for Soak { name, package, filter, variable, .. } in SOAKS {
+        for (Soak { name, variable, .. }, (package, filter)) in
+            SOAKS.iter().flat_map(|soak| soak.tests.iter().map(move |test| (soak, test)))
+        {
             let (module, test) = filter.rsplit_once("::").unwrap();
             let tests = format!("crates/{package}/tests/it/");
-            let source = project.read(&format!("{tests}{}.rs", module.replace("::", "/"))).unwrap();
-            assert!(source.contains(&format!("fn {test}")), "{name}: no test of {module} begins with `{test}`");
+            let begin = if test.is_empty() { String::new() } else { format!("fn {test}") };
+            let module = format!("{tests}{}", module.replace("::", "/"));
+            let source = project.read(&format!("{module}.rs")).or_else(|_| project.read(&format!("{module}/mod.rs")));
+            assert!(source.unwrap().contains(&begin), "{name}: no test of {module} begins with `{test}`");
             let readers = project.files_with("rs").filter(|file| file.starts_with(&tests) || file.starts_with(TESTKIT));
             let read = readers
                 .map(|file| project.read(file).unwrap())

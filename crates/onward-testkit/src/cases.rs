@@ -364,6 +364,8 @@ macro_rules! conformance {
                 a_follower_is_not_forgotten,
                 lost_leases_stay_counted,
                 what_is_due_next_is_known,
+                paused_work_waits_and_goes_on_when_it_is_resumed,
+                a_pause_ends_at_its_moment_all_the_same,
             }
             sessions {
                 session_numbers_start_at_one_and_grow,

@@ -1,6 +1,8 @@
 //! A store that fails on purpose.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
@@ -8,9 +10,40 @@ use onward_store::{
     Write,
 };
 
-/// At which side of the change the fault lies. Either way the caller gets an error and cannot tell which it was.
+/// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
+/// another process, and longer than the usual lease.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a failing call answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// At once: an error of the disk or the database.
+    Io,
+    /// At once: somebody else holds the store.
+    Busy,
+    /// At once: there is no room.
+    Full,
+    /// For [`TIMEOUT`] nothing, then that somebody else holds the store.
+    Timeout,
+}
+
+impl Fault {
+    /// Every fault.
+    pub const ALL: [Self; 4] = [Self::Io, Self::Busy, Self::Full, Self::Timeout];
+
+    fn error(self) -> Error {
+        let text = "a fault that the test asked for; what it was to show is what happens now";
+        match self {
+            Self::Io => Error::io(text),
+            Self::Busy | Self::Timeout => Error::busy(text),
+            Self::Full => Error::full(text),
+        }
+    }
+}
+
+/// At which side of the change a fault lies. Either way the caller gets an error and cannot tell which it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
     /// The writes did not happen.
     Before,
     /// The writes happened, and the answer was lost.
@@ -30,7 +63,7 @@ pub struct FaultyStore {
 #[derive(Debug, Default)]
 struct Plan {
     calls: u64,
-    fails: Option<(std::ops::RangeInclusive<u64>, Fault)>,
+    fails: Option<(std::ops::RangeInclusive<u64>, Side, Fault)>,
 }
 
 impl FaultyStore {
@@ -41,13 +74,13 @@ impl FaultyStore {
     }
 
     /// Fails the call with this number, once. Replaces an earlier plan.
-    pub fn fail_once(&self, number: u64, fault: Fault) {
-        self.plan(|plan| plan.fails = Some((number..=number, fault)));
+    pub fn fail_once(&self, number: u64, side: Side, fault: Fault) {
+        self.plan(|plan| plan.fails = Some((number..=number, side, fault)));
     }
 
     /// Fails every call from this number on. Replaces an earlier plan.
-    pub fn fail_from(&self, number: u64, fault: Fault) {
-        self.plan(|plan| plan.fails = Some((number..=u64::MAX, fault)));
+    pub fn fail_from(&self, number: u64, side: Side, fault: Fault) {
+        self.plan(|plan| plan.fails = Some((number..=u64::MAX, side, fault)));
     }
 
     /// Fails no more.
@@ -61,11 +94,28 @@ impl FaultyStore {
         self.plan(|plan| plan.calls)
     }
 
-    fn next(&self) -> Option<Fault> {
+    fn next(&self) -> Option<(Side, Fault)> {
         self.plan(|plan| {
             plan.calls += 1;
-            plan.fails.as_ref().filter(|(numbers, _)| numbers.contains(&plan.calls)).map(|(_, fault)| *fault)
+            let (numbers, side, fault) = plan.fails.as_ref()?;
+            numbers.contains(&plan.calls).then_some((*side, *fault))
         })
+    }
+
+    /// The error of a fault, when it is time for it.
+    async fn error(&self, fault: Fault) -> Error {
+        if fault == Fault::Timeout {
+            let clock = self.inner.clock();
+            let end = clock.steady().saturating_add(TIMEOUT);
+            let mut moved = clock.moved();
+            while clock.steady() < end {
+                match &mut moved {
+                    Some(moved) => drop(moved.changed().await),
+                    None => drop(tokio::time::timeout(end.saturating_sub(clock.steady()), pending::<()>()).await),
+                }
+            }
+        }
+        fault.error()
     }
 
     fn plan<T>(&self, change: impl FnOnce(&mut Plan) -> T) -> T {
@@ -73,20 +123,19 @@ impl FaultyStore {
     }
 }
 
-fn fault() -> Error {
-    Error::io("a fault that the test asked for; what it was to show is what happens now")
-}
-
 impl Store for FaultyStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         let next = self.next();
-        if next == Some(Fault::Before) {
-            return Box::pin(async { Err(fault()) });
+        if let Some((Side::Before, fault)) = next {
+            return Box::pin(async move { Err(self.error(fault).await) });
         }
         let answer = self.inner.apply(writes);
         Box::pin(async move {
             let outcomes = answer.await?;
-            if next.is_some() { Err(fault()) } else { Ok(outcomes) }
+            match next {
+                Some((_, fault)) => Err(self.error(fault).await),
+                None => Ok(outcomes),
+            }
         })
     }
 
@@ -145,7 +194,7 @@ impl Store for FaultyStore {
 
 #[cfg(test)]
 mod tests {
-    use onward_store::MemoryStore;
+    use onward_store::{ManualClock, MemoryStore};
 
     use super::*;
     use crate::bench::task;
@@ -161,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn a_fault_before_leaves_nothing() {
         let store = faulty();
-        store.fail_once(1, Fault::Before);
+        store.fail_once(1, Side::Before, Fault::Io);
         assert!(submit(&store).await.unwrap_err().is_transient());
         assert_eq!(store.task(TaskId(1)).await.unwrap(), None);
     }
@@ -169,7 +218,7 @@ mod tests {
     #[tokio::test]
     async fn a_fault_after_leaves_what_was_written() {
         let store = faulty();
-        store.fail_once(1, Fault::After);
+        store.fail_once(1, Side::After, Fault::Io);
         submit(&store).await.unwrap_err();
         assert!(store.task(TaskId(1)).await.unwrap().is_some());
     }
@@ -177,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn only_the_call_that_was_named_fails() {
         let store = faulty();
-        store.fail_once(2, Fault::Before);
+        store.fail_once(2, Side::Before, Fault::Io);
         let failed = [submit(&store).await.is_err(), submit(&store).await.is_err(), submit(&store).await.is_err()];
         assert_eq!((failed, store.calls()), ([false, true, false], 3));
     }
@@ -185,9 +234,38 @@ mod tests {
     #[tokio::test]
     async fn a_lasting_fault_ends_when_it_is_healed() {
         let store = faulty();
-        store.fail_from(1, Fault::Before);
+        store.fail_from(1, Side::Before, Fault::Io);
         assert!(submit(&store).await.is_err() && submit(&store).await.is_err());
         store.heal();
         assert!(submit(&store).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_fault_tells_its_kind() {
+        let store = faulty();
+        store.fail_once(1, Side::Before, Fault::Full);
+        let full = submit(&store).await.unwrap_err();
+        store.fail_once(2, Side::Before, Fault::Busy);
+        let busy = submit(&store).await.unwrap_err();
+        assert!(full.is_full() && busy.is_transient() && !busy.is_full(), "{full:?} {busy:?}");
+    }
+
+    #[tokio::test]
+    async fn a_timeout_keeps_its_caller_waiting_by_the_stores_clock() {
+        let clock = Arc::new(ManualClock::default());
+        let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::with_clock(clock.clone()))));
+        store.fail_once(1, Side::Before, Fault::Timeout);
+        let call = tokio::spawn({
+            let store = Arc::clone(&store);
+            async move { submit(&store).await }
+        });
+        while store.calls() == 0 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(TIMEOUT - Duration::from_micros(1));
+        tokio::task::yield_now().await;
+        assert!(!call.is_finished());
+        clock.advance(Duration::from_micros(1));
+        call.await.unwrap().unwrap_err();
     }
 }

@@ -75,6 +75,24 @@ fn a_cancelled_task_waits_again_after_a_retry() {
     assert!(said[3].stdout.contains("state        waiting"), "{}", said[3].stdout);
 }
 
+/// Shows: T8
+#[test]
+fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures() {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines", "--retries", "0"], "1\n100\n1\n1\n");
+    let work = ["work", "--kind", "k", "--until-idle", "--", "sh", "-c", "read code; exit $code"];
+    place.onward(&work);
+    let listed = |state: &str| -> Vec<_> {
+        place.json(&["task", "list", "--state", state]).iter().map(|task| task["id"].clone()).collect()
+    };
+    assert_eq!((listed("dead"), listed("failed")), (vec![4.into(), 3.into(), 1.into()], vec![2.into()]));
+    assert_eq!(place.onward(&["task", "retry", "1", "3"]).stdout, "task 1 waits again\ntask 3 waits again\n");
+    assert_eq!((listed("dead"), listed("waiting")), (vec![4.into()], vec![3.into(), 1.into()]));
+    let purge = ["queue", "purge", "default", "--state", "dead", "--yes"];
+    assert_eq!(place.onward(&purge).stdout, "removed 1 tasks\n");
+    assert_eq!((listed("dead"), listed("failed")), (vec![], vec![2.into()]));
+}
+
 /// Shows: T13
 #[test]
 fn what_a_store_refuses_exits_with_1() {

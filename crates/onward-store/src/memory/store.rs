@@ -70,8 +70,9 @@ impl MemoryStore {
         log.append(state);
         let hint = state.hint;
         self.news.tell(std::mem::take(&mut state.news));
-        drop(kept);
+        // Before another write can be done: its hint must not be taken back by an earlier one.
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
+        drop(kept);
         outcomes
     }
 

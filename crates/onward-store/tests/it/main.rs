@@ -9,14 +9,18 @@
 )]
 
 mod agreement;
+mod backlog;
 mod broken;
 mod callers;
 mod child;
 mod damage;
+mod group_commit;
 mod kill;
 mod load;
 mod memory;
 mod mount;
+#[cfg(unix)]
+mod nth_failure;
 mod outbox;
 #[cfg(unix)]
 mod power_loss;

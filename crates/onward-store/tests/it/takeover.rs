@@ -102,6 +102,27 @@ async fn a_submit_by_another_process_wakes_this_one() {
     assert_eq!(there.next(), format!("submitted {}", taken.lease.task));
 }
 
+/// A look once a second, which there is too, would take half a second on average.
+///
+/// Shows: Q5
+/// Beats: slow-producer
+#[tokio::test]
+async fn ten_submits_by_another_process_one_after_the_other_wake_this_one_without_delay() {
+    let here = Here::open().await;
+    let session = here.session(LONG).await;
+    let mut there = There::start(&here.path, LONG);
+    let taken = async {
+        for _ in 0..10 {
+            let mut changes = here.store.changes();
+            changes.hint();
+            there.process.tell("submit");
+            here.claim_when_told(session, changes).await;
+            there.next();
+        }
+    };
+    timeout(Duration::from_millis(2500), taken).await.expect("it takes milliseconds each");
+}
+
 /// The store in this process.
 struct Here {
     store: SqliteStore,

@@ -14,6 +14,7 @@ const SCHEMA_1: [&str; 2] =
     [include_str!("../../src/sqlite/migrations/0001.sql"), include_str!("fixtures/schema_1.sql")];
 
 /// Shows: T21
+/// Beats: lost-upgrade
 #[tokio::test]
 async fn a_store_of_schema_1_opens_and_every_task_is_as_it_was() {
     let old = Old::schema_1();
@@ -34,6 +35,7 @@ async fn a_store_of_schema_1_opens_and_every_task_is_as_it_was() {
 }
 
 /// Shows: T21, B4
+/// Beats: lost-upgrade
 #[tokio::test]
 async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_completed() {
     let old = Old::schema_1();

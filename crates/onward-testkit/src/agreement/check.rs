@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use onward_store::{Change, EventCursor, Outcome, Result, Store, Write};
+use onward_store::{Change, EventCursor, Outcome, Result, Store, TaskId, Write};
 
 use super::player::{Player, without_words};
 use super::steps::{Act, Step};
@@ -60,6 +60,22 @@ pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> st
     }
     pair.events_from_the_start().await.map_err(|what| Disagreement { step: steps.len(), what })?;
     Ok(pair.seen)
+}
+
+/// What two stores on one clock answer differently: tasks up to and including number `highest`, every list and count, and the
+/// events; `None` if nothing.
+///
+/// # Errors
+/// What a store reports that cannot be read.
+pub async fn difference(one: &dyn Store, other: &dyn Store, highest: TaskId) -> Result<Option<String>> {
+    let now = one.clock().now();
+    let views = [View::of(one, highest.0, now).await?, View::of(other, highest.0, now).await?];
+    if let Some(difference) = views[0].difference(&views[1]) {
+        return Ok(Some(difference));
+    }
+    let told = follow(one, &mut EventCursor::START.clone(), 1000).await?;
+    let other_told = follow(other, &mut EventCursor::START.clone(), 1000).await?;
+    Ok(same("the events", &told, &other_told).err())
 }
 
 struct Pair {

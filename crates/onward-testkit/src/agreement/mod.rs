@@ -19,7 +19,7 @@ mod strategy;
 mod tests;
 mod view;
 
-pub use check::{Disagreement, Seen, check};
+pub use check::{Disagreement, Seen, check, difference};
 pub use run::run;
 pub use steps::{Act, Pick, Step};
 pub use strategy::sequences;

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::check::{Seen, check};
 use super::run::{STEPS, find_difference, generator};
 use super::strategy::sequences;
-use crate::faulty::{Fault, FaultyStore};
+use crate::faulty::{Fault, FaultyStore, Side};
 use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, Place};
 use crate::soak::Tally;
 
@@ -74,7 +74,7 @@ fn a_store_that_fails_is_found() {
     let found = difference(Wrong(|conditions, last| {
         last.unwrap_or_else(|| {
             let faulty = FaultyStore::new(memory(conditions.clock.clone(), conditions.payload_limit));
-            faulty.fail_once(3, Fault::After);
+            faulty.fail_once(3, Side::After, Fault::Io);
             Arc::new(faulty)
         })
     }));

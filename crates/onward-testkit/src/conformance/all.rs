@@ -33,6 +33,7 @@ pub async fn no_members_are_all_done(bench: Bench) {
     assert_eq!(bench.write(Write::All(vec![])).await, Outcome::All(vec![]));
 }
 
+/// Shows: T1
 pub async fn a_refused_member_undoes_all_submissions(bench: Bench) {
     assert_eq!(bench.refused(Write::All(vec![submit(), submit(), refused()])).await, refusal(2));
     assert_eq!(bench.list(Default::default()).await, []);

@@ -14,6 +14,7 @@ fn hold(uses_attempt: bool) -> AfterFailure {
     AfterFailure::Retry { after: Duration::ZERO, uses_attempt, hold: true }
 }
 
+/// Shows: T17
 pub async fn a_completed_task_has_its_result_and_its_times(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.advance(SECOND);
@@ -30,6 +31,7 @@ pub async fn an_empty_result_is_not_no_result(bench: Bench) {
     assert_eq!(bench.record(lease.task).await.result.as_deref(), Some(b"".as_slice()));
 }
 
+/// Shows: T17
 pub async fn a_completed_task_keeps_its_errors(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let next = bench.fail(lease, hold(true)).await.lease;
@@ -112,6 +114,7 @@ pub async fn a_failed_attempt_without_a_delay_waits_at_once(bench: Bench) {
     assert_eq!(failed, Failed { state: TaskState::Waiting, lease: None });
 }
 
+/// Shows: T17
 pub async fn a_failed_attempt_leaves_its_error(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.fail(lease, after(SECOND)).await;
@@ -125,6 +128,7 @@ pub async fn a_failure_that_does_not_count_uses_no_attempt(bench: Bench) {
     assert_eq!(bench.record(lease.task).await.attempts, 0);
 }
 
+/// Shows: T8
 pub async fn a_permanent_failure_ends_as_failed(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let failed = bench.fail(lease, AfterFailure::Fail).await;
@@ -133,6 +137,7 @@ pub async fn a_permanent_failure_ends_as_failed(bench: Bench) {
     assert_eq!((record.state, record.finished_at, record.attempts), (TaskState::Failed, Some(bench.now()), 1));
 }
 
+/// Shows: T8
 pub async fn the_last_failure_ends_in_the_dead_letters(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let failed = bench.fail(lease, AfterFailure::Dead).await;
@@ -206,6 +211,7 @@ pub async fn a_confirmed_cancellation_says_why(bench: Bench) {
     assert_eq!((record.state, record.errors), (TaskState::Cancelled, vec![expected]));
 }
 
+/// Shows: T15
 pub async fn a_report_is_seen_and_a_later_one_replaces_it(bench: Bench) {
     let lease = bench.running(task("k")).await;
     for fraction in [0.25, 0.5] {

@@ -54,12 +54,14 @@ pub async fn a_claim_beyond_the_limit_of_claims_gets_that_many(bench: Bench) {
     assert_eq!(bench.claim(session, usize::MAX).await.len(), 4096);
 }
 
+/// Shows: T4
 pub async fn within_a_priority_the_oldest_comes_first(bench: Bench) {
     let ids = [bench.submit("a").await, bench.submit("b").await, bench.submit("a").await];
     let session = bench.session().await;
     assert_eq!(numbers(&bench.claim(session, 3).await), ids);
 }
 
+/// Shows: T4
 pub async fn the_most_urgent_comes_first(bench: Bench) {
     let low = bench.submit_new(of_priority(0)).await;
     let high = bench.submit_new(of_priority(255)).await;
@@ -129,12 +131,14 @@ pub async fn queues_and_kinds_combine(bench: Bench) {
     assert_eq!(numbers(&claimed.tasks), [wanted]);
 }
 
+/// Shows: T5
 pub async fn a_task_that_is_not_due_is_not_claimed(bench: Bench) {
     bench.submit_new(NewTask { when: When::After(Duration::from_micros(1)), ..task("k") }).await;
     let session = bench.session().await;
     assert_eq!(bench.claim(session, 1).await, []);
 }
 
+/// Shows: T5
 pub async fn a_task_is_claimed_from_the_moment_it_is_due(bench: Bench) {
     let delay = Duration::from_millis(250);
     let id = bench.submit_new(NewTask { when: When::After(delay), ..task("k") }).await;
@@ -143,6 +147,7 @@ pub async fn a_task_is_claimed_from_the_moment_it_is_due(bench: Bench) {
     assert_eq!(numbers(&bench.claim(session, 1).await), [id]);
 }
 
+/// Shows: T4
 pub async fn a_task_that_comes_due_goes_behind_what_was_due_before(bench: Bench) {
     let first = bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
     let second = bench.submit("k").await;
@@ -160,10 +165,12 @@ async fn order_after(bench: &Bench, between: Duration) -> Vec<TaskId> {
     numbers(&bench.claim(session, 2).await)
 }
 
+/// Shows: T4
 pub async fn a_task_that_has_waited_long_goes_before_a_more_urgent_one(bench: Bench) {
     assert_eq!(order_after(&bench, limits::PRIORITY_LEVEL * 2).await, [TaskId(1), TaskId(2)]);
 }
 
+/// Shows: T4
 pub async fn a_task_that_has_waited_less_goes_behind_a_more_urgent_one(bench: Bench) {
     let between = limits::PRIORITY_LEVEL * 2 - Duration::from_micros(1);
     assert_eq!(order_after(&bench, between).await, [TaskId(2), TaskId(1)]);

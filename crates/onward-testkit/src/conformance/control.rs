@@ -11,6 +11,7 @@ use crate::bench::{Bench, after, all_of, keyed, name, numbers, task};
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Shows: T13
 pub async fn a_waiting_task_is_cancelled_at_once(bench: Bench) {
     let task = bench.submit("k").await;
     assert_eq!(bench.cancel(task).await, Outcome::Cancelled);
@@ -18,6 +19,7 @@ pub async fn a_waiting_task_is_cancelled_at_once(bench: Bench) {
     assert_eq!((record.state, record.finished_at, record.attempts), (TaskState::Cancelled, Some(bench.now()), 0));
 }
 
+/// Shows: T13
 pub async fn a_scheduled_task_is_cancelled_at_once(bench: Bench) {
     let id = bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
     assert_eq!(bench.cancel(id).await, Outcome::Cancelled);
@@ -31,6 +33,7 @@ pub async fn a_cancelled_task_is_not_claimed(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await, []);
 }
 
+/// Shows: T13
 pub async fn a_running_task_is_asked_to_stop(bench: Bench) {
     let lease = bench.running(task("k")).await;
     assert_eq!(bench.cancel(lease.task).await, Outcome::CancelRequested);
@@ -169,6 +172,7 @@ async fn claimable(bench: &Bench) -> Vec<TaskId> {
     ids
 }
 
+/// Shows: T14
 pub async fn a_pause_of_everything_stops_claims(bench: Bench) {
     let id = bench.submit("k").await;
     bench.pause(Scope::All, None).await;
@@ -177,6 +181,7 @@ pub async fn a_pause_of_everything_stops_claims(bench: Bench) {
     assert_eq!(claimable(&bench).await, [id]);
 }
 
+/// Shows: T14
 pub async fn a_pause_of_a_queue_stops_claims_of_it(bench: Bench) {
     bench.submit_new(NewTask { queue: name("a"), ..task("k") }).await;
     let other = bench.submit_new(NewTask { queue: name("b"), ..task("k") }).await;
@@ -184,6 +189,7 @@ pub async fn a_pause_of_a_queue_stops_claims_of_it(bench: Bench) {
     assert_eq!(claimable(&bench).await, [other]);
 }
 
+/// Shows: T14
 pub async fn a_pause_of_a_kind_stops_claims_of_it(bench: Bench) {
     bench.submit("a").await;
     let other = bench.submit("b").await;
@@ -191,6 +197,7 @@ pub async fn a_pause_of_a_kind_stops_claims_of_it(bench: Bench) {
     assert_eq!(claimable(&bench).await, [other]);
 }
 
+/// Shows: T14
 pub async fn pauses_of_different_scopes_combine(bench: Bench) {
     bench.submit("k").await;
     bench.pause(Scope::All, None).await;
@@ -199,6 +206,7 @@ pub async fn pauses_of_different_scopes_combine(bench: Bench) {
     assert_eq!(claimable(&bench).await, []);
 }
 
+/// Shows: T14
 pub async fn a_submission_respects_a_pause(bench: Bench) {
     bench.pause(Scope::Queue(name("default")), None).await;
     bench.submit("k").await;
@@ -211,6 +219,7 @@ pub async fn what_runs_goes_on_in_a_pause(bench: Bench) {
     bench.complete(lease).await;
 }
 
+/// Shows: T14
 pub async fn a_pause_ends_at_its_moment(bench: Bench) {
     let id = bench.submit("k").await;
     bench.pause(Scope::All, Some(bench.now().plus(SECOND))).await;

@@ -42,12 +42,14 @@ pub async fn an_event_says_what_happened_to_what_and_when(bench: Bench) {
     assert!(events.iter().all(|event| event.kind == name("k") && event.queue == name("q")));
 }
 
+/// Shows: T16
 pub async fn a_good_life_is_told(bench: Bench) {
     bench.completed(task("k")).await;
     let expected = [Change::Submitted, Change::Started { attempt: 1 }, Change::Completed].map(|change| (FIRST, change));
     assert_eq!(bench.changes().await, expected);
 }
 
+/// Shows: T16
 pub async fn a_retry_is_told_with_its_delay(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.fail(lease, after(SECOND)).await;
@@ -61,6 +63,7 @@ pub async fn holding_on_is_told_as_a_retry_and_a_start(bench: Bench) {
     assert_eq!(bench.changes().await[2..], [(FIRST, retrying), (FIRST, Change::Started { attempt: 2 })]);
 }
 
+/// Shows: T16
 pub async fn each_bad_end_is_told_as_what_it_is(bench: Bench) {
     for (next, change) in [(AfterFailure::Fail, Change::Failed), (AfterFailure::Dead, Change::Dead)] {
         let lease = bench.running(task("k")).await;
@@ -69,6 +72,7 @@ pub async fn each_bad_end_is_told_as_what_it_is(bench: Bench) {
     }
 }
 
+/// Shows: T16
 pub async fn giving_back_and_trying_again_are_told(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.release(lease, SECOND).await;
@@ -97,6 +101,8 @@ pub async fn a_page_holds_at_most_a_thousand_events(bench: Bench) {
     assert_eq!(page(&bench, EventCursor::START, usize::MAX).await.len(), 1000);
 }
 
+/// Shows: T16
+/// Beats: lost-events
 pub async fn pages_of_any_size_lose_nothing_and_repeat_nothing(bench: Bench) {
     lead_some_lives(&bench).await;
     let all = bench.events().await;
@@ -116,6 +122,8 @@ fn extend(read: &mut Vec<Event>, page: Vec<Event>) -> Option<EventCursor> {
     last
 }
 
+/// Shows: T16
+/// Beats: lost-events
 pub async fn whoever_follows_sees_what_whoever_reads_later_sees(bench: Bench) {
     let (mut followed, mut cursor) = (Vec::new(), EventCursor::START);
     let submit = || Write::Submit(Box::new(task("k")));
@@ -138,6 +146,7 @@ pub async fn a_cursor_at_the_end_sees_only_what_comes(bench: Bench) {
     assert_eq!(later, [(id, Change::Submitted)]);
 }
 
+/// Shows: T16
 pub async fn a_cursor_survives_its_text_form(bench: Bench) {
     lead_some_lives(&bench).await;
     let all = bench.events().await;

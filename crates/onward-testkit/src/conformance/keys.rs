@@ -25,6 +25,7 @@ pub async fn a_key_is_shown(bench: Bench) {
     assert_eq!(bench.record(id).await.key.as_deref(), Some("a"));
 }
 
+/// Shows: T2, T3
 pub async fn a_duplicate_of_a_waiting_task_is_skipped(bench: Bench) {
     let id = bench.submit_new(keyed("a", Skip)).await;
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
@@ -35,6 +36,7 @@ pub async fn a_duplicate_of_a_scheduled_task_is_skipped(bench: Bench) {
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
+/// Shows: T3
 pub async fn a_duplicate_of_a_running_task_is_skipped(bench: Bench) {
     let lease = bench.running(keyed("a", Skip)).await;
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: lease.task });
@@ -71,6 +73,7 @@ pub async fn keys_differ_by_their_bytes(bench: Bench) {
     }
 }
 
+/// Shows: T2
 pub async fn a_more_urgent_duplicate_raises_the_priority(bench: Bench) {
     let id = bench.submit_new(keyed("a", Skip)).await;
     let urgent = NewTask { priority: Priority::URGENT, ..keyed("a", Skip) };
@@ -99,11 +102,13 @@ pub async fn a_running_task_is_not_raised(bench: Bench) {
     assert_eq!(bench.submitted(urgent).await, Submitted::Duplicate { id });
 }
 
+/// Shows: T2, T3
 pub async fn a_duplicate_can_be_rejected(bench: Bench) {
     let id = bench.submit_new(keyed("a", Reject)).await;
     assert_eq!(bench.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });
 }
 
+/// Shows: T2, T3
 pub async fn superseding_cancels_what_waits(bench: Bench) {
     let old = bench.submit_new(keyed("a", Skip)).await;
     let id = TaskId(2);
@@ -117,6 +122,7 @@ pub async fn superseding_cancels_what_is_scheduled(bench: Bench) {
     assert_eq!(bench.state(old).await, TaskState::Cancelled);
 }
 
+/// Shows: T3
 pub async fn superseding_asks_a_running_task_to_stop(bench: Bench) {
     let old = bench.running(keyed("a", Skip)).await;
     let superseded = bench.submitted(keyed("a", Supersede)).await;
@@ -161,6 +167,7 @@ pub async fn requeue_of_a_waiting_task_keeps_it(bench: Bench) {
     assert_eq!(bench.submitted(keyed("a", Requeue)).await, Submitted::Duplicate { id });
 }
 
+/// Shows: T2, T3
 pub async fn requeue_of_a_running_task_follows_it(bench: Bench) {
     let lease = bench.running(keyed("a", Requeue)).await;
     let follower = NewTask { payload: "again".into(), ..keyed("a", Requeue) };
@@ -170,6 +177,7 @@ pub async fn requeue_of_a_running_task_follows_it(bench: Bench) {
     assert_eq!(bench.record(TaskId(2)).await.payload.as_deref(), Some(b"again".as_slice()));
 }
 
+/// Shows: T3
 pub async fn a_follower_is_submitted_when_its_predecessor_ends(bench: Bench) {
     let lease = bench.running(keyed("a", Requeue)).await;
     bench.submitted(scheduled(keyed("a", Requeue))).await;
@@ -227,6 +235,7 @@ pub async fn a_follower_takes_a_key_that_would_have_been_kept(bench: Bench) {
     bench.submit_new(keyed("a", Skip)).await;
 }
 
+/// Shows: T3
 pub async fn a_key_is_free_once_its_task_has_ended(bench: Bench) {
     bench.completed(keyed("a", Skip)).await;
     bench.submit_new(keyed("a", Reject)).await;
@@ -238,18 +247,21 @@ pub async fn a_key_is_free_once_its_task_was_cancelled(bench: Bench) {
     bench.submit_new(keyed("a", Reject)).await;
 }
 
+/// Shows: T3
 pub async fn a_key_stays_taken_between_attempts(bench: Bench) {
     let lease = bench.running(keyed("a", Skip)).await;
     bench.fail(lease, after(MINUTE)).await;
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: lease.task });
 }
 
+/// Shows: T3, Q6
 pub async fn a_key_can_be_kept_after_the_end(bench: Bench) {
     let id = bench.completed(kept("a", MINUTE)).await;
     bench.advance(MINUTE - Duration::from_micros(1));
     assert_eq!(bench.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
+/// Shows: T3, Q6
 pub async fn a_kept_key_is_free_when_its_time_is_over(bench: Bench) {
     bench.completed(kept("a", MINUTE)).await;
     bench.advance(MINUTE);
@@ -265,6 +277,7 @@ pub async fn a_key_that_another_task_took_is_not_kept_again_when_the_clock_is_se
     bench.submit_new(keyed("a", Skip)).await;
 }
 
+/// Shows: Q6
 pub async fn a_kept_key_rejects(bench: Bench) {
     let id = bench.completed(kept("a", MINUTE)).await;
     assert_eq!(bench.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });
@@ -296,6 +309,7 @@ pub async fn a_purge_frees_a_kept_key(bench: Bench) {
     bench.submit_new(keyed("a", Reject)).await;
 }
 
+/// Shows: T16
 pub async fn what_becomes_of_duplicates_is_told_as_events(bench: Bench) {
     let old = bench.submit_new(keyed("a", Skip)).await;
     bench.submitted(NewTask { priority: Priority::HIGH, ..keyed("a", Skip) }).await;

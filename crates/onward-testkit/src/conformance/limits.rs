@@ -18,12 +18,14 @@ async fn refuses(bench: &Bench, new: NewTask) -> String {
     text
 }
 
+/// Shows: T1
 pub async fn a_payload_at_the_limit_is_taken(bench: Bench) {
     let payload = vec![7; bench.payload_limit()];
     let id = bench.submit_new(NewTask { payload: payload.clone().into(), ..task("k") }).await;
     assert_eq!(bench.record(id).await.payload.map(Vec::from), Some(payload));
 }
 
+/// Shows: T1
 pub async fn a_payload_beyond_the_limit_is_refused(bench: Bench) {
     let payload = vec![0; bench.payload_limit() + 1].into();
     let text = refuses(&bench, NewTask { payload, ..task("k") }).await;

@@ -47,6 +47,7 @@ pub async fn live_and_ended_tasks_are_listed_together(bench: Bench) {
     assert_eq!(bench.list(TaskFilter::default()).await, ids(&[3, 2, 1]));
 }
 
+/// Shows: T17
 pub async fn pages_go_on_where_the_last_one_ended(bench: Bench) {
     submit_some(&bench, 5).await;
     assert_eq!(pages(&bench, 2).await, [ids(&[5, 4]), ids(&[3, 2]), ids(&[1])]);
@@ -93,6 +94,7 @@ pub async fn a_listing_shows_what_a_look_at_the_task_shows(bench: Bench) {
     assert_eq!(page.tasks, [bench.record(lease.task).await]);
 }
 
+/// Shows: T17
 pub async fn a_filter_by_kind_shows_that_kind(bench: Bench) {
     bench.submit("a").await;
     let wanted = bench.submit("b").await;
@@ -106,6 +108,7 @@ pub async fn a_filter_by_an_unknown_name_shows_nothing(bench: Bench) {
     assert_eq!(bench.list(TaskFilter { queue: Some(name("b")), ..TaskFilter::default() }).await, []);
 }
 
+/// Shows: T17
 pub async fn a_filter_by_queue_shows_that_queue(bench: Bench) {
     bench.submit("k").await;
     let wanted = bench.submit_new(NewTask { queue: name("q"), ..task("k") }).await;
@@ -113,6 +116,7 @@ pub async fn a_filter_by_queue_shows_that_queue(bench: Bench) {
     assert_eq!(bench.list(TaskFilter { queue, ..TaskFilter::default() }).await, [wanted]);
 }
 
+/// Shows: T17
 pub async fn a_filter_by_key_shows_live_and_ended_tasks(bench: Bench) {
     let ended = bench.completed(keyed("a", OnDuplicate::Skip)).await;
     let live = bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
@@ -121,6 +125,7 @@ pub async fn a_filter_by_key_shows_live_and_ended_tasks(bench: Bench) {
     assert_eq!(bench.list(TaskFilter { key, ..TaskFilter::default() }).await, [live, ended]);
 }
 
+/// Shows: T17
 pub async fn a_filter_by_states_shows_any_of_them(bench: Bench) {
     let completed = bench.completed(task("k")).await;
     let running = bench.running(task("k")).await.task;
@@ -129,6 +134,7 @@ pub async fn a_filter_by_states_shows_any_of_them(bench: Bench) {
     assert_eq!(bench.list(TaskFilter { states, ..TaskFilter::default() }).await, [running, completed]);
 }
 
+/// Shows: T17
 pub async fn a_filter_by_submission_includes_its_beginning_and_not_its_end(bench: Bench) {
     let start = bench.now();
     for _ in 0..4 {
@@ -148,6 +154,7 @@ pub async fn a_filter_by_end_leaves_out_live_tasks(bench: Bench) {
     assert_eq!((bench.list(from).await, bench.list(before).await), (vec![ended], vec![ended]));
 }
 
+/// Shows: T17
 pub async fn a_filter_by_end_includes_its_beginning_and_not_its_end(bench: Bench) {
     let start = bench.now();
     for _ in 0..4 {
@@ -170,6 +177,7 @@ pub async fn an_empty_store_has_no_queues(bench: Bench) {
     assert_eq!(bench.store().queues().await.ok(), Some(vec![]));
 }
 
+/// Shows: Q1
 pub async fn queues_are_shown_by_name_with_their_sizes(bench: Bench) {
     bench.submit_new(NewTask { queue: name("z"), ..task("k") }).await;
     bench.submit_new(NewTask { queue: name("a"), when: When::After(SECOND), ..task("k") }).await;
@@ -231,6 +239,7 @@ pub async fn a_kind_without_ended_tasks_has_no_statistics(bench: Bench) {
     assert_eq!(bench.store().statistics().await.ok(), Some(vec![]));
 }
 
+/// Shows: T17
 pub async fn statistics_add_up_what_completed_tasks_took(bench: Bench) {
     for seconds in [1, 3] {
         let lease = run_after(&bench, SECOND).await;
@@ -270,6 +279,7 @@ pub async fn statistics_time_only_completed_tasks(bench: Bench) {
     assert_eq!((statistics[0].ended.dead, statistics[0].run, statistics[0].attempts), (1, Duration::ZERO, 0));
 }
 
+/// Shows: T17
 pub async fn statistics_are_shown_by_kind(bench: Bench) {
     for kind in ["b", "a"] {
         bench.completed(task(kind)).await;

@@ -28,6 +28,7 @@ pub async fn a_purge_removes_without_a_trace(bench: Bench) {
     assert_eq!(bench.queue("default").await.map(|queue| queue.waiting), Some(0));
 }
 
+/// Shows: T8, Q1
 pub async fn a_purge_removes_only_the_states_it_names(bench: Bench) {
     let waiting = bench.submit("k").await;
     let scheduled = bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
@@ -78,6 +79,7 @@ pub async fn a_purge_of_an_unknown_queue_is_refused(bench: Bench) {
     assert_eq!(bench.refused(purge(&[TaskState::Dead], 1)).await, Refusal::QueueNotFound(name("default")));
 }
 
+/// Beats: reused-ids
 pub async fn a_purged_tasks_number_is_not_used_again(bench: Bench) {
     bench.submit("k").await;
     bench.removed(purge(&[TaskState::Waiting], 10)).await;
@@ -106,6 +108,7 @@ pub async fn a_purged_task_takes_its_follower_along(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, []);
 }
 
+/// Shows: T16
 pub async fn a_purge_is_told_as_events(bench: Bench) {
     bench.submit("k").await;
     bench.cancel(TaskId(1)).await;
@@ -113,6 +116,7 @@ pub async fn a_purge_is_told_as_events(bench: Bench) {
     assert_eq!(bench.changes().await, [(TaskId(1), Change::Cancelled), (TaskId(1), Change::Purged)]);
 }
 
+/// Shows: T17
 pub async fn pruning_by_age_forgets_what_ended_longer_ago(bench: Bench) {
     let ids = complete_some(&bench, 3).await;
     let prune = Prune { older_than: Some(SECOND * 2), keep: None, limit: 10 };
@@ -120,6 +124,7 @@ pub async fn pruning_by_age_forgets_what_ended_longer_ago(bench: Bench) {
     assert_eq!(bench.list(Default::default()).await, [ids[2], ids[1]]);
 }
 
+/// Shows: T17
 pub async fn pruning_by_number_forgets_the_oldest(bench: Bench) {
     let ids = complete_some(&bench, 3).await;
     let prune = Prune { keep: Some(1), older_than: None, limit: 10 };
@@ -190,6 +195,7 @@ pub async fn pruning_does_not_change_statistics(bench: Bench) {
     assert_eq!(bench.store().statistics().await.ok(), before);
 }
 
+/// Shows: Q1
 pub async fn an_empty_queue_can_be_deleted(bench: Bench) {
     let id = bench.completed(task("k")).await;
     bench.done(Write::DeleteQueue { queue: name("default") }).await;
@@ -216,6 +222,7 @@ pub async fn an_unknown_queue_is_not_deleted(bench: Bench) {
     assert_eq!(bench.refused(Write::DeleteQueue { queue: queue.clone() }).await, Refusal::QueueNotFound(queue));
 }
 
+/// Shows: Q1
 pub async fn a_submit_makes_a_deleted_queue_again(bench: Bench) {
     bench.completed(task("k")).await;
     bench.done(Write::DeleteQueue { queue: name("default") }).await;

@@ -59,6 +59,7 @@ pub async fn queues_statistics_and_pauses_are_as_they_were(mut bench: Bench) {
     assert_eq!(reads(&bench).await, before);
 }
 
+/// Shows: T16
 pub async fn events_are_as_they_were(mut bench: Bench) {
     bench.completed(task("k")).await;
     bench.submit("k").await;
@@ -67,6 +68,7 @@ pub async fn events_are_as_they_were(mut bench: Bench) {
     assert_eq!(bench.events().await, before);
 }
 
+/// Shows: T16
 pub async fn a_cursor_kept_from_before_goes_on(mut bench: Bench) {
     bench.completed(task("k")).await;
     let cursor = bench.events().await.last().map(|event| event.cursor).unwrap_or_default();
@@ -77,6 +79,7 @@ pub async fn a_cursor_kept_from_before_goes_on(mut bench: Bench) {
     assert_ne!(cursor, EventCursor::START);
 }
 
+/// Beats: reused-ids
 pub async fn numbers_go_on(mut bench: Bench) {
     let last = bench.submit("k").await;
     bench.removed(Write::Purge { queue: name("default"), states: vec![TaskState::Waiting], limit: 9 }).await;
@@ -86,12 +89,14 @@ pub async fn numbers_go_on(mut bench: Bench) {
     assert!(bench.submit("k").await > last && bench.session().await > session);
 }
 
+/// Shows: T3
 pub async fn keys_stay_taken(mut bench: Bench) {
     let id = bench.submit_new(keyed("a", OnDuplicate::Skip)).await;
     bench.reopen().await;
     assert_eq!(bench.submitted(keyed("a", OnDuplicate::Skip)).await, Submitted::Duplicate { id });
 }
 
+/// Shows: T3, Q6
 pub async fn kept_keys_stay_kept(mut bench: Bench) {
     let mut new = keyed("a", OnDuplicate::Skip);
     new.unique.iter_mut().for_each(|unique| unique.keep_for = SECOND);
@@ -125,4 +130,31 @@ pub async fn what_is_due_next_is_known(mut bench: Bench) {
     bench.fail(lease, after(SECOND)).await;
     bench.reopen().await;
     assert_eq!(bench.sweep().await.next_due, Some(SECOND));
+}
+
+/// Shows: T14
+/// Beats: stranded-pause
+pub async fn paused_work_waits_and_goes_on_when_it_is_resumed(mut bench: Bench) {
+    let scopes = [Scope::All, Scope::Queue(name("default")), Scope::Kind(name("k"))];
+    for scope in scopes {
+        bench.pause(scope.clone(), None).await;
+        let id = bench.submit("k").await;
+        bench.reopen().await;
+        let session = bench.session().await;
+        assert_eq!(bench.claim(session, 1).await, []);
+        bench.done(Write::Resume { scope }).await;
+        let lease = bench.claim_one(session).await;
+        assert_eq!(lease.task, id);
+        bench.complete(lease).await;
+    }
+}
+
+/// Shows: T14
+/// Beats: stranded-pause
+pub async fn a_pause_ends_at_its_moment_all_the_same(mut bench: Bench) {
+    bench.pause(Scope::All, Some(bench.now().plus(SECOND))).await;
+    let id = bench.submit("k").await;
+    bench.reopen().await;
+    bench.advance(SECOND);
+    assert_eq!(bench.start_one().await.task, id);
 }

@@ -257,6 +257,7 @@ pub async fn a_task_held_on_to_is_lost_like_any_other(bench: Bench) {
     assert_eq!(bench.record(lease.task).await.attempts, 2);
 }
 
+/// Shows: T16
 pub async fn lost_leases_are_told_as_events(bench: Bench) {
     let id = bench.submit("k").await;
     lose(&bench, 3).await;

@@ -45,12 +45,14 @@ pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {
     assert_eq!((claimed.submitted_at, claimed.attempt), (bench.now(), 1));
 }
 
+/// Shows: T5
 pub async fn a_delay_makes_a_task_scheduled(bench: Bench) {
     let delay = Duration::from_micros(1);
     let record = bench.record(bench.submit_new(NewTask { when: When::After(delay), ..task("k") }).await).await;
     assert_eq!((record.state, record.run_at), (TaskState::Scheduled, bench.now().plus(delay)));
 }
 
+/// Shows: T5
 pub async fn a_moment_in_the_future_makes_a_task_scheduled(bench: Bench) {
     let at = bench.now().plus(Duration::from_secs(60));
     let record = bench.record(bench.submit_new(NewTask { when: When::At(at), ..task("k") }).await).await;
@@ -62,6 +64,7 @@ pub async fn no_delay_makes_a_task_wait_at_once(bench: Bench) {
     assert_eq!(bench.state(id).await, TaskState::Waiting);
 }
 
+/// Shows: T5
 pub async fn a_moment_in_the_past_means_now(bench: Bench) {
     let when = When::At(bench.now().minus(Duration::from_secs(1)));
     let record = bench.record(bench.submit_new(NewTask { when, ..task("k") }).await).await;
@@ -73,6 +76,7 @@ pub async fn a_delay_beyond_all_time_is_the_end_of_time(bench: Bench) {
     assert_eq!(bench.record(id).await.run_at, onward_store::Timestamp::MAX);
 }
 
+/// Shows: T1
 pub async fn each_write_of_a_call_has_its_outcome_in_order(bench: Bench) {
     let submit = |kind| Write::Submit(Box::new(task(kind)));
     let outcomes = bench.apply(vec![submit("a"), Write::Cancel { task: TaskId(1) }, submit("b")]).await;
@@ -85,6 +89,7 @@ pub async fn no_writes_have_no_outcomes(bench: Bench) {
     assert_eq!(bench.apply(vec![]).await, []);
 }
 
+/// Shows: T1
 pub async fn many_tasks_of_one_call_all_arrive(bench: Bench) {
     let writes = (0..3000).map(|_| Write::Submit(Box::new(task("k")))).collect();
     assert_eq!(bench.apply(writes).await.len(), 3000);

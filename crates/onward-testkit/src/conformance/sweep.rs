@@ -24,6 +24,7 @@ pub async fn an_empty_store_has_nothing_to_sweep(bench: Bench) {
     assert_eq!(bench.sweep().await, Swept::default());
 }
 
+/// Shows: T5
 pub async fn a_sweep_makes_due_tasks_wait(bench: Bench) {
     let id = bench.submit_new(delayed(SECOND)).await;
     bench.advance(SECOND);
@@ -73,6 +74,8 @@ pub async fn a_time_to_live_from_submission_is_shown(bench: Bench) {
     assert_eq!(bench.record(id).await.expires_at, Some(bench.now().plus(Duration::from_millis(250))));
 }
 
+/// Shows: T6
+/// Beats: rounded-ttl
 pub async fn a_time_to_live_below_a_second_is_exact(bench: Bench) {
     let id = bench.submit_new(living(Duration::from_micros(1500), TtlFrom::Submission)).await;
     bench.advance(Duration::from_micros(1499));
@@ -91,6 +94,7 @@ pub async fn a_scheduled_task_may_expire_before_it_is_due(bench: Bench) {
     assert_eq!(bench.state(id).await, TaskState::Expired);
 }
 
+/// Shows: T6
 pub async fn an_expired_task_is_not_claimed(bench: Bench) {
     bench.submit_new(living(SECOND, TtlFrom::Submission)).await;
     let next = bench.submit("k").await;
@@ -139,6 +143,7 @@ pub async fn peek_passes_over_what_has_expired(bench: Bench) {
     assert_eq!(peeked.ok().flatten().map(|task| task.id), Some(next));
 }
 
+/// Shows: T6
 pub async fn a_started_task_does_not_expire(bench: Bench) {
     let lease = bench.running(living(SECOND, TtlFrom::Submission)).await;
     bench.advance(SECOND * 2);
@@ -224,6 +229,7 @@ fn uncounted(hold: bool) -> AfterFailure {
     AfterFailure::Retry { after: Duration::ZERO, uses_attempt: false, hold }
 }
 
+/// Shows: T6
 pub async fn a_time_to_live_from_the_first_attempt_begins_with_it(bench: Bench) {
     let id = bench.submit_new(living(SECOND, TtlFrom::FirstAttempt)).await;
     assert_eq!(bench.record(id).await.expires_at, None);
@@ -232,6 +238,7 @@ pub async fn a_time_to_live_from_the_first_attempt_begins_with_it(bench: Bench) 
     assert_eq!(bench.record(id).await.expires_at, Some(bench.now().plus(SECOND)));
 }
 
+/// Shows: T6
 pub async fn no_attempt_starts_after_a_time_to_live_from_the_first(bench: Bench) {
     let lease = bench.running(living(SECOND, TtlFrom::FirstAttempt)).await;
     bench.fail(lease, after(Duration::ZERO)).await;
@@ -266,6 +273,7 @@ pub async fn an_expired_tasks_key_is_free(bench: Bench) {
     bench.submit_new(keyed("a", OnDuplicate::Reject)).await;
 }
 
+/// Shows: T16
 pub async fn an_expiry_is_told_as_an_event(bench: Bench) {
     bench.submit_new(living(SECOND, TtlFrom::Submission)).await;
     bench.advance(SECOND);

@@ -83,6 +83,7 @@ async fn an_urgent_arrival_goes_before_what_is_buffered() {
 }
 
 /// Shows: Q3, T21
+/// Beats: lost-buffer
 #[tokio::test]
 async fn a_stop_gives_back_what_is_buffered() {
     for world in worlds().await {

@@ -120,6 +120,7 @@ async fn a_cancellation_of_an_ended_task_is_an_error_that_says_so() {
 }
 
 /// Shows: T13, T16
+/// Beats: double-run
 #[tokio::test]
 async fn a_task_whose_handler_is_asked_to_stop_runs_once_at_a_time() {
     for world in worlds().await {
@@ -144,5 +145,37 @@ async fn a_task_whose_handler_is_asked_to_stop_runs_once_at_a_time() {
             starts += usize::from(matches!(event.change, Change::Started { .. }));
         }
         assert_eq!(starts, 1);
+    }
+}
+
+/// Shows: T13
+/// Beats: unseen-cancellation
+#[tokio::test]
+async fn cancellations_reach_every_engine_that_runs_one_of_the_tasks() {
+    for world in worlds().await {
+        let cancels = world.engine().await;
+        let (mut runs, mut tasks) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            let engine = world.builder().concurrency(1).prefetch(0).open().await.unwrap();
+            let gate = Gate::new();
+            engine.handle("stop", gate.stoppable());
+            tasks.push(submit(&cancels, "stop").await);
+            let run = start(&engine);
+            gate.entered(1).await;
+            runs.push((engine, run));
+        }
+        for task in &tasks {
+            assert_eq!(cancels.cancel(*task).await.unwrap(), Cancellation::Requested);
+        }
+        let waits = cancels.clone();
+        let ended = tokio::spawn(async move {
+            for task in tasks {
+                assert_eq!(waits.wait(task).await.unwrap().state, TaskState::Cancelled);
+            }
+        });
+        world.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+        for (engine, run) in runs {
+            stop(&engine, run).await;
+        }
     }
 }

@@ -24,6 +24,7 @@ async fn a_task_runs_and_keeps_its_result() {
 }
 
 /// Shows: T21, T7
+/// Beats: leaked-slot
 #[tokio::test]
 async fn a_panic_in_a_handler_frees_its_slot() {
     for world in worlds().await {
@@ -131,7 +132,52 @@ async fn a_failed_task_waits_for_its_back_off() {
     }
 }
 
+/// The delays before the second, third and fourth attempt of a task that always fails.
+async fn delays(world: &World, backoff: Backoff) -> Vec<Duration> {
+    let engine = world.builder().retry(RetryPolicy { attempts: 4, backoff }).open().await.unwrap();
+    engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
+    let id = submit(&engine, "fail").await;
+    let mut delays = Vec::new();
+    for _ in 0..3 {
+        engine.run_until_idle().await.unwrap();
+        delays.push(record(world, id).await.run_at - world.store.clock().now());
+        world.clock.advance(delays[delays.len() - 1]);
+    }
+    delays
+}
+
 /// Shows: T7
+#[tokio::test]
+async fn each_shape_of_back_off_waits_as_it_says() {
+    for world in worlds().await {
+        let (initial, maximum) = (SECOND, SECOND * 5);
+        let shapes = [
+            (Backoff::Constant { delay: SECOND }, [1, 1, 1]),
+            (Backoff::Linear { initial, increment: SECOND * 2, maximum }, [1, 3, 5]),
+            (Backoff::Linear { initial, increment: SECOND * 3, maximum }, [1, 4, 5]),
+            (Backoff::Exponential { initial, factor: 2.0, maximum }, [1, 2, 4]),
+            (Backoff::Exponential { initial, factor: 3.0, maximum }, [1, 3, 5]),
+        ];
+        for (backoff, seconds) in shapes {
+            assert_eq!(delays(&world, backoff).await, seconds.map(|seconds| SECOND * seconds), "{backoff:?}");
+        }
+    }
+}
+
+/// Shows: T7
+#[tokio::test]
+async fn jitter_spreads_delays_up_to_their_bounds() {
+    for world in worlds().await {
+        let backoff = Backoff::ExponentialJitter { initial: SECOND * 100, factor: 2.0, maximum: SECOND * 300 };
+        let delays = delays(&world, backoff).await;
+        assert!(delays.iter().zip([100, 200, 300]).all(|(delay, bound)| *delay <= SECOND * bound), "{delays:?}");
+        // Whole microseconds: two of them are the same once in a hundred million times.
+        assert!(delays[0] != delays[1] && delays[1] != delays[2], "{delays:?}");
+    }
+}
+
+/// Shows: T7
+/// Beats: backoff-overflow
 #[tokio::test]
 async fn a_back_off_beyond_measure_does_not_overflow() {
     for world in worlds().await {
@@ -287,6 +333,23 @@ async fn a_timeout_holds_although_a_later_deadline_is_set() {
 }
 
 /// Shows: T6
+/// Beats: ignored-timeout
+#[tokio::test]
+async fn the_timeout_ends_an_attempt_before_a_later_deadline() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("hang", gate.stoppable());
+        let mut hang = task("hang");
+        hang.timeout = Some(SECOND);
+        hang.deadline = Some(world.store.clock().now().plus(SECOND * 60));
+        let id = engine.submit_task(hang).await.unwrap().id();
+        world.advance_until(SECOND / 4, start_drain(&engine)).await;
+        assert_eq!(error(&world, id).await, "timed out after 1s: stopped halfway");
+    }
+}
+
+/// Shows: T6
 #[tokio::test]
 async fn no_attempt_starts_past_the_deadline() {
     for world in worlds().await {
@@ -303,6 +366,7 @@ async fn no_attempt_starts_past_the_deadline() {
 }
 
 /// Shows: T6
+/// Beats: rounded-ttl
 #[tokio::test]
 async fn a_time_to_live_under_a_second_expires_on_time() {
     for world in worlds().await {

@@ -1,23 +1,27 @@
 //! What an engine does when its store fails.
 //!
-//! `ONWARD_TASKS` says how many tasks there are while each call of a drain fails in turn (default: 20); the more, the more calls.
+//! `ONWARD_ROUNDS` says how many tasks there are while each call of a drain fails in turn: twelve a round (default: 1); the more,
+//! the more calls.
 //! Nothing here is left to chance, so the seed in the lines for `cargo xtask soak` is always 0.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward::{Change, Clock, Engine, EventCursor, Failure, Store, Submitted, TaskId, TaskRecord, TaskState};
+use onward::{
+    Change, Clock, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskRecord, TaskState,
+    UniqueKey,
+};
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueMode,
     QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
-use onward_testkit::{Fault, FaultyStore};
+use onward_testkit::{Fault, FaultyStore, Side};
 
-use crate::fixture::{SECOND, World, start_drain, task, worlds};
+use crate::fixture::{SECOND, WORLDS, World, start_drain, task, world, worlds};
 
-const TASKS: usize = 20;
+const TASKS: usize = 12;
 
 /// An engine on a store, and so many tasks that it is to run: every second one fails at its first attempt.
 async fn engine_on(world: &World, store: Arc<dyn Store>, tasks: usize) -> (Engine, Vec<TaskId>) {
@@ -40,26 +44,57 @@ async fn assert_all_completed(world: &World, tasks: &[TaskId], what: &str) {
     }
 }
 
-/// Fails each call of a drain in turn, until there are no more.
-async fn fail_each_call_in_turn(fault: Fault) {
-    let tasks = soak::number("ONWARD_TASKS").map_or(TASKS, |tasks| usize::try_from(tasks).unwrap());
+/// How the store fails from a call on: which error, at which side of the change, and whether it goes on failing.
+#[derive(Debug, Clone, Copy)]
+struct Failing {
+    fault: Fault,
+    side: Side,
+    for_good: bool,
+}
+
+/// How many calls fail where a store fails for good, before it is mended.
+const FAILURES: u64 = 3;
+
+/// Fails each call of a drain in turn, with every error, once and for good, until there are no more.
+async fn fail_each_call_in_turn(side: Side) {
+    let tasks = TASKS * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
     let mut tally = Tally::default();
-    for store in 0..worlds().await.len() {
-        for failing in 1.. {
-            let world = worlds().await.swap_remove(store);
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-            let (engine, tasks) = engine_on(&world, faulty.clone(), tasks).await;
-            faulty.fail_once(failing, fault);
-            world.advance_until(SECOND / 10, start_drain(&engine)).await;
-            count(&world, &tasks, &mut tally).await;
-            assert_eq!((tally.lost, tally.duplicated), (0, 0), "store {store}, call {failing} failed");
-            if faulty.calls() < failing {
-                break;
+    for fault in Fault::ALL {
+        for for_good in [false, true] {
+            let failing = Failing { fault, side, for_good };
+            for store in 0..WORLDS {
+                let mut number = 1;
+                while drain_while_failing(store, failing, number, tasks, &mut tally).await {
+                    tally.recovered += 1;
+                    number += 1;
+                }
             }
-            tally.recovered += 1;
         }
     }
     println!("{tally}");
+}
+
+/// Drains while the call of this number fails, and the next ones where it is for good; whether there were that many calls.
+async fn drain_while_failing(store: usize, failing: Failing, number: u64, tasks: usize, tally: &mut Tally) -> bool {
+    let Failing { fault, side, for_good } = failing;
+    let world = world(store).await;
+    let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+    let (engine, tasks) = engine_on(&world, faulty.clone(), tasks).await;
+    if for_good {
+        faulty.fail_from(number, side, fault);
+    } else {
+        faulty.fail_once(number, side, fault);
+    }
+    let drain = start_drain(&engine);
+    while for_good && !drain.is_finished() && faulty.calls() < number + FAILURES {
+        world.clock.advance(SECOND);
+        tokio::task::yield_now().await;
+    }
+    faulty.heal();
+    world.advance_until(SECOND / 10, drain).await;
+    count(&world, &tasks, tally).await;
+    assert_eq!((tally.lost, tally.duplicated), (0, 0), "store {store}, {failing:?}, call {number}");
+    faulty.calls() >= number
 }
 
 /// Counts the tasks that are not completed, and those that were completed twice.
@@ -86,15 +121,35 @@ async fn count(world: &World, tasks: &[TaskId], tally: &mut Tally) {
 }
 
 /// Shows: T21
+/// Beats: wedged-store
 #[tokio::test]
 async fn no_failing_call_loses_a_task() {
-    fail_each_call_in_turn(Fault::Before).await;
+    fail_each_call_in_turn(Side::Before).await;
 }
 
 /// Shows: T21
 #[tokio::test]
 async fn no_lost_answer_loses_a_task() {
-    fail_each_call_in_turn(Fault::After).await;
+    fail_each_call_in_turn(Side::After).await;
+}
+
+/// Shows: T3
+#[tokio::test]
+async fn a_submit_repeated_because_its_answer_was_lost_finds_its_task() {
+    for world in worlds().await {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+        let mut once = task("any");
+        once.unique = Some(UniqueKey { key: "order 7".into(), on_duplicate: OnDuplicate::Skip, keep_for: SECOND });
+        faulty.fail_once(1, Side::After, Fault::Timeout);
+        let first = tokio::spawn({
+            let (engine, once) = (engine.clone(), once.clone());
+            async move { engine.submit_task(once).await }
+        });
+        world.advance_until(SECOND, first).await.unwrap_err();
+        let again = engine.submit_task(once).await.unwrap();
+        assert_eq!(again, Submitted::Duplicate { id: TaskId(1) });
+    }
 }
 
 /// Shows: T21
@@ -103,7 +158,7 @@ async fn an_engine_goes_on_when_its_store_has_been_mended() {
     for world in worlds().await {
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
         let (engine, tasks) = engine_on(&world, faulty.clone(), TASKS).await;
-        faulty.fail_from(3, Fault::Before);
+        faulty.fail_from(3, Side::Before, Fault::Io);
         let drain = start_drain(&engine);
         while faulty.calls() < 10 {
             world.clock.advance(SECOND);

@@ -20,9 +20,25 @@ pub(crate) struct World {
     _directory: Option<TempDir>,
 }
 
+/// How many kinds of store there are.
+pub(crate) const WORLDS: usize = 3;
+
 /// A fresh store of every kind that there is.
 pub(crate) async fn worlds() -> Vec<World> {
-    vec![memory(), sqlite_in_memory().await, sqlite_on_a_file().await]
+    let mut worlds = Vec::new();
+    for kind in 0..WORLDS {
+        worlds.push(world(kind).await);
+    }
+    worlds
+}
+
+/// A fresh store of one kind.
+pub(crate) async fn world(kind: usize) -> World {
+    match kind {
+        0 => memory(),
+        1 => sqlite_in_memory().await,
+        _ => sqlite_on_a_file().await,
+    }
 }
 
 fn memory() -> World {

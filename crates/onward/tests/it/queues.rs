@@ -50,7 +50,7 @@ async fn order(world: &World, mode: QueueMode, concurrency: usize) -> String {
     started.lock().unwrap().clone()
 }
 
-/// Beats: starvation of low-weight queues at small concurrency.
+/// Beats: starved-queues
 ///
 /// Shows: Q2, Q3
 #[tokio::test]
@@ -313,7 +313,7 @@ async fn completed(world: &World) -> u64 {
     world.store.queues().await.unwrap().iter().map(|queue| queue.ended.completed).sum()
 }
 
-/// Beats: buffered tasks lost at shutdown.
+/// Beats: lost-buffer
 ///
 /// Shows: Q3, T21
 #[tokio::test]

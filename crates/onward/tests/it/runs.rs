@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use onward::{Failure, Name, NewTask, Priority, Scope, TaskState, When};
+use onward_store::Write;
+use onward_testkit::FaultyStore;
 
 use crate::fixture::{Gate, HOUR, SECOND, start, start_drain, state, stop, submit, task, worlds};
 
@@ -25,6 +26,28 @@ async fn the_most_urgent_runs_first_and_then_the_oldest() {
         }
         engine.drain().await.unwrap();
         assert_eq!(*order.lock().unwrap(), [2, 4, 1, 3]);
+    }
+}
+
+/// Shows: T4
+#[tokio::test]
+async fn each_of_256_priorities_counts() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).prefetch(0).open().await.unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&order);
+        engine.handle("rank", move |context| {
+            seen.lock().unwrap().push(context.payload()[0]);
+            async { Ok::<(), Failure>(()) }
+        });
+        // In steps of 77, which meet every number once: neither the order of submission nor its reverse is right.
+        for step in 0..=255_u8 {
+            let priority = step.wrapping_mul(77);
+            let new = NewTask { priority: Priority(priority), payload: vec![priority].into(), ..task("rank") };
+            engine.submit_task(new).await.unwrap();
+        }
+        engine.drain().await.unwrap();
+        assert!(order.lock().unwrap().iter().copied().eq((0..=255).rev()));
     }
 }
 
@@ -191,6 +214,7 @@ async fn resuming_wakes_an_engine_that_sleeps() {
 }
 
 /// Shows: T14
+/// Beats: stranded-pause
 #[tokio::test]
 async fn paused_work_goes_on_after_a_restart_when_it_is_resumed() {
     for world in worlds().await {
@@ -265,22 +289,90 @@ async fn slow_handlers_leave_what_they_cannot_start_to_others() {
     }
 }
 
-/// Shows: T15
+/// Shows: Q5
 #[tokio::test]
-async fn an_idle_engine_writes_nothing() {
+async fn an_idle_engine_writes_nothing_all_day() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let store = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(store.clone()).lease(SECOND * 10).open().await.unwrap();
         engine.handle("rare", |_| async { Ok::<(), Failure>(()) });
         let run = start(&engine);
         let id = submit(&engine, "rare").await;
         engine.wait(id).await.unwrap();
-        let mut changes = world.store.changes();
-        let before = changes.hint();
+        // The last thing it does is to look whether a lease has lapsed, when its own would have.
         for _ in 0..60 {
-            world.clock.advance(Duration::from_millis(1));
+            world.clock.advance(SECOND);
             tokio::task::yield_now().await;
         }
-        assert_eq!(changes.hint(), before);
+        let calls = store.calls();
+        for _ in 0..24 * 60 {
+            world.clock.advance(SECOND * 60);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(store.calls(), calls);
+        stop(&engine, run).await;
+    }
+}
+
+/// Time stands still: nothing but the wake-up can start the task.
+///
+/// Shows: Q5
+/// Beats: lost-wake-ups
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_submit_is_slept_through_however_it_meets_an_engine_that_falls_asleep() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("next", |_| async { Ok::<(), Failure>(()) });
+        let run = start(&engine);
+        for _ in 0..500 {
+            let id = submit(&engine, "next").await;
+            assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
+        }
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: Q1
+#[tokio::test]
+async fn a_queue_that_is_paused_while_an_engine_runs_starts_nothing_more() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).prefetch(0).open().await.unwrap();
+        let gate = Gate::new();
+        engine.handle("any", gate.handler());
+        let run = start(&engine);
+        let first = submit(&engine, "any").await;
+        gate.entered(1).await;
+        engine.pause(Scope::Queue(Name::default_queue())).await.unwrap();
+        let second = submit(&engine, "any").await;
+        gate.open(2);
+        engine.wait(first).await.unwrap();
+        // Another engine that would find it finds nothing.
+        let other = world.engine().await;
+        other.handle("any", |_| async { Ok::<(), Failure>(()) });
+        assert_eq!(other.run_until_idle().await.unwrap().ended(), 0);
+        assert_eq!(state(&world, second).await, TaskState::Waiting);
+        engine.resume(Scope::Queue(Name::default_queue())).await.unwrap();
+        assert_eq!(engine.wait(second).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: Q1
+#[tokio::test]
+async fn a_queue_can_be_purged_and_deleted_while_an_engine_runs() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("mine", |_| async { Ok::<(), Failure>(()) });
+        let run = start(&engine);
+        let queue = Name::new("post").unwrap();
+        let id = engine.submit_task(NewTask { queue: queue.clone(), ..task("theirs") }).await.unwrap().id();
+        let purge = Write::Purge { queue: queue.clone(), states: vec![TaskState::Waiting], limit: 10 };
+        world.store.apply(vec![purge, Write::DeleteQueue { queue: queue.clone() }]).await.unwrap();
+        assert_eq!(world.store.task(id).await.unwrap(), None);
+        assert!(world.store.queues().await.unwrap().iter().all(|record| record.name != queue));
+        // The engine goes on, and the queue comes back with its next task.
+        let mine = engine.submit_task(NewTask { queue, ..task("mine") }).await.unwrap().id();
+        assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Completed);
         stop(&engine, run).await;
     }
 }

@@ -1,12 +1,15 @@
 //! What can be seen of tasks: events, progress, snapshots, application state.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use onward::{Change, EventCursor, Failure, TaskId, TaskState};
+use onward_testkit::FaultyStore;
 
 use crate::fixture::{Gate, SECOND, error, record, start, state, stop, submit, task, worlds};
 
 /// Shows: T16
+/// Beats: lost-events
 #[tokio::test]
 async fn a_slow_reader_misses_no_event() {
     for world in worlds().await {
@@ -94,6 +97,26 @@ async fn the_last_progress_stays_with_an_ended_task() {
         engine.drain().await.unwrap();
         let progress = record(&world, id).await.progress.unwrap();
         assert_eq!((progress.fraction, progress.message.as_deref()), (Some(1.0), Some("all of it")));
+    }
+}
+
+/// Shows: T15
+#[tokio::test]
+async fn a_flood_of_progress_costs_next_to_no_writes() {
+    for world in worlds().await {
+        let store = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(store.clone()).open().await.unwrap();
+        engine.handle("flood", |context| async move {
+            for step in 0..1000_u16 {
+                context.progress(f32::from(step) / 1000.0);
+                tokio::task::yield_now().await;
+            }
+            Ok::<(), Failure>(())
+        });
+        submit(&engine, "flood").await;
+        engine.drain().await.unwrap();
+        // The submit, the session with the claim, a report, the end, and the end of the session; and a few to spare.
+        assert!(store.calls() < 10, "{} calls", store.calls());
     }
 }
 

@@ -1,0 +1,71 @@
+//! Each operation's turn to fail.
+//!
+//! `ONWARD_ROUNDS` says how long the scenario is: four tasks a round (default: 1). Nothing here is left to chance, so the seed in
+//! the lines for `cargo xtask soak` is always 0.
+
+use onward_store::Durability;
+use onward_testkit::Fault;
+use onward_testkit::soak::{self, Tally};
+
+use super::plan::Armed;
+use super::twins::Twins;
+
+/// Shows: T21, B5
+/// Beats: wedged-store
+#[tokio::test]
+async fn no_failing_operation_in_class_full_loses_or_wedges_anything() {
+    fail_each_operation_in_turn(Durability::Full).await;
+}
+
+/// Shows: T21, B5
+/// Beats: wedged-store
+#[tokio::test]
+async fn no_failing_operation_in_class_normal_loses_or_wedges_anything() {
+    fail_each_operation_in_turn(Durability::Normal).await;
+}
+
+/// A lock that is held for good is busy for good: a timeout needs no second form.
+const WAYS: [(Fault, bool); 7] = [
+    (Fault::Io, false),
+    (Fault::Io, true),
+    (Fault::Full, false),
+    (Fault::Full, true),
+    (Fault::Busy, false),
+    (Fault::Busy, true),
+    (Fault::Timeout, false),
+];
+
+async fn fail_each_operation_in_turn(durability: Durability) {
+    let rounds = soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).expect("a few"));
+    let mut tally = Tally::default();
+    for (fault, for_good) in WAYS {
+        let mut number = 1;
+        while play(durability, Armed { fault, number, for_good }, rounds, &mut tally).await {
+            number += 1;
+        }
+        assert!(number > 1, "{fault:?} met nothing");
+    }
+    println!("{tally}");
+    assert_eq!((tally.lost, tally.duplicated), (0, 0), "{tally}");
+}
+
+/// Plays the scenario while an operation fails; whether it came to that.
+async fn play(durability: Durability, armed: Armed, rounds: usize, tally: &mut Tally) -> bool {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().canonicalize().expect("the directory is there").join("onward.db");
+    let mut twins = Twins::open(&path, durability, armed).await;
+    twins.play(rounds).await;
+    let has_failed = twins.has_failed();
+    tally.attempted += twins.calls;
+    tally.acknowledged += twins.calls - twins.failed_calls;
+    tally.recovered += u64::from(has_failed);
+    let now = twins.difference().await;
+    let reopened = twins.difference_when_reopened(&path).await;
+    if let Some(difference) = now.or(reopened) {
+        tally.lost += 1;
+        panic!(
+            "{durability}: {armed:?}: the store differs from one that was never told of the calls that failed:\n{difference}"
+        );
+    }
+    has_failed
+}

@@ -1,0 +1,148 @@
+//! A scenario, played on a SQLite store that fails now and then and on a memory store that hears only of what succeeded.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Claim, Claimed, Durability, Error, Lease, ManualClock, MemoryStore, NewTask, OnDuplicate,
+    OpenSession, Outcome, SessionId, SqliteStore, Store, TaskId, Write,
+};
+use onward_testkit::{Fault, agreement, keyed, task};
+
+use super::plan::{Armed, Plan};
+use super::vfs;
+
+/// How many calls fail where a disk fails for good, before it is mended.
+const FAILURES: u32 = 3;
+
+/// How often one call may fail before its store counts as wedged.
+const WEDGED: u32 = 20;
+
+/// The two stores.
+#[derive(Debug)]
+pub(super) struct Twins {
+    store: SqliteStore,
+    twin: MemoryStore,
+    clock: Arc<ManualClock>,
+    plan: Arc<Plan>,
+    armed: Armed,
+    /// How many tasks were submitted.
+    tasks: i64,
+    pub(super) calls: u64,
+    pub(super) failed_calls: u64,
+}
+
+impl Twins {
+    /// Opens both on an undamaged disk; from then on the disk fails as it is told to.
+    pub(super) async fn open(path: &Path, durability: Durability, armed: Armed) -> Self {
+        vfs::register();
+        let clock = Arc::new(ManualClock::default());
+        let plan = Plan::of(path);
+        let options = SqliteStore::options().vfs(vfs::NAME).durability(durability).clock(clock.clone());
+        let store = options.open(path).await.expect("a store opens on the layer");
+        plan.arm(armed);
+        let twin = MemoryStore::with_clock(clock.clone());
+        Self { store, twin, clock, plan, armed, tasks: 0, calls: 0, failed_calls: 0 }
+    }
+
+    /// Whether the fault has come.
+    pub(super) fn has_failed(&self) -> bool {
+        self.plan.failed() > 0
+    }
+
+    /// Lives of tasks: completed and failed, tried again, with and without keys, one by one and several in a call.
+    pub(super) async fn play(&mut self, rounds: usize) {
+        let session = self.open_session().await;
+        for round in 0..rounds {
+            self.submit(vec![keyed(&format!("key {round}"), OnDuplicate::Skip), large("copy"), task("mail")]).await;
+            let leases = self.claim(session).await;
+            self.apply(vec![self.fail(leases[0]), complete(leases[1])]).await;
+            self.apply(vec![Write::All(vec![complete(leases[2]), Write::Submit(Box::new(task("next")))])]).await;
+            self.tasks += 1;
+            self.clock.advance(Duration::from_millis(1500));
+            self.apply(vec![Write::Sweep, Write::Cancel { task: TaskId(self.tasks) }]).await;
+        }
+        self.apply(vec![Write::CloseSession { session }]).await;
+    }
+
+    /// What the stores answer differently once the disk is mended.
+    pub(super) async fn difference(&self) -> Option<String> {
+        self.plan.mend();
+        let difference = agreement::difference(&self.store, &self.twin, TaskId(self.tasks)).await;
+        difference.expect("both can be read")
+    }
+
+    /// Closes the store, opens it as any program would, and looks at it again.
+    pub(super) async fn difference_when_reopened(self, path: &Path) -> Option<String> {
+        drop(self.store);
+        // Through the layer all the same, which spares the syncs.
+        let options = SqliteStore::options().vfs(vfs::NAME).clock(self.clock.clone());
+        let store = options.open(path).await.expect("the store opens again");
+        let report = store.check().await.expect("the store can be checked");
+        if !report.integrity.is_empty() || !report.consistency.is_empty() {
+            return Some(format!("{:?} {:?}", report.integrity, report.consistency));
+        }
+        agreement::difference(&store, &self.twin, TaskId(self.tasks)).await.expect("both can be read")
+    }
+
+    /// Applies writes, again and again until it succeeds; the twin does them once.
+    async fn apply(&mut self, writes: Vec<Write>) -> Vec<Outcome> {
+        for failures in 1..=WEDGED {
+            self.calls += 1;
+            match self.store.apply(writes.clone()).await {
+                Ok(outcomes) => {
+                    let expected = self.twin.apply(writes).await.expect("the twin does not fail");
+                    assert_eq!(outcomes, expected, "{:?}", self.armed);
+                    return outcomes;
+                }
+                Err(error) => self.fail_call(&error, failures),
+            }
+        }
+        panic!("{:?}: the store is wedged", self.armed);
+    }
+
+    fn fail_call(&mut self, error: &Error, failures: u32) {
+        let armed = self.armed;
+        assert!(self.has_failed(), "{armed:?}: nobody asked for {error:?}");
+        assert!(error.is_transient(), "{armed:?}: {error:?}");
+        assert_eq!(error.is_full(), armed.fault == Fault::Full, "{armed:?}: {error:?}");
+        self.failed_calls += 1;
+        if failures >= FAILURES {
+            self.plan.mend();
+        }
+    }
+
+    async fn open_session(&mut self) -> SessionId {
+        let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(60) };
+        let outcomes = self.apply(vec![Write::OpenSession(open)]).await;
+        let [Outcome::SessionOpened(session)] = outcomes[..] else { panic!("a session opens, not {outcomes:?}") };
+        session
+    }
+
+    async fn submit(&mut self, tasks: Vec<NewTask>) {
+        self.tasks += i64::try_from(tasks.len()).expect("a few");
+        self.apply(tasks.into_iter().map(|task| Write::Submit(Box::new(task))).collect()).await;
+    }
+
+    async fn claim(&mut self, session: SessionId) -> Vec<Lease> {
+        let claim = Claim::any(session, 3);
+        let outcomes = self.apply(vec![Write::Claim(claim)]).await;
+        let [Outcome::Claimed(Claimed { tasks, .. })] = &outcomes[..] else { panic!("a claim, not {outcomes:?}") };
+        tasks.iter().map(|task| task.lease).collect()
+    }
+
+    fn fail(&self, lease: Lease) -> Write {
+        let next = AfterFailure::Retry { after: Duration::from_secs(1), uses_attempt: true, hold: false };
+        Write::Fail { lease, error: "at first".into(), next }
+    }
+}
+
+fn complete(lease: Lease) -> Write {
+    Write::Complete { lease, result: Some("done".into()) }
+}
+
+/// A task whose payload does not fit into one page.
+fn large(kind: &str) -> NewTask {
+    NewTask { payload: vec![b'x'; 6000].into(), ..task(kind) }
+}

@@ -1,0 +1,230 @@
+//! The layer between SQLite and the disk.
+//!
+//! It is the system's VFS, of which `xOpen` and `xSleep` are replaced; and the files of a store with a plan are the system's own
+//! files, of whose methods those are replaced that can fail. Files are not synced: nobody cuts the power here.
+#![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
+
+use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use rusqlite::ffi;
+
+use super::plan::{self, Operation, Plan};
+
+/// The name under which SQLite knows the layer.
+pub(super) const NAME: &str = "onward-nth-failure";
+
+const C_NAME: &CStr = c"onward-nth-failure";
+
+/// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open` and `pause`.
+#[repr(C)]
+struct Layer {
+    own: ffi::sqlite3_vfs,
+    system: *mut ffi::sqlite3_vfs,
+}
+
+/// The methods of one open file. The file's `pMethods` points to `own`, which is the first field.
+#[repr(C)]
+struct Methods {
+    own: ffi::sqlite3_io_methods,
+    system: *const ffi::sqlite3_io_methods,
+    plan: Arc<Plan>,
+}
+
+/// Makes the layer known to SQLite, once in the life of the process.
+pub(super) fn register() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: a null name asks for the default VFS; the call initializes SQLite if need be, and may come from any thread.
+        let system = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
+        assert!(!system.is_null(), "SQLite has a VFS of the system");
+        // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS, which is never unregistered here and
+        // so is valid for reads; the struct is plain data and may be copied.
+        let copy = unsafe { ptr::read(system) };
+        let own = ffi::sqlite3_vfs {
+            zName: C_NAME.as_ptr(),
+            pNext: ptr::null_mut(),
+            xOpen: Some(open),
+            xSleep: Some(pause),
+            ..copy
+        };
+        let layer = Box::into_raw(Box::new(Layer { own, system }));
+        // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by
+        // Rust again but to read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so the
+        // pointers are equal. It is a whole VFS: the methods that were not replaced are the system's and find in it the
+        // `pAppData`, `szOsFile` and `mxPathname` that they would find in their own.
+        let code = unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) };
+        assert_eq!(code, ffi::SQLITE_OK, "the layer can be registered");
+    });
+}
+
+/// `xOpen`: opens the system's file and, if it is one of a store with a plan, takes the place of its methods.
+unsafe extern "C" fn open(
+    vfs: *mut ffi::sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    flags_out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer` that is never freed.
+    let system = unsafe { (*vfs.cast::<Layer>()).system };
+    // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those SQLite made for our `xOpen`,
+    // under the same contract; `file` has `szOsFile` bytes, which is copied from `system`.
+    let code =
+        unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) };
+    // SAFETY: SQLite's file names are null or strings that end in a zero and live as long as the file is open.
+    let plan = unsafe { path_of(name) }.and_then(|path| plan::find(&path));
+    if let Some(plan) = plan.filter(|_| code == ffi::SQLITE_OK) {
+        // SAFETY: the system's `xOpen` has just succeeded on `file`, and nobody else knows it yet.
+        unsafe { take_place(file, plan) };
+    }
+    code
+}
+
+/// `xSleep`.
+unsafe extern "C" fn pause(vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> c_int {
+    if plan::wait(Duration::from_micros(u64::from(microseconds.unsigned_abs()))) {
+        return microseconds;
+    }
+    // SAFETY: as in `open`.
+    let system = unsafe { (*vfs.cast::<Layer>()).system };
+    // SAFETY: `system` is a registered VFS; a number may be passed on.
+    unsafe { (*system).xSleep.map_or(0, |pause| pause(system, microseconds)) }
+}
+
+/// # Safety
+/// `name` is null or points to a string that ends in a zero.
+unsafe fn path_of(name: ffi::sqlite3_filename) -> Option<PathBuf> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: it is not null, and the caller promises the rest; the string is copied before this function returns.
+    Some(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()).into())
+}
+
+/// Replaces the methods of an open file that can fail.
+///
+/// # Safety
+/// `file` was opened by the system's VFS, and no other thread uses it yet.
+unsafe fn take_place(file: *mut ffi::sqlite3_file, plan: Arc<Plan>) {
+    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
+    let system = unsafe { (*file).pMethods };
+    // SAFETY: see above.
+    let copy = unsafe { ptr::read(system) };
+    let own = ffi::sqlite3_io_methods {
+        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without asking.
+        iVersion: copy.iVersion.min(2),
+        xClose: Some(close),
+        xRead: Some(read),
+        xWrite: Some(write),
+        xTruncate: Some(truncate),
+        xSync: Some(sync),
+        xLock: Some(lock),
+        xShmMap: Some(map_memory),
+        xShmLock: Some(lock_memory),
+        ..copy
+    };
+    let methods = Box::into_raw(Box::new(Methods { own, system, plan }));
+    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is
+    // the last call on the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
+    unsafe { (*file).pMethods = methods.cast() };
+}
+
+/// # Safety
+/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
+unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
+    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed
+    // before `close` and of which nobody ever has a mutable reference.
+    unsafe { &*(*file).pMethods.cast::<Methods>() }
+}
+
+/// `xRead`.
+unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
+    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
+    let methods = unsafe { methods(file) };
+    methods.plan.failure(Operation::Read).unwrap_or_else(|| {
+        // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+        unsafe { (*methods.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset)) }
+    })
+}
+
+/// `xWrite`. One that fails has written half.
+unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    let failure = methods.plan.failure(Operation::Write);
+    let length = if failure.is_some() { (length / 2).max(1) } else { length };
+    // SAFETY: as in `read`; fewer of the bytes that SQLite gave, and never none of them, are as good as all.
+    let code = unsafe { (*methods.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, data, length, offset)) };
+    failure.unwrap_or(code)
+}
+
+/// `xTruncate`.
+unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    methods.plan.failure(Operation::Truncate).unwrap_or_else(|| {
+        // SAFETY: as in `read`.
+        unsafe { (*methods.system).xTruncate.map_or(ffi::SQLITE_IOERR, |truncate| truncate(file, size)) }
+    })
+}
+
+/// `xSync`.
+unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int {
+    // SAFETY: as in `read`.
+    unsafe { methods(file) }.plan.failure(Operation::Sync).unwrap_or(ffi::SQLITE_OK)
+}
+
+/// `xLock`.
+unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    methods.plan.failure(Operation::Lock).unwrap_or_else(|| {
+        // SAFETY: as in `read`.
+        unsafe { (*methods.system).xLock.map_or(ffi::SQLITE_IOERR, |lock| lock(file, level)) }
+    })
+}
+
+/// `xShmMap`. Only where the memory is made larger can that fail.
+unsafe extern "C" fn map_memory(
+    file: *mut ffi::sqlite3_file,
+    page: c_int,
+    size: c_int,
+    extend: c_int,
+    memory: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    let failure = (extend != 0).then(|| methods.plan.failure(Operation::MapMemory)).flatten();
+    failure.unwrap_or_else(|| {
+        // SAFETY: as in `read`.
+        unsafe { (*methods.system).xShmMap.map_or(ffi::SQLITE_IOERR, |map| map(file, page, size, extend, memory)) }
+    })
+}
+
+/// `xShmLock`, which also gives locks back.
+unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, count: c_int, flags: c_int) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    let takes = flags & ffi::SQLITE_SHM_LOCK != 0;
+    let failure = takes.then(|| methods.plan.failure(Operation::LockMemory)).flatten();
+    failure.unwrap_or_else(|| {
+        // SAFETY: as in `read`.
+        unsafe { (*methods.system).xShmLock.map_or(ffi::SQLITE_IOERR, |lock| lock(file, first, count, flags)) }
+    })
+}
+
+/// `xClose`: gives the file its own methods back and has the system close it.
+unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `Methods`. SQLite
+    // closes a file once and during no other call on it, so no reference to the box is left and it is freed only here.
+    let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
+    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
+    unsafe { (*file).pMethods = methods.system };
+    // SAFETY: the file is again as the system's VFS left it, and its table outlives it.
+    unsafe { (*methods.system).xClose.map_or(ffi::SQLITE_IOERR, |close| close(file)) }
+}

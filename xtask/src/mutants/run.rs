@@ -1,0 +1,150 @@
+//! `cargo xtask mutants`: breaks a copy of the project, one variant at a time, and sees whether the test notices.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use super::patch::{self, Patch, Test};
+use super::table::{Row, Verdict, table};
+use super::tree::Tree;
+use crate::project::Project;
+use crate::{artifacts, command};
+
+/// How long a test may take before it counts as failed: a variant may well hang.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// What `cargo xtask mutants` takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Try these only, by the names of their files in xtask/mutants without `.patch`. Default: all.
+    names: Vec<String>,
+    /// Print the verdicts as JSON on standard output; progress goes to standard error in any case.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Tries the variants; an error unless all of them are caught.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let patches = chosen(project, &options.names)?;
+    let workshop = Workshop { tree: Tree::copy(project)?, project };
+    let sound = workshop.sound_tests(&patches)?;
+    let mut rows = Vec::new();
+    for (number, patch) in patches.iter().enumerate() {
+        eprint!("{:2}/{} {} … ", number + 1, patches.len(), patch.name);
+        let started = command::now();
+        let verdict = if sound.contains(&patch.name) { workshop.try_patch(patch)? } else { Verdict::FailsAnyway };
+        let seconds = started.elapsed().as_secs_f64();
+        eprintln!("{verdict} ({seconds:.1} s)");
+        rows.push(row(patch, verdict, seconds));
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        println!("\n{}", table(&rows));
+    }
+    let escaped = rows.iter().filter(|row| row.verdict != Verdict::Caught).count();
+    ensure!(escaped == 0, "{escaped} of {} were not caught; target/mutants/NAME.log says what happened", rows.len());
+    Ok(())
+}
+
+fn row(patch: &Patch, verdict: Verdict, seconds: f64) -> Row {
+    let Patch { name, breaks, test: Test { package, path }, .. } = patch.clone();
+    Row { name, breaks, package, test: path, verdict, seconds }
+}
+
+fn chosen(project: &Project, names: &[String]) -> Result<Vec<Patch>> {
+    let mut patches = patch::all(project)?;
+    if let Some(unknown) = names.iter().find(|name| !patches.iter().any(|patch| patch.name == **name)) {
+        let known: Vec<&str> = patches.iter().map(|patch| patch.name.as_str()).collect();
+        bail!("there is no variant `{unknown}`; there are: {}", known.join(", "));
+    }
+    patches.retain(|patch| names.is_empty() || names.contains(&patch.name));
+    Ok(patches)
+}
+
+/// Where variants are made and tried.
+struct Workshop<'a> {
+    tree: Tree,
+    project: &'a Project,
+}
+
+impl Workshop<'_> {
+    /// The variants whose test is there and passes as long as nothing is broken.
+    fn sound_tests(&self, patches: &[Patch]) -> Result<BTreeSet<String>> {
+        eprintln!("the tests without any variant …");
+        let mut sound = BTreeSet::new();
+        for patch in patches {
+            let log = format!("{}-unbroken", patch.name);
+            self.forget_log(&log)?;
+            let program = self.build(&patch.test, &log)?;
+            let program =
+                program.with_context(|| format!("the project does not build; see target/mutants/{log}.log"))?;
+            if self.passes(&program, &patch.test, &log)? && self.has_run_a_test(&log)? {
+                sound.insert(patch.name.clone());
+            }
+        }
+        Ok(sound)
+    }
+
+    fn try_patch(&self, patch: &Patch) -> Result<Verdict> {
+        if let Err(error) = patch::apply(self.tree.root(), &self.project.path(&patch.path)) {
+            eprintln!("{error:#}");
+            return Ok(Verdict::DoesNotApply);
+        }
+        let verdict = self.judge(patch);
+        self.tree.restore(self.project)?;
+        verdict
+    }
+
+    fn judge(&self, patch: &Patch) -> Result<Verdict> {
+        self.forget_log(&patch.name)?;
+        let Some(program) = self.build(&patch.test, &patch.name)? else { return Ok(Verdict::DoesNotBuild) };
+        let passes = self.passes(&program, &patch.test, &patch.name)?;
+        Ok(if passes { Verdict::Survived } else { Verdict::Caught })
+    }
+
+    /// Builds the test program; `None` if it does not build.
+    fn build(&self, test: &Test, log: &str) -> Result<Option<PathBuf>> {
+        let mut cargo = command::cargo();
+        cargo.args(["test", "--package", &test.package, "--test", "it", "--no-run", "--message-format=json"]);
+        cargo.current_dir(self.tree.root()).env("CARGO_TARGET_DIR", self.project.path("target/mutants/build"));
+        // What cargo sets for us is about the project, not the copy.
+        cargo.env_remove("CARGO_MANIFEST_DIR").stdin(Stdio::null()).stderr(self.log(log)?);
+        let output = cargo.output().context("cannot start cargo")?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let program = artifacts::test_program(&String::from_utf8_lossy(&output.stdout), "it");
+        Ok(Some(program.context("cargo built no test program `it`")?))
+    }
+
+    /// Whether the test passes. The program is run directly, so that one that hangs can be killed.
+    fn passes(&self, program: &Path, test: &Test, log: &str) -> Result<bool> {
+        let log = self.log(log)?;
+        let mut run = Command::new(program);
+        run.args(["--exact", &test.path]).current_dir(self.tree.root().join("crates").join(&test.package));
+        run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command::succeeds_within(&mut run, LIMIT)
+    }
+
+    fn log(&self, name: &str) -> Result<File> {
+        let path = self.project.path("target/mutants").join(format!("{name}.log"));
+        let options = File::options().create(true).append(true).open(&path);
+        options.with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn forget_log(&self, name: &str) -> Result<()> {
+        match std::fs::remove_file(self.project.path("target/mutants").join(format!("{name}.log"))) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_run_a_test(&self, log: &str) -> Result<bool> {
+        Ok(self.project.read(&format!("target/mutants/{log}.log"))?.contains("\nrunning 1 test\n"))
+    }
+}

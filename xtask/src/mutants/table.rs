@@ -1,0 +1,86 @@
+//! What became of the variants, for people and for programs.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// What became of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// Its test failed, as it should.
+    Caught,
+    /// Its test passed: it shows less than it says.
+    Survived,
+    /// The sources have moved on.
+    DoesNotApply,
+    /// What it makes is no program.
+    DoesNotBuild,
+    /// Its test fails without it too, or is not there.
+    FailsAnyway,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Caught => "caught",
+            Self::Survived => "SURVIVED",
+            Self::DoesNotApply => "DOES NOT APPLY",
+            Self::DoesNotBuild => "DOES NOT BUILD",
+            Self::FailsAnyway => "FAILS ANYWAY",
+        })
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) breaks: String,
+    pub(crate) package: String,
+    pub(crate) test: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) seconds: f64,
+}
+
+/// The rows as a table.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let width = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0).max(7);
+    let (names, breaks) = (width(|row| &row.name), width(|row| &row.breaks));
+    let line = |row: &Row| {
+        let Row { name, breaks: broken, package, test, verdict, seconds } = row;
+        format!("{name:names$}  {broken:breaks$}  {verdict:14}  {seconds:7.1}  {package} {test}")
+    };
+    let head = format!("{:names$}  {:breaks$}  {:14}  {:>7}  test", "variant", "breaks", "verdict", "seconds");
+    std::iter::once(head).chain(rows.iter().map(line)).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(verdict: Verdict) -> Row {
+        Row {
+            name: "slot".into(),
+            breaks: "leaked-slot".into(),
+            package: "onward".into(),
+            test: "ends::a_panic".into(),
+            verdict,
+            seconds: 1.25,
+        }
+    }
+
+    #[test]
+    fn what_was_not_caught_stands_out() {
+        let text = table(&[row(Verdict::Caught), row(Verdict::Survived)]);
+        let rows: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(rows[0], "slot     leaked-slot  caught              1.2  onward ends::a_panic");
+        assert!(rows[1].contains("SURVIVED"), "{text}");
+    }
+
+    #[test]
+    fn programs_read_the_verdict_as_one_word() {
+        let json = serde_json::to_value(row(Verdict::DoesNotApply)).unwrap();
+        assert_eq!(json["verdict"], "does-not-apply");
+    }
+}
