@@ -24,6 +24,7 @@ mod nth_failure;
 mod outbox;
 #[cfg(unix)]
 mod power_loss;
+mod refusing_table;
 mod sqlite;
 mod takeover;
 mod upgrade;
