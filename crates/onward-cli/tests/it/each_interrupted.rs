@@ -54,7 +54,8 @@ fn a_second_ctrl_c_kills_a_command_that_does_not_stop() {
     for name in ["reached", "told", "hold"] {
         place.pipe(name);
     }
-    let script = "trap 'echo > told' TERM; echo > reached; while :; do cat hold; done";
+    // A shell that is about to start a program may keep a signal from it; what says `reached` has been started.
+    let script = "trap 'echo > told' TERM; while :; do sh -c 'echo > reached; cat hold'; done";
     let running = place.start(&["each", "--grace", "1h", "--", "sh", "-c", script], "a\n");
     place.await_writer("reached");
     running.signal(Signal::INT);

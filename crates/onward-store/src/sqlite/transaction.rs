@@ -15,6 +15,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::queues::Queues;
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
 use crate::task::{Lease, Priority, TaskId, TaskState};
@@ -206,6 +207,16 @@ impl LiveTask {
     }
 }
 
+/// What is in memory of a transaction at the savepoint of an `All`.
+struct Mark {
+    log: usize,
+    statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
+    hint: Hint,
+    next_task: i64,
+    told: usize,
+    queues: Queues,
+}
+
 impl Transaction<'_> {
     /// Does one write: all of it, or nothing and a refusal.
     pub(super) fn write(&mut self, write: &Write) -> Result<Outcome> {
@@ -256,29 +267,49 @@ impl Transaction<'_> {
             return Ok(Outcome::All(self.members(members)?));
         }
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
-        let (log, statistics, hint) = (self.log.mark(), self.statistics.clone(), self.hint);
-        let (next_task, told) = (self.cache.next_task, self.news.as_ref().map_or(0, Vec::len));
-        let queues = self.cache.queues.clone();
-        let outcome = self.members(members);
-        if outcome.is_ok() {
-            self.flush_completions()?;
-        } else {
-            self.completions.clear();
-        }
-        if matches!(outcome, Err(Stop::Refused(_))) {
-            self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
-            self.log.undo_to(log);
-            self.statistics = statistics;
-            self.hint = hint;
-            self.news.iter_mut().for_each(|news| news.truncate(told));
-            // The log row that carries the next number is not written yet, so the number must not be read from the file.
-            *self.cache = Cache::load(self.connection)?;
-            self.cache.next_task = next_task;
-            // Nor are the counts of what runs.
-            self.cache.queues = queues;
-        }
+        let mark = self.mark();
+        let outcome = match self.members(members) {
+            Ok(outcomes) => {
+                self.flush_completions()?;
+                Ok(Outcome::All(outcomes))
+            }
+            Err(Stop::Refused(refusal)) => {
+                self.undo_to(mark)?;
+                Err(Stop::Refused(refusal))
+            }
+            // All of the transaction is rolled back, and SQLite may have done that by itself, savepoint and all.
+            Err(Stop::Failed(error)) => return Err(Stop::Failed(error)),
+        };
         self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
-        outcome.map(Outcome::All)
+        outcome
+    }
+
+    /// What the transaction has in memory, to come back to.
+    fn mark(&self) -> Mark {
+        Mark {
+            log: self.log.mark(),
+            statistics: self.statistics.clone(),
+            hint: self.hint,
+            next_task: self.cache.next_task,
+            told: self.news.as_ref().map_or(0, Vec::len),
+            queues: self.cache.queues.clone(),
+        }
+    }
+
+    /// Takes back what members of an `All` have done since the mark.
+    fn undo_to(&mut self, mark: Mark) -> Result<()> {
+        self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
+        self.completions.clear();
+        self.log.undo_to(mark.log);
+        self.statistics = mark.statistics;
+        self.hint = mark.hint;
+        self.news.iter_mut().for_each(|news| news.truncate(mark.told));
+        // The log row that carries the next number is not written yet, so the number must not be read from the file.
+        *self.cache = Cache::load(self.connection)?;
+        self.cache.next_task = mark.next_task;
+        // Nor are the counts of what runs.
+        self.cache.queues = mark.queues;
+        Ok(())
     }
 
     fn check_submits(&mut self, members: &[Write]) -> Verb<()> {

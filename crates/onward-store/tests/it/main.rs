@@ -25,6 +25,7 @@ mod outbox;
 #[cfg(unix)]
 mod power_loss;
 mod queues;
+mod refusing_table;
 mod sqlite;
 mod takeover;
 mod upgrade;

@@ -314,7 +314,7 @@ async fn the_deadline_ends_an_attempt_before_a_later_timeout() {
     }
 }
 
-/// Beats: timeout ignored when a deadline is set.
+/// Beats: ignored-timeout.
 ///
 /// Shows: T6
 #[tokio::test]

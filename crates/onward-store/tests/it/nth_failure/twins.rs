@@ -19,6 +19,9 @@ const FAILURES: u32 = 3;
 /// How often one call may fail before its store counts as wedged.
 const WEDGED: u32 = 20;
 
+/// How many tasks there are from an earlier life of the store.
+const EARLIER: usize = 2;
+
 /// The two stores.
 #[derive(Debug)]
 pub(super) struct Twins {
@@ -34,16 +37,21 @@ pub(super) struct Twins {
 }
 
 impl Twins {
-    /// Opens both on an undamaged disk; from then on the disk fails as it is told to.
+    /// Opens both on an undamaged disk, with tasks that have to be read from it; from then on the disk fails as it is told to.
     pub(super) async fn open(path: &Path, durability: Durability, armed: Armed) -> Self {
         vfs::register();
         let clock = Arc::new(ManualClock::default());
         let plan = Plan::of(path);
         let options = SqliteStore::options().vfs(vfs::NAME).durability(durability).clock(clock.clone());
-        let store = options.open(path).await.expect("a store opens on the layer");
-        plan.arm(armed);
         let twin = MemoryStore::with_clock(clock.clone());
-        Self { store, twin, clock, plan, armed, tasks: 0, calls: 0, failed_calls: 0 }
+        let earlier = vec![Write::Submit(Box::new(large("copy"))); EARLIER];
+        twin.apply(earlier.clone()).await.expect("the twin does not fail");
+        let store = options.clone().open(path).await.expect("a store opens on the layer");
+        store.apply(earlier).await.expect("nothing fails yet");
+        drop(store);
+        let store = options.open(path).await.expect("a store opens again");
+        plan.arm(armed);
+        Self { store, twin, clock, plan, armed, tasks: EARLIER as i64, calls: 0, failed_calls: 0 }
     }
 
     /// Whether the fault has come.
@@ -75,6 +83,7 @@ impl Twins {
 
     /// Closes the store, opens it as any program would, and looks at it again.
     pub(super) async fn difference_when_reopened(self, path: &Path) -> Option<String> {
+        self.plan.mend();
         drop(self.store);
         // Through the layer all the same, which spares the syncs.
         let options = SqliteStore::options().vfs(vfs::NAME).clock(self.clock.clone());
