@@ -349,6 +349,9 @@ impl Transaction<'_> {
     }
 
     fn write_statistics(&mut self) -> Result<()> {
+        if self.statistics.is_empty() {
+            return Ok(());
+        }
         let mut statement = self.connection.prepare_cached(include_str!("sql/add_statistics.sql"))?;
         for ((lane, state), change) in self.statistics.drain() {
             let StatisticsChange { ended, kept, attempts, wait, run, run_maximum } = change;
