@@ -260,8 +260,8 @@ impl Engine {
     }
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
-    /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds and queues that this engine does not
-    /// serve, are left.
+    /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds
+    /// and queues that this engine does not serve, are left.
     ///
     /// # Errors
     /// As [`run`](Self::run).
