@@ -54,9 +54,7 @@ const DAMAGED: &str = "the store is damaged; stop its processes and restore a ba
 /// definitions of tables that our statements do not fit (all of them are constant, so it is not the statement that is wrong).
 fn is_impossible(failure: &rusqlite::Error) -> bool {
     if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
-        // A savepoint is gone where SQLite has rolled back by itself, after an error that is no damage.
-        let names_nothing = text.starts_with("no such ") && !text.starts_with("no such savepoint");
-        return names_nothing || text.contains(" has no column ");
+        return text.starts_with("no such ") || text.contains(" has no column ");
     }
     matches!(
         failure,
