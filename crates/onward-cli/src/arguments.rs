@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, each, events, generate, queue, store, submit, task, work};
+use crate::commands::{completions, each, events, generate, limit, queue, store, submit, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -27,12 +27,15 @@ pub(crate) enum Command {
     Work(work::Arguments),
     /// Hand in tasks
     Submit(Box<submit::Arguments>),
-    /// List, show, cancel, retry and await tasks
+    /// List, show, explain, cancel, retry and await tasks
     #[command(subcommand)]
     Task(task::Command),
     /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Limit how many tasks run at once and how fast they start: of all, a queue, a kind or a group
+    #[command(subcommand)]
+    Limit(limit::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
     /// Check a store and say what is wrong and what to do

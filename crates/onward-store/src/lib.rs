@@ -33,12 +33,14 @@
 mod clock;
 mod error;
 mod event;
+mod flow;
 pub mod limits;
 mod memory;
 mod name;
 mod news;
 mod outcome;
 mod queue;
+mod reason;
 pub mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -50,11 +52,13 @@ mod write;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
+pub use flow::{Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
 pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
+pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
 /// must come from the same version.
 #[cfg(feature = "sqlite")]

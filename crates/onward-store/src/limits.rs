@@ -8,7 +8,7 @@ pub const PAYLOAD_BYTES: usize = 1024 * 1024;
 /// The largest payload limit that a store may be opened with, in bytes.
 pub const PAYLOAD_BYTES_CEILING: usize = 256 * 1024 * 1024;
 
-/// The longest name of a kind or a queue, in bytes.
+/// The longest name of a kind, a queue or a group, in bytes.
 pub const NAME_BYTES: usize = 128;
 
 /// The longest key, in bytes.
@@ -62,8 +62,29 @@ pub const QUEUES: usize = 10_000;
 /// The largest weight of a queue; the smallest is 1.
 pub const QUEUE_WEIGHT: u32 = 1000;
 
-/// The largest limit on tasks of one queue that run at once; the smallest is 1.
+/// The largest limit on tasks that run at once, of a queue, a kind, a group or in all; the smallest is 1.
 pub const QUEUE_CONCURRENCY: u32 = 1_000_000;
 
 /// How many kinds one store may hold.
 pub const KINDS: usize = 10_000;
+
+/// How many groups one store may hold. Each takes about 200 bytes of memory in every process that has the store open.
+pub const GROUPS: usize = 1_000_000;
+
+/// The most tasks that a rate may name; the smallest is 1.
+pub const RATE_TASKS: u32 = 1_000_000;
+
+/// The largest burst of a rate; the smallest is 1.
+pub const RATE_BURST: u32 = 1_000_000;
+
+/// The shortest time that a rate may be per.
+pub const RATE_PER_MINIMUM: Duration = Duration::from_millis(1);
+
+/// The longest time that a rate may be per.
+pub const RATE_PER_MAXIMUM: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How many limits may be set on groups and beginnings of their names together.
+pub const GROUP_LIMITS: usize = 100_000;
+
+/// How far the tasks are counted that go before another.
+pub const AHEAD: u64 = 1000;

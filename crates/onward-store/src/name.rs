@@ -1,4 +1,4 @@
-//! Names of kinds and queues.
+//! Names of kinds, queues and groups.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,7 +11,7 @@ use smol_str::SmolStr;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// The name of a kind or a queue: 1 to 128 bytes without control characters, and without white space at either end.
+/// The name of a kind, a queue or a group: 1 to 128 bytes without control characters, and without white space at either end.
 ///
 /// Cheap to clone; one of up to 23 bytes needs no memory of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -44,19 +44,19 @@ impl Name {
 
 fn check(text: &str) -> Result<()> {
     if text.is_empty() {
-        return Err(Error::invalid("a kind or queue needs a name; the one given is empty"));
+        return Err(Error::invalid("a kind, queue or group needs a name; the one given is empty"));
     }
     if text.len() > limits::NAME_BYTES {
         let shown: String = text.chars().take(32).collect();
         return Err(Error::invalid(format!(
-            "the name `{shown}…` has {} bytes; a kind or queue name may have at most {}",
+            "the name `{shown}…` has {} bytes; the name of a kind, queue or group may have at most {}",
             text.len(),
             limits::NAME_BYTES
         )));
     }
     if text.chars().any(char::is_control) || text.trim() != text {
         return Err(Error::invalid(format!(
-            "the name {text:?} has control characters or outer white space; a kind or queue name may have neither"
+            "the name {text:?} has control characters or outer white space; the name of a kind, queue or group may have neither"
         )));
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::flow::Limit;
 use crate::name::Name;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
@@ -42,6 +43,8 @@ pub enum Outcome {
     },
     /// How the queue is worked off from now on.
     QueueSet(QueueSettings),
+    /// What limits the scope from now on.
+    LimitSet(Limit),
     /// What time had brought.
     Swept(Swept),
     /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them is a refusal.
@@ -114,14 +117,17 @@ pub struct Claimed {
     pub tasks: Vec<ClaimedTask>,
     /// Tasks this session runs that somebody wants stopped.
     pub cancel: Vec<TaskId>,
-    /// How long until time alone changes something (a task becomes due or expires, a lease lapses, a pause ends); `None` if
+    /// How long until time alone changes something (a task becomes due or expires, a lease lapses, a pause ends, a rate lets another start); `None` if
     /// nothing is pending.
     pub next_due: Option<Duration>,
+    /// How long until a [rate](crate::Rate) lets a task start that this claim would take otherwise; `None` if no such task waits. It is
+    /// in `next_due` too.
+    pub next_token: Option<Duration>,
     /// How it was chosen among queues.
     pub mode: QueueMode,
     /// Where the round of the claimer stands now, for its next claim.
     pub turn: QueueTurn,
-    /// Counts changes of pauses, weights, concurrencies and the mode: what was claimed when it was another number might not be claimed
+    /// Counts changes of pauses, weights, limits and the mode: what was claimed when it was another number might not be claimed
     /// now, and what of it has not started had better be given back.
     pub configuration: u64,
 }

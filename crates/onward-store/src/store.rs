@@ -12,10 +12,12 @@ use tokio::sync::watch;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
+use crate::flow::LimitRecord;
 use crate::name::Name;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
+use crate::reason::WaitReason;
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Scope, Write};
@@ -55,6 +57,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
+
+    /// Why a task does not run: every reason that holds now, none for one that could start now, runs, or has ended; `None` for a task
+    /// that is not there. Cost: up to [`limits::AHEAD`](crate::limits::AHEAD) entries of its line.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>>;
 
     /// A page of tasks, newest (highest number) first.
     ///
@@ -98,6 +107,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
 
+    /// The limits in force, in the order of their scopes; of queues those too that were set as their concurrency.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
+
     /// Events behind a cursor, oldest first, at most `limit` (and at most 1000).
     ///
     /// # Errors
@@ -116,6 +131,8 @@ pub struct TaskFilter {
     pub kind: Option<Name>,
     /// In this queue.
     pub queue: Option<Name>,
+    /// Of this group.
+    pub group: Option<Name>,
     /// With this key.
     pub key: Option<String>,
     /// In one of these states; empty means any.

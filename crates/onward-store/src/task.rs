@@ -275,6 +275,8 @@ pub struct NewTask {
     pub deadline: Option<Timestamp>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
     pub retry: Option<RetryPolicy>,
+    /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an endpoint. Default: none.
+    pub group: Option<Name>,
 }
 
 impl NewTask {
@@ -300,6 +302,7 @@ impl NewTask {
             timeout: None,
             deadline: None,
             retry: None,
+            group: None,
         }
     }
 
@@ -362,6 +365,8 @@ pub struct ClaimedTask {
     pub kind: Name,
     /// The queue it was in.
     pub queue: Name,
+    /// Its group.
+    pub group: Option<Name>,
     /// The weight of the queue.
     pub weight: u32,
     /// What the handler gets.
@@ -413,6 +418,8 @@ pub struct TaskRecord {
     pub kind: Name,
     /// The queue it is or was in.
     pub queue: Name,
+    /// Its group.
+    pub group: Option<Name>,
     /// Where it stands.
     pub state: TaskState,
     /// How urgent it is.

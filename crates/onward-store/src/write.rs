@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::flow::SetLimit;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::task::{Lease, NewTask, SessionId, TaskId, TaskState};
@@ -43,7 +44,7 @@ pub enum Write {
     /// Hands due tasks to a session, of a queue the most urgent first, then the oldest, and among queues as the
     /// [mode](QueueMode) says; first does what [`Sweep`](Self::Sweep) does, and renews the session. Requires a live session. Answers
     /// [`Claimed`](crate::Outcome::Claimed). Two claims never hand out the same task, and together they never make more tasks of a
-    /// queue run than its [concurrency](crate::QueueSettings::concurrency) allows.
+    /// queue run than its [concurrency](crate::QueueSettings::concurrency) allows, nor more of anything than its [limit](crate::Limit).
     Claim(Claim),
 
     /// Ends an attempt well and the task with it. Requires a lease that holds (else
@@ -135,6 +136,12 @@ pub enum Write {
     /// Changes how claims choose among queues, where they do not say so themselves. Answers [`Done`](crate::Outcome::Done).
     SetQueueMode(QueueMode),
 
+    /// Changes the limit of a scope: how many of its tasks run at once, how fast they start, or both. What runs goes on, also beyond
+    /// a new limit. The concurrency of a queue is the same as that of [`SetQueue`](Self::SetQueue). Requires values within their
+    /// ranges; a queue or kind that is not there is made. Answers [`LimitSet`](crate::Outcome::LimitSet) with what holds now. A
+    /// limit of nothing is none; a group then falls under what its name begins with.
+    SetLimit(SetLimit),
+
     /// Removes tasks of a queue without a trace, oldest first: never running ones. Answers
     /// [`Removed`](crate::Outcome::Removed), which says whether there are more.
     Purge {
@@ -146,7 +153,7 @@ pub enum Write {
         limit: usize,
     },
 
-    /// Forgets a queue, its pause, weight and concurrency. Requires that no live task is in it (else [`QueueInUse`](crate::Refusal::QueueInUse)).
+    /// Forgets a queue, its pause, weight and limit. Requires that no live task is in it (else [`QueueInUse`](crate::Refusal::QueueInUse)).
     /// Its ended tasks stay. A later submit makes it again. Answers [`Done`](crate::Outcome::Done).
     DeleteQueue {
         /// The queue.
@@ -199,6 +206,20 @@ impl Claim {
         let (queues, kinds) = (QueueSelection::All, KindSelection::All);
         Self { session, queues, kinds, limit, choice: QueueChoice::default() }
     }
+
+    /// Whether it takes tasks of a queue and a kind.
+    #[must_use]
+    pub fn selects(&self, queue: &Name, kind: &Name) -> bool {
+        let queue_is_selected = match &self.queues {
+            QueueSelection::All => true,
+            QueueSelection::Only(queues) => queues.iter().any(|(name, limit)| name == queue && *limit > 0),
+        };
+        let kind_is_selected = match &self.kinds {
+            KindSelection::All => true,
+            KindSelection::Only(kinds) => kinds.contains(kind),
+        };
+        queue_is_selected && kind_is_selected
+    }
 }
 
 /// From which queues a claim takes.
@@ -231,7 +252,7 @@ pub enum AfterFailure {
         /// Whether this attempt counts.
         uses_attempt: bool,
         /// Whether the session keeps the task and starts the next attempt itself. Needs `after` to be zero; the outcome has
-        /// the new lease.
+        /// the new lease. A task that falls under a [rate](crate::Rate) is not kept: it waits for its turn.
         hold: bool,
     },
     /// It goes to the dead letters.
@@ -250,6 +271,8 @@ pub enum Scope {
     Queue(Name),
     /// One kind.
     Kind(Name),
+    /// One group.
+    Group(Name),
 }
 
 /// Which ended tasks to forget.

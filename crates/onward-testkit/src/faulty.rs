@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
-    PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord,
-    Write,
+    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
+    Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage,
+    TaskRecord, WaitReason, Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -155,6 +155,10 @@ impl Store for FaultyStore {
         self.inner.task(task)
     }
 
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        self.inner.why(task)
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         self.inner.tasks(filter, page)
     }
@@ -181,6 +185,10 @@ impl Store for FaultyStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.inner.pauses()
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        self.inner.limits()
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

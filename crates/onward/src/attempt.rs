@@ -117,6 +117,7 @@ pub(crate) mod tests {
             lease: Lease { task: TaskId(id), session: SessionId(1), claim: 1 },
             kind: Name::new("test").unwrap(),
             queue: Name::default_queue(),
+            group: None,
             weight: 1,
             payload: bytes::Bytes::new(),
             priority: Priority(priority),

@@ -32,6 +32,12 @@ impl Context {
         &self.attempt.task.kind
     }
 
+    /// Its group.
+    #[must_use]
+    pub fn group(&self) -> Option<&Name> {
+        self.attempt.task.group.as_ref()
+    }
+
     /// The queue it was in.
     #[must_use]
     pub fn queue(&self) -> &Name {

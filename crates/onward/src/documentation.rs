@@ -8,6 +8,10 @@ mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }
 
+mod limits {
+    #![doc = include_str!("../../../docs/guides/limits.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

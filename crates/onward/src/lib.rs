@@ -86,6 +86,7 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod flow;
 mod handle;
 mod handler;
 pub mod limits;
@@ -121,10 +122,11 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics,
-    MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
-    QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
-    SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics, Limit,
+    LimitRecord, LimitScope, MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode,
+    QueueRecord, QueueSettings, Rate, RateLimit, Refusal, Scope, SessionId, SessionRecord, SetLimit, SetQueue,
+    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

@@ -56,6 +56,17 @@ impl<T: Task> Submission<T> {
         }
     }
 
+    /// The group with whose tasks it shares limits.
+    pub fn group(mut self, group: impl AsRef<str>) -> Self {
+        match Name::new(group) {
+            Ok(group) => self.set(|task| task.group = Some(group)),
+            Err(error) => {
+                self.task = self.task.and(Err(error.into()));
+                self
+            }
+        }
+    }
+
     /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|task| match &mut task.unique {

@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod each;
 pub(crate) mod events;
 pub(crate) mod generate;
+pub(crate) mod limit;
 pub(crate) mod man;
 pub(crate) mod queue;
 mod run;

@@ -40,6 +40,7 @@ fn state(task: &TaskRecord) -> String {
 fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
     let took = task.started_at.zip(task.finished_at).map(|(started, finished)| duration_text(finished - started));
     let facts = [
+        ("group", task.group.as_ref().map(ToString::to_string)),
         ("key", task.key.clone()),
         ("submitted", Some(moment(task.submitted_at))),
         ("due", Some(moment(task.run_at))),

@@ -8,6 +8,7 @@ mod each_interrupted;
 mod each_options;
 mod generated;
 mod harness;
+mod limit;
 mod queue;
 mod store;
 mod submit;

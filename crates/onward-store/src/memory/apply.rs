@@ -24,6 +24,7 @@ impl State {
             Write::Pause { scope, until } => self.pause(scope, until),
             Write::Resume { scope } => self.resume(&scope),
             Write::SetQueue(set) => self.set_queue(&set),
+            Write::SetLimit(set) => self.set_limit(&set),
             Write::SetQueueMode(mode) => Ok(self.set_queue_mode(mode)),
             Write::Purge { queue, states, limit } => self.purge(&queue, &states, limit),
             Write::DeleteQueue { queue } => self.delete_queue(queue),

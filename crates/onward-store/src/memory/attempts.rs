@@ -30,6 +30,7 @@ impl State {
             cancel_requested: task.cancel_requested,
             attempts: task.attempts,
             expires_at: task.expires_at,
+            is_rated: self.is_rated(task),
         };
         let now = self.now.wall;
         let after = attempt::failed(facts, next, now);

@@ -1,18 +1,19 @@
 //! Handing tasks to sessions.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::state::State;
+use super::state::{Moment, State};
 use super::task::Task;
 use crate::event::Change;
+use crate::flow::LimitScope;
 use crate::limits;
 use crate::name::Name;
 use crate::outcome::{Claimed, Outcome, Refusal};
 use crate::queue::{QueueChoice, QueueMode, QueueTurn};
-use crate::rules::choice::{Chooser, Group};
+use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
 use crate::write::{Claim, KindSelection, QueueSelection, Scope};
 
 impl State {
@@ -22,10 +23,12 @@ impl State {
         self.renew(claim.session);
         self.sweep();
         let (tasks, turn) = self.take(claim);
+        let next_token = self.next_token(Some(claim));
         Ok(Outcome::Claimed(Claimed {
             tasks,
             cancel: self.to_cancel(claim.session),
-            next_due: self.next_due(),
+            next_due: [self.next_due(), next_token].into_iter().flatten().min(),
+            next_token,
             mode: claim.choice.mode.unwrap_or(self.mode),
             turn,
             configuration: self.configuration,
@@ -34,7 +37,7 @@ impl State {
 
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
-        let mut lines = Lines::of(self, claim);
+        let mut lines = Lines::of(self, claim, self.now.steady);
         let mut tasks = Vec::new();
         while tasks.len() < claim.limit.min(limits::CLAIM)
             && let Some(id) = lines.next(self)
@@ -54,6 +57,7 @@ impl State {
     /// Begins an attempt under a new lease.
     pub(super) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
+        self.take_tokens(id);
         self.tasks.change(id, |task| task.start(session, now));
         let task = self.tasks.get(id)?;
         let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);
@@ -61,16 +65,22 @@ impl State {
         Some(claimed)
     }
 
-    fn is_paused(&self, task: &Task) -> bool {
+    /// Whether neither a pause nor a limit holds a waiting task back.
+    fn may_start(&self, task: &Task, now: Duration) -> bool {
+        !self.is_paused(task) && self.lets_start(task, now)
+    }
+
+    pub(super) fn is_paused(&self, task: &Task) -> bool {
         let scopes = [Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
-        scopes.iter().any(|scope| self.pauses.contains_key(scope))
+        let group = task.new.group.clone().map(Scope::Group);
+        scopes.iter().chain(&group).any(|scope| self.pauses.contains_key(scope))
     }
 
     /// What [`take`](Self::take) would hand out first.
-    pub(super) fn peek(&self, claim: &Claim, now: Timestamp) -> Option<TaskRecord> {
-        let mut lines = Lines::of(self, claim);
+    pub(super) fn peek(&self, claim: &Claim, now: Moment) -> Option<TaskRecord> {
+        let mut lines = Lines::of(self, claim, now.steady);
         while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
-            if !task.has_expired(now) {
+            if !task.has_expired(now.wall) {
                 return Some(task.record(true));
             }
             lines.look_again(self);
@@ -82,21 +92,23 @@ impl State {
 /// The lines of tasks among which a claim chooses, each with the first task that it may take.
 struct Lines<'a> {
     claim: &'a Claim,
+    now: Duration,
     mode: QueueMode,
     choice: QueueChoice,
     /// How many more from each queue.
     room: BTreeMap<Name, usize>,
     /// Up to where each line has been looked at; what comes before that later is left to the next claim.
-    passed: BTreeMap<Group, Place>,
-    heads: BTreeMap<Group, Place>,
+    passed: BTreeMap<Line, Place>,
+    heads: BTreeMap<Line, Place>,
     /// Whose turn it is.
-    picked: Option<Group>,
+    picked: Option<Line>,
 }
 
 impl<'a> Lines<'a> {
-    fn of(state: &State, claim: &'a Claim) -> Self {
+    fn of(state: &State, claim: &'a Claim, now: Duration) -> Self {
         let mut lines = Self {
             claim,
+            now,
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
             room: BTreeMap::new(),
@@ -111,26 +123,28 @@ impl<'a> Lines<'a> {
     /// Finds the first task of every line.
     fn look_again(&mut self, state: &State) {
         for (queue, asked) in asked(state, &self.claim.queues) {
-            self.room.entry(queue.clone()).or_insert_with(|| asked.min(state.room_of(queue)));
+            self.room
+                .entry(queue.clone())
+                .or_insert_with(|| asked.min(state.room_in(&LimitScope::Queue(queue.clone()), self.now)));
         }
-        let groups: Vec<Group> = self.room.keys().map(|queue| self.group_of(state, queue)).collect();
-        groups.into_iter().for_each(|group| self.find_head(state, group));
+        let lines: Vec<Line> = self.room.keys().map(|queue| self.line_of(state, queue)).collect();
+        lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
-    fn group_of(&self, state: &State, queue: &Name) -> Group {
-        Group::of(self.mode, queue, state.settings_of(queue).weight)
+    fn line_of(&self, state: &State, queue: &Name) -> Line {
+        Line::of(self.mode, queue, state.settings_of(queue).weight)
     }
 
-    fn find_head(&mut self, state: &State, group: Group) {
-        let mut place = self.passed.get(&group).copied();
+    fn find_head(&mut self, state: &State, line: Line) {
+        let mut place = self.passed.get(&line).copied();
         while let Some((next, task)) = state.tasks.waiting_behind(place) {
-            if self.wants(task) && self.group_of(state, &task.new.queue) == group && !state.is_paused(task) {
-                self.heads.insert(group, next);
+            if self.wants(task) && self.line_of(state, &task.new.queue) == line && state.may_start(task, self.now) {
+                self.heads.insert(line, next);
                 return;
             }
             place = Some(next);
         }
-        self.heads.remove(&group);
+        self.heads.remove(&line);
     }
 
     fn wants(&self, task: &Task) -> bool {
@@ -143,22 +157,31 @@ impl<'a> Lines<'a> {
 
     /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.
     fn next(&mut self, state: &State) -> Option<TaskId> {
+        self.drop_held_back(state);
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
-        let group = chooser.group(picked)?.clone();
-        let place = *self.heads.get(&group)?;
-        self.passed.insert(group.clone(), place);
-        self.picked = Some(group);
+        let line = chooser.line(picked)?.clone();
+        let place = *self.heads.get(&line)?;
+        self.passed.insert(line.clone(), place);
+        self.picked = Some(line);
         Some(place.task)
     }
 
+    /// Has lines whose first task a limit holds back by now begin with a later one.
+    fn drop_held_back(&mut self, state: &State) {
+        let may_start = |place: &Place| state.tasks.get(place.task).is_some_and(|task| state.may_start(task, self.now));
+        let held_back = self.heads.iter().filter(|(_, place)| !may_start(place));
+        let held_back: Vec<Line> = held_back.map(|(line, _)| line.clone()).collect();
+        held_back.into_iter().for_each(|line| self.find_head(state, line));
+    }
+
     fn chooser(&self, state: &State) -> Chooser {
-        let weight = |group: &Group| match group {
-            Group::Weight(weight) => weight.0,
-            Group::Queue(queue) => state.settings_of(queue).weight,
+        let weight = |line: &Line| match line {
+            Line::Weight(weight) => weight.0,
+            Line::Queue(queue) => state.settings_of(queue).weight,
         };
-        let groups = self.heads.keys().map(|group| (group.clone(), weight(group)));
-        Chooser::new(self.mode, self.choice.clone(), groups)
+        let lines = self.heads.keys().map(|line| (line.clone(), weight(line)));
+        Chooser::new(self.mode, self.choice.clone(), lines)
     }
 
     /// Notes that the task that [`next`](Self::next) named was handed out.
@@ -167,12 +190,12 @@ impl<'a> Lines<'a> {
         chooser.pick();
         chooser.took();
         self.choice = chooser.choice();
-        let Some(group) = self.picked.take() else { return };
-        let queue = self.heads.get(&group).and_then(|place| state.tasks.get(place.task)).map(|task| &task.new.queue);
+        let Some(line) = self.picked.take() else { return };
+        let queue = self.heads.get(&line).and_then(|place| state.tasks.get(place.task)).map(|task| &task.new.queue);
         if let Some(room) = queue.and_then(|queue| self.room.get_mut(queue)) {
             *room -= 1;
         }
-        self.find_head(state, group);
+        self.find_head(state, line);
     }
 }
 

@@ -59,6 +59,7 @@ impl State {
             Scope::All => (None, None),
             Scope::Queue(queue) => (Some(queue), None),
             Scope::Kind(kind) => (None, Some(kind)),
+            Scope::Group(_) => (None, None),
         };
         self.check_names(queue, kind)?;
         self.make_names(queue, kind);

@@ -35,6 +35,7 @@ impl State {
             _ => TaskNews::Ended { task: id },
         });
         if let Some(new) = follower {
+            self.groups.extend(new.group.clone());
             self.make_names(Some(&new.queue), Some(&new.kind));
             self.insert(*new);
         }
@@ -45,7 +46,7 @@ impl State {
     /// Hints at work where a running task that ends makes room for another of its queue.
     fn hint_room(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
-        if self.settings_of(&task.new.queue).concurrency.is_some() {
+        if self.settings_of(&task.new.queue).concurrency.is_some() || !self.limits.is_empty() {
             self.hint_work();
         }
     }

@@ -29,6 +29,7 @@ mod claim;
 mod control;
 mod ending;
 mod events;
+mod flow;
 mod keys;
 mod names;
 mod queues;
@@ -41,5 +42,6 @@ mod submit;
 mod sweep;
 mod task;
 mod tasks;
+mod why;
 
 pub use store::MemoryStore;

@@ -22,6 +22,14 @@ impl State {
         Ok(())
     }
 
+    /// Refuses a group that would be one too many.
+    pub(super) fn check_group(&self, group: Option<&Name>) -> Result<(), Refusal> {
+        if self.groups.len() >= limits::GROUPS && group.is_some_and(|group| !self.groups.contains(group)) {
+            return Err(too_many("group", limits::GROUPS, "let several share one"));
+        }
+        Ok(())
+    }
+
     /// Makes a queue and a kind that are not there yet.
     pub(super) fn make_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
         self.queues.extend(queue.cloned());

@@ -5,7 +5,6 @@ use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
 use crate::queue::{QueueMode, QueueSettings, SetQueue};
 use crate::rules;
-use crate::task::TaskState;
 
 impl State {
     pub(super) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
@@ -33,13 +32,5 @@ impl State {
 
     pub(super) fn settings_of(&self, queue: &Name) -> QueueSettings {
         self.settings.get(queue).copied().unwrap_or_default()
-    }
-
-    /// How many more tasks of a queue may run.
-    pub(super) fn room_of(&self, queue: &Name) -> usize {
-        let Some(concurrency) = self.settings_of(queue).concurrency else { return usize::MAX };
-        let is_running = |state| state == TaskState::Running;
-        let running = self.tasks.iter().filter(|task| task.new.queue == *queue && is_running(task.state)).count();
-        (concurrency as usize).saturating_sub(running)
     }
 }

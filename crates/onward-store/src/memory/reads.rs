@@ -76,6 +76,7 @@ fn shows(filter: &TaskFilter, task: &Task) -> bool {
     };
     filter.kind.as_ref().is_none_or(|kind| *kind == task.new.kind)
         && filter.queue.as_ref().is_none_or(|queue| *queue == task.new.queue)
+        && filter.group.as_ref().is_none_or(|group| task.new.group.as_ref() == Some(group))
         && filter.key.as_ref().is_none_or(|key| task.new.unique.as_ref().is_some_and(|unique| unique.key == *key))
         && (filter.states.is_empty() || filter.states.contains(&task.state))
         && within(Some(task.submitted_at), filter.submitted_from, filter.submitted_before)

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::task::End;
 use crate::event::Change;
+use crate::flow::LimitScope;
 use crate::name::Name;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
@@ -67,6 +68,9 @@ impl State {
         }
         self.queues.remove(&queue);
         self.settings.remove(&queue);
+        let scope = LimitScope::Queue(queue.clone());
+        self.limits.remove(&scope);
+        self.buckets.remove(&scope);
         self.pauses.remove(&Scope::Queue(queue));
         Ok(Outcome::Done)
     }

@@ -8,9 +8,11 @@ use super::keys::Keys;
 use super::sessions::Session;
 use super::tasks::Tasks;
 use crate::event::Change;
+use crate::flow::{Limit, LimitScope};
 use crate::name::Name;
 use crate::news::TaskNews;
 use crate::queue::{QueueMode, QueueSettings};
+use crate::rules::flow::Bucket;
 use crate::store::{Hint, KindStatistics};
 use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
@@ -29,9 +31,13 @@ pub(super) struct State {
     /// How queues are worked off that are not worked off by default.
     pub(super) settings: BTreeMap<Name, QueueSettings>,
     pub(super) mode: QueueMode,
-    /// How often pauses, settings of queues and the mode have changed.
+    /// How often pauses, settings of queues, limits and the mode have changed.
     pub(super) configuration: u64,
+    pub(super) limits: BTreeMap<LimitScope, Limit>,
+    /// The token buckets of scopes from which something was taken.
+    pub(super) buckets: BTreeMap<LimitScope, Bucket>,
     pub(super) kinds: BTreeSet<Name>,
+    pub(super) groups: BTreeSet<Name>,
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
     pub(super) statistics: BTreeMap<Name, KindStatistics>,
     /// The highest number of a task so far.

@@ -9,10 +9,12 @@ use super::events::Log;
 use super::state::{Moment, State};
 use crate::clock::{Clock, SystemClock};
 use crate::event::{EventCursor, EventPage};
+use crate::flow::LimitRecord;
 use crate::limits;
 use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
+use crate::reason::WaitReason;
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
     TaskFilter, TaskPage,
@@ -63,7 +65,7 @@ impl MemoryStore {
     fn write(&self, writes: Vec<Write>) -> Vec<Outcome> {
         let mut kept = self.lock();
         let Kept { state, log } = &mut *kept;
-        state.now = Moment { wall: self.clock.now(), steady: self.clock.steady() };
+        state.now = self.now();
         state.payload_limit = self.payload_limit;
         state.entry = log.next();
         let outcomes = writes.into_iter().map(|write| state.write(write).unwrap_or_else(Outcome::Refused)).collect();
@@ -74,6 +76,10 @@ impl MemoryStore {
         self.hints.send_if_modified(|sent| std::mem::replace(sent, hint) != hint);
         drop(kept);
         outcomes
+    }
+
+    fn now(&self) -> Moment {
+        Moment { wall: self.clock.now(), steady: self.clock.steady() }
     }
 
     fn read<T>(&self, read: impl FnOnce(&Kept) -> T) -> Answer<'_, T>
@@ -115,12 +121,17 @@ impl Store for MemoryStore {
         self.read(|kept| kept.state.record(task))
     }
 
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        let steady = self.clock.steady();
+        self.read(|kept| kept.state.why(task, steady))
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         self.read(|kept| kept.state.page(&filter, page))
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(|kept| kept.state.peek(&claim, self.clock.now()))
+        self.read(|kept| kept.state.peek(&claim, self.now()))
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
@@ -141,6 +152,12 @@ impl Store for MemoryStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.read(|kept| kept.state.pause_records())
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        // Tokens come with time, so the time of the last write will not do.
+        let now = self.clock.steady();
+        self.read(|kept| kept.state.limit_records(now))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

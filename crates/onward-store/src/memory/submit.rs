@@ -13,6 +13,8 @@ impl State {
         let decision = self.decide(&new);
         if matches!(decision, Decision::Insert | Decision::Follow(_) | Decision::Supersede(_)) {
             self.check_names(Some(&new.queue), Some(&new.kind))?;
+            self.check_group(new.group.as_ref())?;
+            self.groups.extend(new.group.clone());
             self.make_names(Some(&new.queue), Some(&new.kind));
         }
         Ok(Outcome::Submitted(match decision {

@@ -18,7 +18,8 @@ impl State {
         let lost = self.take_back();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire();
-        Swept { due, expired, lost, next_due: self.next_due() }
+        let next = [self.next_due(), self.next_token(None)];
+        Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
     fn end_pauses(&mut self) {
@@ -97,7 +98,7 @@ impl State {
         }
     }
 
-    /// How long until time alone changes something.
+    /// How long until time alone changes something, tokens apart.
     pub(super) fn next_due(&self) -> Option<Duration> {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);

@@ -3,11 +3,22 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::flow::LimitScope;
+use crate::sqlite::flow::{Flow, Shared};
+use crate::sqlite::group_heads::{GroupHead, GroupHeads};
 use crate::sqlite::held_tasks::HeldTasks;
 use crate::sqlite::index::{Index, exists};
 use crate::sqlite::names::Names;
 use crate::sqlite::pauses::Pauses;
 use crate::sqlite::queues::Queues;
+
+/// What need not be read again though another process has written.
+#[derive(Default)]
+struct Known {
+    names: Option<Names>,
+    flow: Option<Flow>,
+    settle_groups: bool,
+}
 
 /// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
 #[derive(Debug)]
@@ -16,6 +27,10 @@ pub(super) struct Cache {
     pub(super) index: Index,
     pub(super) pauses: Pauses,
     pub(super) queues: Queues,
+    pub(super) flow: Flow,
+    pub(super) heads: GroupHeads,
+    /// Whether groups that wait for a token are to be looked at whatever was noted of when it comes.
+    pub(super) settle_groups: bool,
     pub(super) held: HeldTasks,
     /// Whether there may be keys that outlive their task.
     pub(super) kept_keys: bool,
@@ -28,6 +43,16 @@ pub(super) struct Cache {
 
 impl Cache {
     pub(super) fn load(connection: &Connection) -> Result<Self> {
+        Self::load_with(connection, Known { settle_groups: true, ..Known::default() })
+    }
+
+    /// Reads again what another process may have changed.
+    pub(super) fn reload(self, connection: &Connection) -> Result<Self> {
+        let known = Known { names: Some(self.names), flow: Some(self.flow), settle_groups: self.settle_groups };
+        Self::load_with(connection, known)
+    }
+
+    fn load_with(connection: &Connection, known: Known) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
         let last_log: Option<(i64, i64)> = connection
@@ -35,15 +60,51 @@ impl Cache {
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let (last_log, next_task) = last_log.unwrap_or((0, 1));
+        let names = Names::load(connection, known.names)?;
+        let mut index = Index::load(connection)?;
+        let queues = Queues::load(connection)?;
+        let mut flow = Flow::load(connection, queues.configuration(), known.flow, |scope| shared(&names, scope))?;
         Ok(Self {
-            names: Names::load(connection)?,
-            index: Index::load(connection)?,
+            heads: heads(connection, &names, &mut index, &mut flow)?,
+            names,
+            index,
             pauses: Pauses::load(connection)?,
-            queues: Queues::load(connection)?,
+            queues,
+            flow,
+            settle_groups: known.settle_groups,
             held: HeldTasks::default(),
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
         })
     }
+}
+
+/// The number of a limit's scope, unless it is of groups.
+pub(super) fn shared(names: &Names, scope: &LimitScope) -> Option<Shared> {
+    match scope {
+        LimitScope::All => Some(Shared::All),
+        LimitScope::Queue(name) => names.queue(name).map(Shared::Queue),
+        LimitScope::Kind(name) => names.kind(name).map(Shared::Kind),
+        LimitScope::Group(_) | LimitScope::Groups(_) => None,
+    }
+}
+
+/// The heads of groups' lines: in the tables of a shared file, else found by the lines.
+fn heads(connection: &Connection, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<GroupHeads> {
+    if index.is_shared() {
+        return Ok(GroupHeads::Tables);
+    }
+    let mut heads = GroupHeads::default();
+    for lane in index.group_lanes() {
+        let (Some(group), Some(place)) = (names.group_of(lane), index.first_ready(connection, lane)?) else { continue };
+        let state = flow.group(connection, group)?;
+        if let Some(at) = state.due {
+            heads.add_due(connection, at, group)?;
+        }
+        if !state.held_back {
+            heads.insert(connection, names.base_of(lane), GroupHead { place, lane })?;
+        }
+    }
+    Ok(heads)
 }

@@ -186,10 +186,13 @@ impl Core {
     /// Reads again what another process may have changed. Called within a transaction.
     pub(super) fn refresh(&mut self) -> Result<()> {
         let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        if self.cache.is_none() || version != self.data_version {
-            self.cache = Some(Cache::load(&self.connection)?);
-            self.data_version = version;
-        }
+        let cache = match self.cache.take() {
+            Some(cache) if version == self.data_version => cache,
+            Some(cache) => cache.reload(&self.connection)?,
+            None => Cache::load(&self.connection)?,
+        };
+        self.cache = Some(cache);
+        self.data_version = version;
         Ok(())
     }
 
@@ -261,6 +264,7 @@ impl Core {
             let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
             let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
             transaction.cache.index.flush(transaction.connection, frontier)?;
+            transaction.cache.heads.move_to(transaction.connection, alone)?;
             transaction.finish()
         });
         self.presence = presence;

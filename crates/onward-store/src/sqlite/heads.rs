@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode};
-use crate::rules::choice::{Chooser, Group};
+use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 
 /// A lane as the choice sees it.
@@ -20,7 +20,7 @@ pub(super) enum Heads {
     /// All queues of one weight are one line: that needs no choosing.
     Strict { heads: BinaryHeap<(u32, Reverse<(Place, usize)>)>, weights: Vec<u32> },
     /// Queues take turns.
-    InTurn { chooser: Chooser, groups: Vec<BinaryHeap<Reverse<(Place, usize)>>>, group_of: Vec<usize> },
+    InTurn { chooser: Chooser, lines: Vec<BinaryHeap<Reverse<(Place, usize)>>>, line_of: Vec<usize> },
 }
 
 impl Heads {
@@ -30,25 +30,20 @@ impl Heads {
             return Self::Strict { heads: BinaryHeap::with_capacity(lanes.len()), weights };
         }
         let queues: HashMap<i64, &Chosen<'_>> = lanes.iter().map(|lane| (lane.queue, lane)).collect();
-        let group = |lane: &Chosen<'_>| Group::of(mode, lane.name, lane.weight);
-        let chooser = Chooser::new(mode, choice.clone(), queues.values().map(|lane| (group(lane), lane.weight)));
+        let line = |lane: &Chosen<'_>| Line::of(mode, lane.name, lane.weight);
+        let chooser = Chooser::new(mode, choice.clone(), queues.values().map(|lane| (line(lane), lane.weight)));
         let numbers: HashMap<i64, usize> = queues
             .iter()
-            .filter_map(|(queue, lane)| chooser.number(&group(lane)).map(|number| (*queue, number)))
+            .filter_map(|(queue, lane)| chooser.number(&line(lane)).map(|number| (*queue, number)))
             .collect();
-        let group_of = lanes.iter().map(|lane| numbers.get(&lane.queue).copied().unwrap_or(0)).collect();
-        Self::InTurn { chooser, groups: vec![BinaryHeap::new(); numbers.len()], group_of }
-    }
-
-    /// Whether queues take turns; then which one is next depends on whether the last one has another.
-    pub(super) fn take_turns(&self) -> bool {
-        matches!(self, Self::InTurn { .. })
+        let line_of = lanes.iter().map(|lane| numbers.get(&lane.queue).copied().unwrap_or(0)).collect();
+        Self::InTurn { chooser, lines: vec![BinaryHeap::new(); numbers.len()], line_of }
     }
 
     pub(super) fn push(&mut self, lane: usize, place: Place) {
         match self {
             Self::Strict { heads, weights, .. } => heads.push((weights[lane], Reverse((place, lane)))),
-            Self::InTurn { groups, group_of, .. } => groups[group_of[lane]].push(Reverse((place, lane))),
+            Self::InTurn { lines, line_of, .. } => lines[line_of[lane]].push(Reverse((place, lane))),
         }
     }
 
@@ -56,17 +51,25 @@ impl Heads {
     pub(super) fn pop(&mut self) -> Option<(Place, usize)> {
         let Reverse(head) = match self {
             Self::Strict { heads, .. } => heads.pop()?.1,
-            Self::InTurn { chooser, groups, .. } => groups[chooser.pick()?].pop()?,
+            Self::InTurn { chooser, lines, .. } => lines[chooser.pick()?].pop()?,
         };
         Some(head)
     }
 
+    /// Takes a lane's head away, if it has one here; [`settle`](Self::settle) is to be called then.
+    pub(super) fn remove(&mut self, lane: usize) {
+        match self {
+            Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != lane),
+            Self::InTurn { lines, line_of, .. } => lines[line_of[lane]].retain(|Reverse((_, one))| *one != lane),
+        }
+    }
+
     /// Notes that a lane's next head was pushed, if it has one.
     pub(super) fn settle(&mut self, lane: usize) {
-        if let Self::InTurn { chooser, groups, group_of } = self
-            && groups[group_of[lane]].is_empty()
+        if let Self::InTurn { chooser, lines, line_of } = self
+            && lines[line_of[lane]].is_empty()
         {
-            chooser.close(group_of[lane]);
+            chooser.close(line_of[lane]);
         }
     }
 
@@ -79,9 +82,9 @@ impl Heads {
 
     /// Drops what is left of the queue of a lane.
     pub(super) fn close(&mut self, lane: usize) {
-        if let Self::InTurn { chooser, groups, group_of } = self {
-            groups[group_of[lane]].clear();
-            chooser.close(group_of[lane]);
+        if let Self::InTurn { chooser, lines, line_of } = self {
+            lines[line_of[lane]].clear();
+            chooser.close(line_of[lane]);
         }
     }
 

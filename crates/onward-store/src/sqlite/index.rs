@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::Result;
 use crate::rules::order::{Place, place};
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
+use crate::sqlite::names::GROUP_LANES;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
 
@@ -37,7 +38,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
     }
 }
@@ -48,6 +49,8 @@ const ADD_READY: &str = "INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)";
 pub(super) struct Index {
     frontier: i64,
     ready: BTreeMap<i64, BTreeSet<Place>>,
+    /// How many tasks are in `ready`.
+    ready_tasks: usize,
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
@@ -67,11 +70,12 @@ impl Index {
         let mut index = Self {
             frontier,
             ready: BTreeMap::new(),
+            ready_tasks: 0,
             fresh: FreshTasks::default(),
             scheduled: BTreeMap::new(),
             expiry: BTreeSet::new(),
             keys: HashMap::new(),
-            table_lanes: table_lanes(connection)?,
+            table_lanes: table_lanes(connection, if frontier == SHARED { GROUP_LANES } else { i64::MAX })?,
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
             table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
             table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
@@ -111,7 +115,7 @@ impl Index {
 
     /// How many tasks wait in memory.
     pub(super) fn in_memory(&self) -> usize {
-        self.ready.values().map(BTreeSet::len).sum::<usize>() + self.scheduled.len()
+        self.ready_tasks + self.scheduled.len()
     }
 
     /// Due tasks in memory, by lane.
@@ -127,13 +131,14 @@ impl Index {
     /// Moves everything to the tables and sets the frontier.
     pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
+        self.ready_tasks = 0;
         if frontier == SHARED {
             self.fresh.clear();
         }
         let scheduled = std::mem::take(&mut self.scheduled);
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
-        self.frontier = SHARED;
+        let was_shared = std::mem::replace(&mut self.frontier, SHARED) == SHARED;
         let mut statement = connection.prepare_cached(ADD_READY)?;
         for (lane, places) in ready {
             self.table_lanes.insert(lane);
@@ -151,6 +156,11 @@ impl Index {
             for (key, task) in keys {
                 self.take_key(connection, kind, &key, task)?;
             }
+        }
+        if frontier == SHARED {
+            self.table_lanes.retain(|lane| *lane < GROUP_LANES);
+        } else if was_shared {
+            self.table_lanes = table_lanes(connection, i64::MAX)?;
         }
         self.frontier = frontier;
         connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'frontier'")?.execute([frontier])?;
@@ -179,20 +189,23 @@ impl Index {
 
     pub(super) fn add_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
         if place.task.0 > self.frontier {
-            self.ready.entry(lane).or_default().insert(place);
+            self.ready_tasks += usize::from(self.ready.entry(lane).or_default().insert(place));
         } else {
             connection.prepare_cached(ADD_READY)?.execute(params![lane, place.at, place.task.0])?;
-            self.table_lanes.insert(lane);
+            self.note_table_lane(lane);
         }
         Ok(())
     }
 
     pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
         self.fresh.take(place.task.0);
+        self.remove_ready_to_start(connection, lane, place)
+    }
+
+    /// The same for a task that is about to start: what is known of it is taken then.
+    pub(super) fn remove_ready_to_start(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
         if place.task.0 > self.frontier {
-            if let Some(places) = self.ready.get_mut(&lane) {
-                places.remove(&place);
-            }
+            self.remove_ready_in_memory(lane, place);
         } else {
             connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?.execute(params![
                 lane,
@@ -201,6 +214,22 @@ impl Index {
             ])?;
         }
         Ok(())
+    }
+
+    /// Of a shared file it is not known which lanes of groups have rows: they may be very many, and others add to them.
+    fn note_table_lane(&mut self, lane: i64) {
+        if lane < GROUP_LANES || self.frontier != SHARED {
+            self.table_lanes.insert(lane);
+        }
+    }
+
+    fn remove_ready_in_memory(&mut self, lane: i64, place: Place) {
+        let Some(places) = self.ready.get_mut(&lane) else { return };
+        self.ready_tasks -= usize::from(places.remove(&place));
+        // There may be very many lines of groups.
+        if places.is_empty() && lane >= GROUP_LANES {
+            self.ready.remove(&lane);
+        }
     }
 
     /// Keeps what is known of a due task for its claim, unless another process might claim it.
@@ -218,8 +247,10 @@ impl Index {
     /// Removes every due task of a lane up to a place; what is known of them was taken before.
     pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
         if let Some(places) = self.ready.get_mut(&lane) {
+            let before = places.len();
             *places = places.split_off(&place);
             places.remove(&place);
+            self.ready_tasks -= before - places.len();
         }
         if self.table_lanes.contains(&lane) {
             connection
@@ -243,7 +274,8 @@ impl Index {
             .get(&lane)
             .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
-        if self.table_lanes.contains(&lane) {
+        let is_shared_group = lane >= GROUP_LANES && self.frontier == SHARED;
+        if is_shared_group || self.table_lanes.contains(&lane) {
             let from_memory = places.len();
             let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
             let mut statement = connection.prepare_cached(include_str!("sql/next_ready.sql"))?;
@@ -258,6 +290,25 @@ impl Index {
             places.truncate(limit);
         }
         Ok(places)
+    }
+
+    /// A lane's first due task.
+    pub(super) fn first_ready(&mut self, connection: &Connection, lane: i64) -> Result<Option<Place>> {
+        Ok(self.next_ready(connection, lane, None, 1)?.first().copied())
+    }
+
+    /// Lanes with a group that may have due tasks; of a shared file all that have.
+    pub(super) fn group_lanes(&self) -> Vec<i64> {
+        let in_memory = self.ready.range(GROUP_LANES..).map(|(lane, _)| *lane);
+        let mut lanes: Vec<i64> = in_memory.chain(self.table_lanes.range(GROUP_LANES..).copied()).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes
+    }
+
+    /// Whether several processes may have the file open.
+    pub(super) fn is_shared(&self) -> bool {
+        self.frontier == SHARED
     }
 
     fn add_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64, lane: i64) -> Result<()> {
@@ -411,12 +462,13 @@ pub(super) fn exists(connection: &Connection, sql: &str) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// The lanes that have due tasks in the table, found by one seek each.
-fn table_lanes(connection: &Connection) -> Result<BTreeSet<i64>> {
-    let mut statement = connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? ORDER BY lane LIMIT 1")?;
+/// The lanes below a number that have due tasks in the table, found by one seek each.
+fn table_lanes(connection: &Connection, below: i64) -> Result<BTreeSet<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? AND lane < ? ORDER BY lane LIMIT 1")?;
     let mut lanes = BTreeSet::new();
     let mut last = -1;
-    while let Some(lane) = statement.query_row([last], |row| row.get::<_, i64>(0)).optional()? {
+    while let Some(lane) = statement.query_row([last, below], |row| row.get::<_, i64>(0)).optional()? {
         lanes.insert(lane);
         last = lane;
     }

@@ -1,4 +1,4 @@
-//! Names and their numbers: queues, kinds, and the lanes made of them.
+//! Names and their numbers: queues, kinds, groups, and the lanes made of them.
 
 use std::collections::HashMap;
 
@@ -9,40 +9,85 @@ use crate::error::Result;
 use crate::limits;
 use crate::name::Name;
 
+/// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
+pub(super) const GROUP_LANES: i64 = 1 << 32;
+
 /// A line of tasks that are claimable or not together.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
     pub(super) queue: i64,
     pub(super) kind: i64,
+    /// Zero for none.
+    pub(super) group: i64,
+    /// The lane without a group of the same queue and kind.
+    pub(super) base: i64,
     pub(super) queue_name: Name,
     pub(super) kind_name: Name,
+    pub(super) group_name: Option<Name>,
 }
 
-/// What is known of the names in the store. Read whole when the store was changed by another process; there are few.
+/// What is known of the names in the store. Only what was added is read when another process has changed the store: names and lanes
+/// never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Names {
     queues: HashMap<Name, i64>,
     kinds: HashMap<Name, i64>,
-    lanes: FxHashMap<(i64, i64), i64>,
+    groups: HashMap<Name, i64>,
+    lanes: FxHashMap<(i64, i64, i64), i64>,
     by_number: FxHashMap<i64, Lane>,
-    last_lane: Option<(Name, Name, i64)>,
+    /// Lanes without a group.
+    base_lanes: Vec<i64>,
+    lanes_of_group: FxHashMap<i64, Vec<i64>>,
+    last: LastNumbers,
+    last_lane: Option<LastLane>,
+}
+
+/// The highest numbers that are known.
+#[derive(Debug, Clone, Copy)]
+struct LastNumbers {
+    base_lane: i64,
+    group_lane: i64,
+    group: i64,
+}
+
+impl Default for LastNumbers {
+    fn default() -> Self {
+        Self { base_lane: 0, group_lane: GROUP_LANES - 1, group: 0 }
+    }
+}
+
+/// The lane that was asked for last: the next task is often of the same.
+#[derive(Debug, Clone)]
+struct LastLane {
+    queue: Name,
+    kind: Name,
+    group: Option<Name>,
+    number: i64,
 }
 
 impl Names {
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
-        let queues = numbers(connection, "SELECT name, id FROM queue WHERE deleted = 0")?;
-        let kinds = numbers(connection, "SELECT name, id FROM kind")?;
-        let mut names = Self { queues, kinds, ..Self::default() };
-        let mut statement = connection.prepare_cached(
-            "SELECT l.id, l.queue, l.kind, q.name, k.name FROM lane l JOIN queue q ON q.id = l.queue JOIN kind k ON k.id = l.kind",
-        )?;
-        let mut rows = statement.query([])?;
+    /// Reads the names; `known` are those that were read before.
+    pub(super) fn load(connection: &Connection, known: Option<Self>) -> Result<Self> {
+        let queues = numbers(connection, "SELECT name, id FROM queue WHERE deleted = 0 AND id > ?", 0)?;
+        let kinds = numbers(connection, "SELECT name, id FROM kind WHERE id > ?", 0)?;
+        let mut names = Self { queues, kinds, last_lane: None, ..known.unwrap_or_default() };
+        for (name, number) in numbers(connection, "SELECT name, id FROM task_group WHERE id > ?", names.last.group)? {
+            names.add_group(number, name);
+        }
+        let mut statement = connection.prepare_cached(include_str!("sql/lanes_behind.sql"))?;
+        let mut rows = statement.query(params![names.last.base_lane, GROUP_LANES, names.last.group_lane])?;
         while let Some(row) = rows.next()? {
+            let name =
+                |column| -> Result<Name> { Name::new(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?) };
+            let group = row.get(3)?;
             let lane = Lane {
                 queue: row.get(1)?,
                 kind: row.get(2)?,
-                queue_name: Name::new(row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?)?,
-                kind_name: Name::new(row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?)?,
+                group,
+                base: row.get(4)?,
+                queue_name: name(5)?,
+                kind_name: name(6)?,
+                group_name: if group == 0 { None } else { Some(name(7)?) },
             };
             names.add_lane(row.get(0)?, lane);
         }
@@ -53,6 +98,11 @@ impl Names {
         self.queues.get(name).copied()
     }
 
+    /// Every queue.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (&Name, i64)> {
+        self.queues.iter().map(|(name, number)| (name, *number))
+    }
+
     pub(super) fn kind(&self, name: &str) -> Option<i64> {
         self.kinds.get(name).copied()
     }
@@ -61,13 +111,45 @@ impl Names {
         self.by_number.get(&number)
     }
 
-    pub(super) fn lanes(&self) -> impl Iterator<Item = (i64, &Lane)> {
-        self.by_number.iter().map(|(number, lane)| (*number, lane))
+    /// The lanes without a group.
+    pub(super) fn base_lanes(&self) -> impl Iterator<Item = (i64, &Lane)> {
+        self.base_lanes.iter().filter_map(|number| self.lane(*number).map(|lane| (*number, lane)))
+    }
+
+    /// The lane without a group of the same queue and kind.
+    pub(super) fn base_of(&self, lane: i64) -> i64 {
+        if lane < GROUP_LANES { lane } else { self.lane(lane).map_or(lane, |lane| lane.base) }
+    }
+
+    /// The group of a lane, if it has one.
+    pub(super) fn group_of(&self, lane: i64) -> Option<i64> {
+        if lane < GROUP_LANES { None } else { self.lane(lane).map(|lane| lane.group) }
+    }
+
+    /// The lanes of a group.
+    pub(super) fn lanes_of_group(&self, group: i64) -> &[i64] {
+        self.lanes_of_group.get(&group).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn group(&self, name: &str) -> Option<i64> {
+        self.groups.get(name).copied()
+    }
+
+    /// Every group.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&Name, i64)> {
+        self.groups.iter().map(|(name, number)| (name, *number))
+    }
+
+    /// Whether there is any group.
+    pub(super) fn has_groups(&self) -> bool {
+        !self.groups.is_empty()
     }
 
     /// Whether so many queues and as many kinds can be added.
     pub(super) fn has_room_for(&self, names: usize) -> bool {
-        self.queues.len() + names <= limits::QUEUES && self.kinds.len() + names <= limits::KINDS
+        self.queues.len() + names <= limits::QUEUES
+            && self.kinds.len() + names <= limits::KINDS
+            && self.groups.len() + names <= limits::GROUPS
     }
 
     /// Why these names cannot be added, if they cannot.
@@ -89,31 +171,78 @@ impl Names {
         Some(over("kind", limits::KINDS, kind))
     }
 
-    /// The number of the lane of a queue and a kind, which are added where they are new.
-    pub(super) fn ensure_lane(&mut self, connection: &Connection, queue: &Name, kind: &Name) -> Result<i64> {
-        if let Some((last_queue, last_kind, lane)) = &self.last_lane
-            && last_queue == queue
-            && last_kind == kind
+    /// Why a group cannot be added, if it cannot.
+    pub(super) fn group_refusal(&self, group: Option<&Name>) -> Option<String> {
+        let group = group.filter(|group| self.groups.len() >= limits::GROUPS && !self.groups.contains_key(*group))?;
+        let most = limits::GROUPS;
+        Some(format!(
+            "the store has {most} groups and takes no more, so `{group}` cannot be added; let several share one"
+        ))
+    }
+
+    /// The number of the lane of a queue, a kind and a group, which are added where they are new.
+    pub(super) fn ensure_lane(
+        &mut self,
+        connection: &Connection,
+        queue: &Name,
+        kind: &Name,
+        group: Option<&Name>,
+    ) -> Result<i64> {
+        if let Some(last) = &self.last_lane
+            && last.queue == *queue
+            && last.kind == *kind
+            && last.group.as_ref() == group
         {
+            return Ok(last.number);
+        }
+        let mut number = self.ensure_base_lane(connection, queue, kind)?;
+        if let Some(group) = group {
+            number = self.ensure_group_lane(connection, number, group)?;
+        }
+        self.last_lane = Some(LastLane { queue: queue.clone(), kind: kind.clone(), group: group.cloned(), number });
+        Ok(number)
+    }
+
+    fn ensure_base_lane(&mut self, connection: &Connection, queue_name: &Name, kind_name: &Name) -> Result<i64> {
+        let queue = self.ensure_queue(connection, queue_name)?;
+        let kind = self.ensure_kind(connection, kind_name)?;
+        if let Some(lane) = self.lanes.get(&(queue, kind, 0)) {
             return Ok(*lane);
         }
-        let queue_number = self.ensure_queue(connection, queue)?;
-        let kind_number = self.ensure_kind(connection, kind)?;
-        let lane = match self.lanes.get(&(queue_number, kind_number)) {
-            Some(lane) => *lane,
-            None => {
-                connection
-                    .prepare_cached("INSERT INTO lane (queue, kind) VALUES (?, ?)")?
-                    .execute(params![queue_number, kind_number])?;
-                let number = connection.last_insert_rowid();
-                let lane =
-                    Lane { queue: queue_number, kind: kind_number, queue_name: queue.clone(), kind_name: kind.clone() };
-                self.add_lane(number, lane);
-                number
-            }
-        };
-        self.last_lane = Some((queue.clone(), kind.clone(), lane));
-        Ok(lane)
+        let (queue_name, kind_name) = (queue_name.clone(), kind_name.clone());
+        let base = self.last.base_lane + 1;
+        let lane = Lane { queue, kind, group: 0, base, queue_name, kind_name, group_name: None };
+        self.insert_lane(connection, base, lane)
+    }
+
+    fn ensure_group_lane(&mut self, connection: &Connection, base: i64, group: &Name) -> Result<i64> {
+        let number = self.ensure_group(connection, group)?;
+        let Some(lane) = self.by_number.get(&base) else { return Ok(base) };
+        if let Some(lane) = self.lanes.get(&(lane.queue, lane.kind, number)) {
+            return Ok(*lane);
+        }
+        let lane = Lane { group: number, group_name: Some(group.clone()), ..lane.clone() };
+        self.insert_lane(connection, self.last.group_lane + 1, lane)
+    }
+
+    fn insert_lane(&mut self, connection: &Connection, number: i64, lane: Lane) -> Result<i64> {
+        connection
+            .prepare_cached("INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)")?
+            .execute(params![number, lane.queue, lane.kind, lane.group])?;
+        self.add_lane(number, lane);
+        Ok(number)
+    }
+
+    pub(super) fn ensure_group(&mut self, connection: &Connection, name: &Name) -> Result<i64> {
+        if let Some(number) = self.groups.get(name) {
+            return Ok(*number);
+        }
+        let number = self.last.group + 1;
+        connection
+            .prepare_cached("INSERT INTO task_group (id, name) VALUES (?, ?)")?
+            .execute(params![number, name.as_str()])?;
+        self.add_group(number, name.clone());
+        Ok(number)
     }
 
     pub(super) fn ensure_queue(&mut self, connection: &Connection, name: &Name) -> Result<i64> {
@@ -148,15 +277,27 @@ impl Names {
         Ok(())
     }
 
+    fn add_group(&mut self, number: i64, name: Name) {
+        self.groups.insert(name, number);
+        self.last.group = self.last.group.max(number);
+    }
+
     fn add_lane(&mut self, number: i64, lane: Lane) {
-        self.lanes.insert((lane.queue, lane.kind), number);
+        self.lanes.insert((lane.queue, lane.kind, lane.group), number);
+        if lane.group == 0 {
+            self.base_lanes.push(number);
+            self.last.base_lane = self.last.base_lane.max(number);
+        } else {
+            self.lanes_of_group.entry(lane.group).or_default().push(number);
+            self.last.group_lane = self.last.group_lane.max(number);
+        }
         self.by_number.insert(number, lane);
     }
 }
 
-fn numbers(connection: &Connection, sql: &str) -> Result<HashMap<Name, i64>> {
+fn numbers(connection: &Connection, sql: &str, behind: i64) -> Result<HashMap<Name, i64>> {
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([behind])?;
     let mut numbers = HashMap::new();
     while let Some(row) = rows.next()? {
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;

@@ -23,7 +23,8 @@ impl Pauses {
             let scope = match row.get::<_, i64>(0)? {
                 0 => Scope::All,
                 1 => Scope::Queue(name()?),
-                _ => Scope::Kind(name()?),
+                2 => Scope::Kind(name()?),
+                _ => Scope::Group(name()?),
             };
             pauses.insert(scope, row.get::<_, Option<i64>>(2)?.map(Timestamp::from_microseconds));
         }
@@ -43,6 +44,10 @@ impl Pauses {
 
     pub(super) fn queue_is_paused(&self, queue: &Name) -> bool {
         self.0.contains_key(&Scope::Queue(queue.clone()))
+    }
+
+    pub(super) fn group_is_paused(&self, name: &Name) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&Scope::Group(name.clone()))
     }
 
     pub(super) fn set(&mut self, connection: &Connection, scope: &Scope, until: Option<Timestamp>) -> Result<()> {
@@ -84,5 +89,6 @@ fn columns(scope: &Scope) -> (i64, &str) {
         Scope::All => (0, ""),
         Scope::Queue(name) => (1, name),
         Scope::Kind(name) => (2, name),
+        Scope::Group(name) => (3, name),
     }
 }

@@ -81,6 +81,11 @@ impl Queues {
         limited.filter_map(|queue| self.room(*queue).map(|room| (*queue, room)))
     }
 
+    /// How many tasks of a queue run, if that is counted.
+    pub(super) fn running(&self, queue: i64) -> Option<i64> {
+        self.known.get(&queue).filter(|queue| queue.settings.concurrency.is_some()).map(|queue| queue.running)
+    }
+
     pub(super) fn is_limited(&self) -> bool {
         self.limited
     }
@@ -123,7 +128,7 @@ impl Queues {
         self.known.insert(number, Queue { settings, running, unsaved: false });
         self.known.retain(|_, queue| queue.settings != QueueSettings::default());
         self.see_limits();
-        self.reconfigured(connection)
+        Ok(())
     }
 
     /// Forgets how a queue of which nothing runs was worked off.

@@ -9,9 +9,11 @@ use rusqlite::Connection;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
+use crate::flow::LimitRecord;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
+use crate::reason::WaitReason;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -153,12 +155,18 @@ impl Store for SqliteStore {
         ready(self.read(|connection| reads::task::task(connection, task)))
     }
 
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        let steady = self.clock.steady();
+        ready(self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, steady)))
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         ready(self.read(|connection| reads::list::tasks(connection, &filter, page)))
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, self.clock.now())))
+        let (now, steady) = (self.clock.now(), self.clock.steady());
+        ready(self.read_with_cache(|connection, cache| reads::peek::peek(connection, cache, &claim, now, steady)))
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
@@ -179,6 +187,10 @@ impl Store for SqliteStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         ready(self.read_with_cache(|_, cache| Ok(cache.pauses.records())))
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

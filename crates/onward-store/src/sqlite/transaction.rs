@@ -15,7 +15,6 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::queues::Queues;
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
 use crate::task::{Lease, Priority, TaskId, TaskState};
@@ -214,7 +213,6 @@ struct Mark {
     hint: Hint,
     next_task: i64,
     told: usize,
-    queues: Queues,
 }
 
 impl Transaction<'_> {
@@ -249,6 +247,7 @@ impl Transaction<'_> {
             Write::Pause { scope, until } => self.pause(scope, *until),
             Write::Resume { scope } => self.resume(scope),
             Write::SetQueue(set) => self.set_queue(set),
+            Write::SetLimit(set) => self.set_limit(set),
             Write::SetQueueMode(mode) => self.set_queue_mode(*mode),
             Write::Purge { queue, states, limit } => self.purge(queue, states, *limit),
             Write::DeleteQueue { queue } => self.delete_queue(queue),
@@ -266,6 +265,8 @@ impl Transaction<'_> {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
         }
+        // What the savepoint gives back is then what holds.
+        self.save_counts()?;
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
         let mark = self.mark();
         let outcome = match self.members(members) {
@@ -292,7 +293,6 @@ impl Transaction<'_> {
             hint: self.hint,
             next_task: self.cache.next_task,
             told: self.news.as_ref().map_or(0, Vec::len),
-            queues: self.cache.queues.clone(),
         }
     }
 
@@ -307,8 +307,6 @@ impl Transaction<'_> {
         // The log row that carries the next number is not written yet, so the number must not be read from the file.
         *self.cache = Cache::load(self.connection)?;
         self.cache.next_task = mark.next_task;
-        // Nor are the counts of what runs.
-        self.cache.queues = mark.queues;
         Ok(())
     }
 
@@ -344,8 +342,15 @@ impl Transaction<'_> {
                 ])?;
             self.cache.next_log += 1;
         }
-        self.cache.queues.save(self.connection)?;
+        self.save_counts()?;
+        self.cache.flow.set_configuration(self.cache.queues.configuration());
         self.write_statistics()
+    }
+
+    /// Writes how many tasks run where that is limited.
+    fn save_counts(&mut self) -> Result<()> {
+        self.cache.queues.save(self.connection)?;
+        self.cache.flow.save(self.connection)
     }
 
     fn write_statistics(&mut self) -> Result<()> {

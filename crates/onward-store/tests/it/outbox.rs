@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, Result, SessionRecord, SqliteStore, Store, StoreInfo, Submitted,
-    TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
+    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, SessionRecord, SqliteStore, Store,
+    StoreInfo, Submitted, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -155,6 +155,10 @@ impl Store for OutboxStore {
         self.store.task(task)
     }
 
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        self.store.why(task)
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         self.store.tasks(filter, page)
     }
@@ -181,6 +185,10 @@ impl Store for OutboxStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.store.pauses()
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        self.store.limits()
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

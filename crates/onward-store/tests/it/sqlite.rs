@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter,
-    TaskId, TaskPage, TaskRecord, Write,
+    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
+    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store,
+    StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -169,6 +169,10 @@ impl Store for InTurn {
         self.next().task(task)
     }
 
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        self.next().why(task)
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         self.next().tasks(filter, page)
     }
@@ -195,6 +199,10 @@ impl Store for InTurn {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.next().pauses()
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        self.next().limits()
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

@@ -41,6 +41,7 @@ impl Player {
             Act::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
             Act::Resume(scope) => Write::Resume { scope },
             Act::SetQueue(set) => Write::SetQueue(set),
+            Act::SetLimit(set) => Write::SetLimit(set),
             Act::SetQueueMode(mode) => Write::SetQueueMode(mode),
             Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Act::DeleteQueue(queue) => Write::DeleteQueue { queue },

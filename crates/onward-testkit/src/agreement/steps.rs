@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, TaskState,
 };
 
 /// One step of a sequence.
@@ -63,6 +63,7 @@ pub enum Act {
     },
     Resume(Scope),
     SetQueue(SetQueue),
+    SetLimit(SetLimit),
     SetQueueMode(QueueMode),
     Purge {
         queue: Name,

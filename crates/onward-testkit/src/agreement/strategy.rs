@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Scope, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, ConcurrencyLimit, KindSelection, LimitScope, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
+    QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -124,6 +124,7 @@ fn control() -> impl Strategy<Value = Act> {
         1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Act::Pause { scope, for_ }),
         2 => scope().prop_map(Act::Resume),
         2 => set_queue().prop_map(Act::SetQueue),
+        3 => set_limit().prop_map(Act::SetLimit),
         1 => mode().prop_map(Act::SetQueueMode),
     ]
 }
@@ -139,6 +140,27 @@ fn set_queue() -> impl Strategy<Value = SetQueue> {
         weight,
         concurrency,
     })
+}
+
+fn set_limit() -> impl Strategy<Value = SetLimit> {
+    let scope = prop_oneof![
+        1 => Just(LimitScope::All),
+        1 => queue().prop_map(LimitScope::Queue),
+        1 => kind().prop_map(LimitScope::Kind),
+        3 => group().prop_map(LimitScope::Group),
+        2 => select(vec!["", "tenant-"]).prop_map(|beginning| LimitScope::Groups(beginning.to_owned())),
+    ];
+    let concurrency = prop_oneof![
+        1 => Just(ConcurrencyLimit::Unlimited),
+        2 => (0..4u32).prop_map(ConcurrencyLimit::AtMost),
+    ];
+    let rate = (1..4u32, select(vec![Duration::from_millis(300), SECOND, MINUTE]), 1..4u32);
+    let rate = prop_oneof![
+        1 => Just(RateLimit::Unlimited),
+        2 => rate.prop_map(|(tasks, per, burst)| RateLimit::AtMost(Rate { tasks, per, burst })),
+    ];
+    (scope, option::weighted(0.7, concurrency), option::weighted(0.5, rate))
+        .prop_map(|(scope, concurrency, rate)| SetLimit { scope, concurrency, rate })
 }
 
 fn mode() -> impl Strategy<Value = QueueMode> {
@@ -165,8 +187,9 @@ fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry)| NewTask {
+    let group = option::weighted(0.4, group());
+    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, (retry, group)).prop_map(
+        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), (retry, group))| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -177,6 +200,7 @@ fn new_task() -> impl Strategy<Value = NewTask> {
             timeout,
             deadline,
             retry,
+            group,
         },
     )
 }
@@ -216,12 +240,21 @@ fn delay() -> impl Strategy<Value = Duration> {
 }
 
 fn scope() -> impl Strategy<Value = Scope> {
-    prop_oneof![Just(Scope::All), queue().prop_map(Scope::Queue), kind().prop_map(Scope::Kind)]
+    prop_oneof![
+        Just(Scope::All),
+        queue().prop_map(Scope::Queue),
+        kind().prop_map(Scope::Kind),
+        group().prop_map(Scope::Group),
+    ]
 }
 
 /// Mostly one of the newest.
 fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![3 => 0..3usize, 1 => 0..64usize].prop_map(Pick)
+}
+
+fn group() -> impl Strategy<Value = Name> {
+    select(vec!["tenant-1", "tenant-1", "tenant-2", "other"]).prop_map(name)
 }
 
 fn kind() -> impl Strategy<Value = Name> {

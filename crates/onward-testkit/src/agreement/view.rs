@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, Name, Page, PauseRecord, QueueChoice, QueueMode,
-    QueueRecord, QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord,
-    TaskState, Timestamp,
+    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord,
+    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId,
+    TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -20,6 +20,8 @@ pub(super) struct View {
     statistics: Vec<KindStatistics>,
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
+    limits: Vec<LimitRecord>,
+    reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
 }
 
@@ -29,6 +31,10 @@ impl View {
         let mut tasks = Vec::new();
         for id in 1..=highest + 1 {
             tasks.push(store.task(TaskId(id)).await?);
+        }
+        let mut reasons = Vec::new();
+        for id in 1..=highest + 1 {
+            reasons.push(store.why(TaskId(id)).await?);
         }
         let mut listings = Vec::new();
         for filter in filters(now) {
@@ -42,11 +48,13 @@ impl View {
             tasks,
             listings,
             peeked,
+            reasons,
             queues: store.queues().await?,
             mode: [store.queue_mode().await?],
             statistics: store.statistics().await?,
             sessions: store.sessions().await?,
             pauses: store.pauses().await?,
+            limits: store.limits().await?,
         })
     }
 
@@ -59,6 +67,8 @@ impl View {
             .or_else(|| each(&self.statistics, &other.statistics))
             .or_else(|| each(&self.sessions, &other.sessions))
             .or_else(|| each(&self.pauses, &other.pauses))
+            .or_else(|| each(&self.limits, &other.limits))
+            .or_else(|| each(&self.reasons, &other.reasons))
             .or_else(|| each(&self.peeked, &other.peeked))
     }
 }
@@ -76,6 +86,7 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { with_payload: true, ..any() },
         TaskFilter { kind: Some(name("copy")), ..any() },
         TaskFilter { queue: Some(name("slow")), ..any() },
+        TaskFilter { group: Some(name("tenant-1")), ..any() },
         TaskFilter { key: Some("b".to_owned()), ..any() },
         TaskFilter { states: vec![TaskState::Waiting, TaskState::Cancelled], kind: Some(name("mail")), ..any() },
         TaskFilter { states: vec![TaskState::Completed, TaskState::Scheduled], ..any() },

@@ -5,6 +5,7 @@ pub mod attempts;
 pub mod claim;
 pub mod control;
 pub mod events;
+pub mod flow;
 pub mod keys;
 pub mod limits;
 pub mod news;

@@ -43,6 +43,8 @@ pub(crate) struct Dispatcher {
     pub(super) summary: DrainSummary,
     /// How the last claim chose among queues.
     pub(super) choosing: Choosing,
+    /// Whether the last claim would have got more but for a rate.
+    pub(super) awaits_token: bool,
     goal: Goal,
     changes: Changes,
     seen: Hint,
@@ -71,6 +73,7 @@ impl Dispatcher {
             agenda,
             summary: DrainSummary::default(),
             choosing: Choosing::default(),
+            awaits_token: false,
             goal,
             changes,
             seen,
@@ -281,7 +284,7 @@ impl Dispatcher {
         if self.stopping.is_stopping() {
             return Ok(floor.is_empty() || self.stopping.is_time_over(self.now()));
         }
-        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look {
+        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look || self.awaits_token {
             return Ok(false);
         }
         if self.goal == Goal::Drained && !leftover::is_drained(&*self.run.inner.store, &self.run.claim()).await? {

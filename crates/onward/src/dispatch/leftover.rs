@@ -1,13 +1,14 @@
 //! Whether anything is left that an engine could still do.
 
 use onward_store::{
-    Claim, KindSelection, Name, Page, PauseRecord, QueueRecord, QueueSelection, Store, TaskFilter, TaskState,
+    Claim, KindSelection, Name, Page, QueueRecord, QueueSelection, Scope, Store, TaskFilter, TaskRecord, TaskState,
 };
 
 use crate::error::Result;
 
 /// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
-/// is paused, which counts only if the pause ends by itself, or in a queue of which others run as many tasks as may run.
+/// is paused, which counts only if the pause ends by itself, or held back by a limit, which gives way by itself when others that
+/// run have ended.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -15,18 +16,30 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
     if live.is_empty() {
         return Ok(true);
     }
-    let mut states = vec![TaskState::Scheduled, TaskState::Running];
-    if store.pauses().await?.iter().any(ends_by_itself) {
-        states.push(TaskState::Waiting);
-    }
+    let pauses = store.pauses().await?;
+    let has_limits = !store.limits().await?.is_empty();
+    let states = [TaskState::Scheduled, TaskState::Running];
     for queue in live {
-        let waiting = [TaskState::Waiting].into_iter().filter(|_| is_full(queue));
-        let states: Vec<TaskState> = states.iter().copied().chain(waiting).collect();
-        if has_task(store, &queue.name, &claim.kinds, &states).await? {
+        if has_task(store, &queue.name, &claim.kinds, &states, |_| true).await? {
+            return Ok(false);
+        }
+        let may_go_on =
+            |task: &TaskRecord| !pauses.iter().any(|pause| pause.until.is_none() && holds(&pause.scope, task));
+        let may_wait = has_limits || pauses.iter().any(|pause| pause.until.is_some());
+        if may_wait && has_task(store, &queue.name, &claim.kinds, &[TaskState::Waiting], may_go_on).await? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+fn holds(scope: &Scope, task: &TaskRecord) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Queue(queue) => *queue == task.queue,
+        Scope::Kind(kind) => *kind == task.kind,
+        Scope::Group(group) => task.group.as_ref() == Some(group),
+    }
 }
 
 fn is_selected(selection: &QueueSelection, queue: &Name) -> bool {
@@ -40,15 +53,14 @@ fn has_live_tasks(queue: &QueueRecord) -> bool {
     queue.scheduled + queue.waiting + queue.running > 0
 }
 
-fn is_full(queue: &QueueRecord) -> bool {
-    queue.concurrency.is_some_and(|limit| queue.running >= u64::from(limit))
-}
-
-fn ends_by_itself(pause: &PauseRecord) -> bool {
-    pause.until.is_some()
-}
-
-async fn has_task(store: &dyn Store, queue: &Name, kinds: &KindSelection, states: &[TaskState]) -> Result<bool> {
+/// Whether a queue has a task of these kinds and states of which `counts` is true.
+async fn has_task(
+    store: &dyn Store,
+    queue: &Name,
+    kinds: &KindSelection,
+    states: &[TaskState],
+    counts: impl Fn(&TaskRecord) -> bool,
+) -> Result<bool> {
     let of = |kind: Option<Name>| TaskFilter {
         kind,
         queue: Some(queue.clone()),
@@ -60,8 +72,16 @@ async fn has_task(store: &dyn Store, queue: &Name, kinds: &KindSelection, states
         KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),
     };
     for filter in filters {
-        if !store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.is_empty() {
-            return Ok(true);
+        let (mut before, mut limit) = (None, 1);
+        loop {
+            let page = store.tasks(filter.clone(), Page { before, limit }).await?;
+            if page.tasks.iter().any(&counts) {
+                return Ok(true);
+            }
+            if page.next.is_none() {
+                break;
+            }
+            (before, limit) = (page.next, onward_store::limits::PAGE);
         }
     }
     Ok(false)

@@ -55,6 +55,7 @@ impl Dispatcher {
         self.agenda.renewed(began);
         self.agenda.look = claimed.tasks.len() >= limit;
         self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
+        self.awaits_token = claimed.next_token.is_some();
         if self.choosing.learn(&claimed) {
             self.give_back_what_was_chosen_before();
         }

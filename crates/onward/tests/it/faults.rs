@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward::{
     Change, Clock, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskRecord, TaskState,
-    UniqueKey,
+    UniqueKey, WaitReason,
 };
 use onward_store::{
-    Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueMode,
-    QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
+    Answer, Changes, Claim, Error, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord,
+    QueueMode, QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
@@ -208,6 +208,10 @@ impl Store for Damaged {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         self.store.task(task)
     }
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        self.store.why(task)
+    }
+
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
         self.store.tasks(filter, page)
     }
@@ -228,6 +232,10 @@ impl Store for Damaged {
     }
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.store.pauses()
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        self.store.limits()
     }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.store.events(after, limit)

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod fixture;
+mod flow;
 
 #[cfg(test)]
 mod buffered;

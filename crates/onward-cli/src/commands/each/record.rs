@@ -197,6 +197,7 @@ mod tests {
             id: TaskId(1),
             kind: Name::new("each").unwrap(),
             queue: Name::default_queue(),
+            group: None,
             state,
             priority: Priority::NORMAL,
             payload: Some("in".into()),

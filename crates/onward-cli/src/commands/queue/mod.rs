@@ -15,3 +15,4 @@ pub(crate) use command::{Command, run};
 pub(crate) use list::table;
 pub(crate) use purge::purge;
 pub(crate) use scope::scope_text;
+pub(crate) use set::parse_concurrency;

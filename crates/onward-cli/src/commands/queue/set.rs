@@ -32,14 +32,15 @@ struct Settings {
     concurrency: Option<ConcurrencyLimit>,
 }
 
-fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> {
+/// Reads a number of tasks that may run at once, or `none`.
+pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> {
     if text == "none" {
         return Ok(ConcurrencyLimit::Unlimited);
     }
     let limit = text.parse().ok().filter(|limit| (1..=limits::QUEUE_CONCURRENCY).contains(limit));
     limit.map(ConcurrencyLimit::AtMost).ok_or_else(|| {
         format!(
-            "it may be 1 to {}, or `none`; to have nothing run, pause the queue (onward queue pause)",
+            "it may be 1 to {}, or `none`; to have nothing run, pause it (onward queue pause)",
             limits::QUEUE_CONCURRENCY
         )
     })

@@ -37,7 +37,7 @@ async fn pauses(store: &dyn Store, queue: &Name) -> anyhow::Result<Vec<PauseReco
     pauses.retain(|pause| match &pause.scope {
         Scope::All => true,
         Scope::Queue(paused) => paused == queue,
-        Scope::Kind(_) => false,
+        Scope::Kind(_) | Scope::Group(_) => false,
     });
     Ok(pauses)
 }

@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// The queue it waits in
     #[arg(long, default_value = "default")]
     queue: Name,
+    /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
+    #[arg(long)]
+    group: Option<Name>,
     /// How urgent it is: 0 to 255, higher first
     #[arg(long, default_value_t = Priority::NORMAL.0)]
     priority: u8,
@@ -95,6 +98,7 @@ impl Arguments {
     pub(super) fn task(&self, payload: Bytes) -> NewTask {
         let mut task = NewTask::of(self.kind.clone());
         task.queue = self.queue.clone();
+        task.group = self.group.clone();
         task.payload = payload;
         task.priority = Priority(self.priority);
         task.when = self.when();

@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// Only tasks in this queue
     #[arg(long)]
     queue: Option<Name>,
+    /// Only tasks of this group
+    #[arg(long)]
+    group: Option<Name>,
     /// Only tasks with this key
     #[arg(long)]
     key: Option<String>,
@@ -86,6 +89,7 @@ fn filter(arguments: Arguments) -> TaskFilter {
     TaskFilter {
         kind: arguments.kind,
         queue: arguments.queue,
+        group: arguments.group,
         key: arguments.key,
         states: arguments.states,
         submitted_from: arguments.since,

@@ -6,5 +6,6 @@ mod list;
 mod retry;
 mod show;
 mod wait;
+mod why;
 
 pub(crate) use command::{Command, run};

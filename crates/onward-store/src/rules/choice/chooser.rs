@@ -9,15 +9,15 @@ use crate::rules::choice::tickets::{Tickets, next_random};
 
 /// What takes turns: tasks that stand in one line. They are in the order in which they are looked at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum Line {
     /// All queues of one weight.
     Weight(Reverse<u32>),
     /// One queue.
     Queue(Name),
 }
 
-impl Group {
-    /// The group in which a queue of this weight is.
+impl Line {
+    /// The line in which a queue of this weight is.
     #[must_use]
     pub fn of(mode: QueueMode, queue: &Name, weight: u32) -> Self {
         match mode {
@@ -38,7 +38,7 @@ pub struct Chooser {
 
 #[derive(Debug, Clone)]
 pub(super) struct Member {
-    pub(super) group: Group,
+    pub(super) line: Line,
     pub(super) weight: u32,
     /// Whether it has work.
     pub(super) open: bool,
@@ -52,12 +52,12 @@ enum Order {
 }
 
 impl Chooser {
-    /// A chooser among groups that have work, each with its weight and named once, that goes on where `choice` stands.
+    /// A chooser among lines that have work, each with its weight and named once, that goes on where `choice` stands.
     #[must_use]
-    pub fn new(mode: QueueMode, choice: QueueChoice, groups: impl IntoIterator<Item = (Group, u32)>) -> Self {
-        let member = |(group, weight)| Member { group, weight, open: true };
-        let mut members: Vec<Member> = groups.into_iter().map(member).collect();
-        members.sort_by(|one, other| one.group.cmp(&other.group));
+    pub fn new(mode: QueueMode, choice: QueueChoice, lines: impl IntoIterator<Item = (Line, u32)>) -> Self {
+        let member = |(line, weight)| Member { line, weight, open: true };
+        let mut members: Vec<Member> = lines.into_iter().map(member).collect();
+        members.sort_by(|one, other| one.line.cmp(&other.line));
         let order = match mode {
             QueueMode::Strict => Order::Strict,
             QueueMode::Lenient => Order::Lenient(Tickets::new(&members)),
@@ -66,19 +66,19 @@ impl Chooser {
         Self { members, order, choice, picked: None }
     }
 
-    /// A group by its number.
+    /// A line by its number.
     #[must_use]
-    pub fn group(&self, number: usize) -> Option<&Group> {
-        self.members.get(number).map(|member| &member.group)
+    pub fn line(&self, number: usize) -> Option<&Line> {
+        self.members.get(number).map(|member| &member.line)
     }
 
-    /// The number of a group.
+    /// The number of a line.
     #[must_use]
-    pub fn number(&self, group: &Group) -> Option<usize> {
-        self.members.binary_search_by(|member| member.group.cmp(group)).ok()
+    pub fn number(&self, line: &Line) -> Option<usize> {
+        self.members.binary_search_by(|member| member.line.cmp(line)).ok()
     }
 
-    /// Whose turn it is; `None` if nobody has work. Asked again, it answers the same until a turn was taken or a group closed.
+    /// Whose turn it is; `None` if nobody has work. Asked again, it answers the same until a turn was taken or a line closed.
     pub fn pick(&mut self) -> Option<usize> {
         self.picked = match &mut self.order {
             Order::Strict => self.members.iter().position(|member| member.open),
@@ -88,7 +88,7 @@ impl Chooser {
         self.picked
     }
 
-    /// Notes that the group that was picked last has taken its turn.
+    /// Notes that the line that was picked last has taken its turn.
     pub fn took(&mut self) {
         match &mut self.order {
             Order::Strict => {}
@@ -97,7 +97,7 @@ impl Chooser {
         }
     }
 
-    /// Notes that a group has no more work. Closing it again changes nothing.
+    /// Notes that a line has no more work. Closing it again changes nothing.
     pub fn close(&mut self, number: usize) {
         let Some(member) = self.members.get_mut(number).filter(|member| member.open) else { return };
         member.open = false;
@@ -111,9 +111,9 @@ impl Chooser {
     pub fn choice(&self) -> QueueChoice {
         let Order::Interleaved(round) = &self.order else { return self.choice.clone() };
         let Some((cycle, last)) = round.last() else { return self.choice.clone() };
-        let after = self.members.get(last).and_then(|member| match &member.group {
-            Group::Queue(name) => Some(name.clone()),
-            Group::Weight(_) => None,
+        let after = self.members.get(last).and_then(|member| match &member.line {
+            Line::Queue(name) => Some(name.clone()),
+            Line::Weight(_) => None,
         });
         QueueChoice { turn: QueueTurn { cycle, after }, ..self.choice.clone() }
     }

@@ -21,4 +21,4 @@ mod round;
 mod tests;
 mod tickets;
 
-pub use chooser::{Chooser, Group};
+pub use chooser::{Chooser, Line};

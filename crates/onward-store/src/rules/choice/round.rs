@@ -1,7 +1,7 @@
 //! The round of interleaved mode.
 
 use crate::queue::QueueTurn;
-use crate::rules::choice::chooser::{Group, Member};
+use crate::rules::choice::chooser::{Line, Member};
 
 /// A round of interleaved weighted round robin.
 #[derive(Debug, Clone)]
@@ -19,8 +19,8 @@ impl Round {
     pub(super) fn at(turn: &QueueTurn, members: &[Member]) -> Self {
         let cycle = turn.cycle.max(1);
         let turns: Vec<usize> = (0..members.len()).filter(|number| members[*number].weight >= cycle).collect();
-        let had = |number: &usize| match (&members[*number].group, &turn.after) {
-            (Group::Queue(name), Some(after)) => name <= after,
+        let had = |number: &usize| match (&members[*number].line, &turn.after) {
+            (Line::Queue(name), Some(after)) => name <= after,
             _ => false,
         };
         let at = turns.partition_point(had);

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::event::{Change, Event, EventCursor, EventPage};
 use crate::limits;
 use crate::sqlite::log::{Logged, decode};
-use crate::sqlite::reads::lane_names::LaneNames;
+use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::task::TaskId;
 use crate::timestamp::Timestamp;
 
@@ -112,7 +112,7 @@ impl Reader<'_> {
     }
 
     fn push(&mut self, at: Timestamp, logged: Logged) -> Result<()> {
-        let (kind, queue) = self.lanes.of(logged.lane)?;
+        let NamesOfLane { kind, queue, .. } = self.lanes.of(logged.lane)?;
         self.events.push(Event { cursor: self.cursor, at, task: logged.task, kind, queue, change: logged.change });
         Ok(())
     }

@@ -7,13 +7,21 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::{Error, Result};
 use crate::name::Name;
 
-/// The kind and the queue of each lane that a read comes across, looked up once. A lane never changes.
+/// The names of each lane that a read comes across, looked up once. A lane never changes.
 #[derive(Debug)]
 pub(super) struct LaneNames<'c> {
     connection: &'c Connection,
-    known: HashMap<i64, (Name, Name)>,
+    known: HashMap<i64, NamesOfLane>,
     /// Neighbouring rows are often of one lane.
-    last: Option<(i64, (Name, Name))>,
+    last: Option<(i64, NamesOfLane)>,
+}
+
+/// What a lane is of.
+#[derive(Debug, Clone)]
+pub(super) struct NamesOfLane {
+    pub(super) kind: Name,
+    pub(super) queue: Name,
+    pub(super) group: Option<Name>,
 }
 
 impl<'c> LaneNames<'c> {
@@ -21,8 +29,7 @@ impl<'c> LaneNames<'c> {
         Self { connection, known: HashMap::new(), last: None }
     }
 
-    /// The kind and the queue of a lane.
-    pub(super) fn of(&mut self, lane: i64) -> Result<(Name, Name)> {
+    pub(super) fn of(&mut self, lane: i64) -> Result<NamesOfLane> {
         if let Some((_, names)) = self.last.as_ref().filter(|(last, _)| *last == lane) {
             return Ok(names.clone());
         }
@@ -31,18 +38,19 @@ impl<'c> LaneNames<'c> {
         Ok(names)
     }
 
-    fn look_up(&mut self, lane: i64) -> Result<(Name, Name)> {
+    fn look_up(&mut self, lane: i64) -> Result<NamesOfLane> {
         if let Some(names) = self.known.get(&lane) {
             return Ok(names.clone());
         }
-        let names: Option<(String, String)> = self
+        let names: Option<(String, String, Option<String>)> = self
             .connection
             .prepare_cached(include_str!("../sql/lane_names.sql"))?
-            .query_row([lane], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row([lane], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        let (kind, queue) =
+        let (kind, queue, group) =
             names.ok_or_else(|| Error::corrupt("a task is in a lane that does not exist; restore a backup"))?;
-        let names = (Name::new(kind)?, Name::new(queue)?);
+        let group = group.map(Name::new).transpose()?;
+        let names = NamesOfLane { kind: Name::new(kind)?, queue: Name::new(queue)?, group };
         self.known.insert(lane, names.clone());
         Ok(names)
     }

@@ -35,6 +35,9 @@ impl Conditions {
         if let Some(queue) = &filter.queue {
             conditions.add(include_str!("../sql/in_lanes_of_queue.sql").trim(), queue.to_string());
         }
+        if let Some(group) = &filter.group {
+            conditions.add(include_str!("../sql/in_lanes_of_group.sql").trim(), group.to_string());
+        }
         if let Some(key) = &filter.key {
             conditions.add("t.key = ?", key.clone());
         }

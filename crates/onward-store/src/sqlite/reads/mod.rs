@@ -2,6 +2,7 @@
 
 pub(super) mod events;
 mod lane_names;
+pub(super) mod limits;
 pub(super) mod list;
 pub(super) mod peek;
 pub(super) mod queues;
@@ -9,3 +10,4 @@ mod record;
 pub(super) mod sessions;
 pub(super) mod statistics;
 pub(super) mod task;
+pub(super) mod why;

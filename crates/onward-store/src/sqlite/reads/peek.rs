@@ -1,5 +1,7 @@
 //! The task that a claim would hand out first.
 
+use std::time::Duration;
+
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -7,6 +9,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
 use crate::sqlite::transaction::{Statements, Transaction};
+use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::TaskRecord;
 use crate::timestamp::Timestamp;
@@ -17,12 +20,13 @@ pub(in crate::sqlite) fn peek(
     cache: &mut Cache,
     claim: &Claim,
     now: Timestamp,
+    steady: Duration,
 ) -> Result<Option<TaskRecord>> {
     let mut transaction = Transaction {
         connection,
         cache,
         now,
-        steady: 0,
+        steady: microseconds(steady),
         payload_limit: 0,
         memory_tasks: 0,
         process: "",
@@ -33,9 +37,10 @@ pub(in crate::sqlite) fn peek(
         completions: Vec::new(),
         statements: Statements::default(),
     };
-    let mut candidates = transaction.candidates(claim, 1)?;
-    while let Some((_, place)) = transaction.next_candidate(&mut candidates)? {
-        let record = task(connection, place.task)?;
+    let mut candidates = transaction.candidates_for_a_look(claim)?;
+    while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
+        candidates.pass(candidate);
+        let record = task(connection, candidate.place.task)?;
         if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {
             return Ok(Some(record));
         }

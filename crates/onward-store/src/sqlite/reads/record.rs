@@ -8,7 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
 
 use crate::error::{Error, Result};
-use crate::sqlite::reads::lane_names::LaneNames;
+use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::sqlite::transaction::id_values;
 use crate::task::{AttemptError, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
@@ -33,7 +33,7 @@ pub(super) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns where they were asked for.
 pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
-    let (kind, queue) = lanes.of(row.get(1)?)?;
+    let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_microseconds))
@@ -46,6 +46,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         id: TaskId(row.get(0)?),
         kind,
         queue,
+        group,
         state: TaskState::from_code(row.get(2)?)
             .ok_or_else(|| Error::corrupt("a task is in a state that does not exist; restore a backup"))?,
         priority: Priority(row.get(3)?),

@@ -9,58 +9,16 @@ use crate::error::{Error, Result};
 use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Claimed, Outcome};
-use crate::queue::{QueueChoice, QueueMode, QueueTurn};
+use crate::queue::{QueueMode, QueueTurn};
 use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
 use crate::sqlite::fresh_tasks::FreshTask;
-use crate::sqlite::heads::{Chosen, Heads};
-use crate::sqlite::index::LaneCursor;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
+use crate::sqlite::verbs::candidates::{Candidate, Candidates, Resumed};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
-use crate::write::{Claim, KindSelection, QueueSelection};
-
-/// The smallest number of places read from a lane at once.
-const PIECE: usize = 16;
-
-/// The lanes that a claim may take from, their heads in the order in which they are taken.
-pub(in crate::sqlite) struct Candidates {
-    heads: Heads,
-    lanes: Vec<CandidateLane>,
-    /// The lane that gave the last one, if its next head is not among the heads yet: it may not be wanted.
-    gave: Option<usize>,
-    left: QueuesLeft,
-    piece: usize,
-}
-
-struct CandidateLane {
-    cursor: LaneCursor,
-    queue: i64,
-    line: i64,
-}
-
-/// How many more may be taken from each queue.
-#[derive(Default)]
-struct QueuesLeft {
-    /// Of those that are limited: by the claim, by their concurrency, or both.
-    limited: HashMap<i64, usize>,
-    /// Whether nothing may be taken from the others.
-    only: bool,
-}
-
-/// Where a claim goes on that has to look for its lanes again.
-struct Resumed {
-    left: QueuesLeft,
-    choice: QueueChoice,
-    /// Up to where each line has been looked at.
-    passed: HashMap<i64, Place>,
-}
-
-/// The line in which a queue's tasks stand: in strict mode that of all queues of its weight, else its own.
-fn line(mode: QueueMode, queue: i64, weight: u32) -> i64 {
-    if mode == QueueMode::Strict { i64::from(weight) } else { queue }
-}
+use crate::write::Claim;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
@@ -69,10 +27,12 @@ impl Transaction<'_> {
         let (tasks, turn) = self.take(claim)?;
         let cancel = self.cancel_requests(claim.session)?;
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
-        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due: self.next_due()?, mode, turn, configuration }))
+        let next_token = self.next_token(Some(claim))?;
+        let next_due = [self.next_due()?, next_token].into_iter().flatten().min();
+        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, mode, turn, configuration }))
     }
 
-    fn mode_of(&self, claim: &Claim) -> QueueMode {
+    pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
         claim.choice.mode.unwrap_or(self.cache.queues.mode())
     }
 
@@ -96,10 +56,10 @@ impl Transaction<'_> {
     ) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let (mut tasks, mut passed, mut choice) = (Vec::new(), HashMap::new(), claim.choice.clone());
         while tasks.len() < limit {
-            let Some((lane, place)) = self.next_candidate(&mut candidates)? else { break };
-            passed.insert(candidates.lanes[lane].line, place);
+            let Some(candidate) = self.next_candidate(&mut candidates)? else { break };
+            passed.insert(candidates.lines[candidate.line].turn, candidate.place);
             let next_task = self.cache.next_task;
-            if self.expire_if_due(place.task)? {
+            if self.expire_if_due(candidate.place.task)? {
                 if self.cache.next_task > next_task {
                     // What followed the expired task may stand before what the candidates have in store.
                     choice = candidates.heads.choice(&choice);
@@ -108,9 +68,11 @@ impl Transaction<'_> {
                 }
                 continue;
             }
-            candidates.took(lane);
-            self.cache.index.remove_ready(self.connection, candidates.lanes[lane].cursor.lane, place)?;
-            tasks.extend(self.start(claim, &[place])?);
+            self.take_candidate(&mut candidates, candidate)?;
+            if !candidate.is_of_group {
+                self.cache.index.remove_ready_to_start(self.connection, candidate.lane, candidate.place)?;
+            }
+            tasks.extend(self.start(claim, &[candidate.place])?);
         }
         Ok((tasks, candidates.heads.choice(&choice).turn))
     }
@@ -119,10 +81,12 @@ impl Transaction<'_> {
         let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
         let mut places = Vec::new();
         while places.len() < limit {
-            let Some((lane, place)) = self.next_candidate(candidates)? else { break };
-            taken.insert(candidates.lanes[lane].cursor.lane, place);
-            candidates.took(lane);
-            places.push(place);
+            let Some(candidate) = self.next_candidate(candidates)? else { break };
+            self.take_candidate(candidates, candidate)?;
+            if !candidate.is_of_group {
+                taken.insert(candidate.lane, candidate.place);
+            }
+            places.push(candidate.place);
         }
         if places.is_empty() {
             return Ok(Vec::new());
@@ -134,86 +98,13 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// The lanes that a claim may take from.
-    pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
-        let left = self.queues_left(&claim.queues);
-        let resumed = Resumed { left, choice: claim.choice.clone(), passed: HashMap::new() };
-        self.resumed_candidates(claim, limit, resumed)
-    }
-
-    fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
-        let Resumed { left, choice, passed } = resumed;
-        let mode = self.mode_of(claim);
-        let (mut lanes, mut chosen) = (Vec::new(), Vec::new());
-        for (number, lane) in self.cache.names.lanes() {
-            let kind_selected = match &claim.kinds {
-                KindSelection::All => true,
-                KindSelection::Only(kinds) => kinds.contains(&lane.kind_name),
-            };
-            if kind_selected && left.any_of(lane.queue) && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name) {
-                let weight = self.cache.queues.weight(lane.queue);
-                let line = line(mode, lane.queue, weight);
-                let cursor = LaneCursor::behind(number, passed.get(&line).copied());
-                lanes.push(CandidateLane { cursor, queue: lane.queue, line });
-                chosen.push(Chosen { queue: lane.queue, name: &lane.queue_name, weight });
-            }
-        }
-        let heads = Heads::new(mode, &choice, &chosen);
-        let piece = if lanes.len() == 1 { limit.max(1) } else { PIECE.max(limit / lanes.len().max(1)) };
-        let mut candidates = Candidates { heads, lanes, gave: None, left, piece };
-        for lane in 0..candidates.lanes.len() {
-            self.add_head(&mut candidates, lane)?;
-        }
-        (0..candidates.lanes.len()).for_each(|lane| candidates.heads.settle(lane));
-        Ok(candidates)
-    }
-
-    /// What may be taken from each queue.
-    fn queues_left(&self, queues: &QueueSelection) -> QueuesLeft {
-        let mut left = QueuesLeft::default();
-        if let QueueSelection::Only(queues) = queues {
-            left.only = true;
-            for (queue, limit) in queues {
-                if let Some(number) = self.cache.names.queue(queue) {
-                    let asked = left.limited.entry(number).or_insert(0);
-                    *asked = asked.saturating_add(*limit);
-                }
-            }
-        }
-        for (queue, room) in self.cache.queues.rooms() {
-            left.at_most(queue, room);
-        }
-        left
-    }
-
-    fn add_head(&mut self, candidates: &mut Candidates, lane: usize) -> Result<()> {
-        let piece = candidates.piece;
-        let cursor = &mut candidates.lanes[lane].cursor;
-        if let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? {
-            candidates.heads.push(lane, place);
+    /// Notes that a candidate is taken. One of a group leaves its line at once, for that may hold back others of the group.
+    fn take_candidate(&mut self, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
+        candidates.took(candidate.line);
+        if candidate.is_of_group && self.start_from_line(candidate.lane, candidate.place)? {
+            self.refresh_groups(candidates)?;
         }
         Ok(())
-    }
-
-    /// The next task of all lanes whose queue may still give one: the lane and the task's place.
-    pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<(usize, Place)>> {
-        if let Some(lane) = candidates.gave.take() {
-            self.add_head(candidates, lane)?;
-        }
-        while let Some((place, lane)) = candidates.heads.pop() {
-            if !candidates.left.any_of(candidates.lanes[lane].queue) {
-                continue;
-            }
-            candidates.lanes[lane].cursor.advance();
-            if candidates.heads.take_turns() {
-                self.add_head(candidates, lane)?;
-                candidates.heads.settle(lane);
-            } else {
-                candidates.gave = Some(lane);
-            }
-            return Ok(Some((lane, place)));
-        }
-        Ok(None)
     }
 
     /// Ends a waiting task that has expired; answers whether it has.
@@ -271,6 +162,7 @@ impl Transaction<'_> {
             lease: Lease { task: task.id, session, claim: held.claim },
             kind: lane.kind_name.clone(),
             queue: lane.queue_name.clone(),
+            group: lane.group_name.clone(),
             weight: self.cache.queues.weight(lane.queue),
             payload,
             priority: task.priority,
@@ -281,7 +173,7 @@ impl Transaction<'_> {
             deadline: task.options.deadline,
             retry: task.options.retry,
         };
-        self.count_running(task.lane, 1);
+        self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });
         self.cache.held.insert(task);
         Ok(Some(claimed))
@@ -307,35 +199,4 @@ impl Transaction<'_> {
 /// A waiting task as it is leased.
 fn leased(task: &LiveTask) -> Leased {
     Leased { task: task.id, claim: task.claims.saturating_add(1), expires_at: task.expires_at }
-}
-
-impl Candidates {
-    fn took(&mut self, lane: usize) {
-        self.heads.took();
-        if self.left.took(self.lanes[lane].queue) == Some(0) {
-            self.heads.close(lane);
-        }
-    }
-}
-
-impl QueuesLeft {
-    /// Whether a queue may still give a task.
-    fn any_of(&self, queue: i64) -> bool {
-        self.limited.get(&queue).map_or(!self.only, |left| *left > 0)
-    }
-
-    fn at_most(&mut self, queue: i64, room: usize) {
-        if let Some(left) = self.limited.get_mut(&queue) {
-            *left = room.min(*left);
-        } else if !self.only {
-            self.limited.insert(queue, room);
-        }
-    }
-
-    /// Notes that a queue gave a task; answers how many more it may give, if that is limited.
-    fn took(&mut self, queue: i64) -> Option<usize> {
-        let left = self.limited.get_mut(&queue)?;
-        *left = left.saturating_sub(1);
-        Some(*left)
-    }
 }

@@ -56,7 +56,7 @@ impl Transaction<'_> {
         }
         self.completions.push(completion);
         self.cache.held.remove(task);
-        self.count_running(lane, -1);
+        self.count_end(lane)?;
         self.log(task, lane, Change::Completed);
         self.hint.transitions += 1;
         self.tell(TaskNews::Completed { task, result: result.cloned() });
@@ -108,7 +108,8 @@ impl Transaction<'_> {
 
     fn count_completed(&mut self, lane: i64, attempts: u32, run_at: i64, started_at: i64) {
         let run = (self.now.as_microseconds() - started_at).max(0);
-        let change = self.statistics.entry((lane, TaskState::Completed)).or_default();
+        let base = self.cache.names.base_of(lane);
+        let change = self.statistics.entry((base, TaskState::Completed)).or_default();
         change.ended += 1;
         change.kept += 1;
         change.attempts += i64::from(attempts);

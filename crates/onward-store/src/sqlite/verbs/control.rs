@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
+use crate::name::Name;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::expiry_at_submission;
@@ -72,18 +73,15 @@ impl Transaction<'_> {
             .execute(params![task.0, now, expires_at])?;
         self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
-        self.cache.index.add(
-            self.connection,
-            &Entry {
-                id: task.0,
-                lane: ended.lane,
-                priority: Priority(ended.priority),
-                scheduled: false,
-                run_at: now,
-                expires_at,
-                key: None,
-            },
-        )?;
+        self.enter_line(&Entry {
+            id: task.0,
+            lane: ended.lane,
+            priority: Priority(ended.priority),
+            scheduled: false,
+            run_at: now,
+            expires_at,
+            key: None,
+        })?;
         self.uncount(ended.lane, ended.state);
         self.log(task, ended.lane, Change::Retried);
         self.tell(TaskNews::Retried { task });
@@ -122,7 +120,8 @@ impl Transaction<'_> {
     /// One ended task less in history.
     pub(in crate::sqlite) fn uncount(&mut self, lane: i64, state: i64) {
         if let Some(state) = TaskState::from_code(state) {
-            let change: &mut StatisticsChange = self.statistics.entry((lane, state)).or_default();
+            let base = self.cache.names.base_of(lane);
+            let change: &mut StatisticsChange = self.statistics.entry((base, state)).or_default();
             change.kept -= 1;
         }
     }
@@ -130,6 +129,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> Verb<Outcome> {
         self.ensure_scope(scope)?;
         self.cache.pauses.set(self.connection, scope, until)?;
+        self.settle_scope(scope)?;
         self.cache.queues.reconfigured(self.connection)?;
         self.hint.work += 1;
         Ok(Outcome::Done)
@@ -141,6 +141,7 @@ impl Transaction<'_> {
             Scope::All => (None, None),
             Scope::Queue(name) => (Some(name), None),
             Scope::Kind(name) => (None, Some(name)),
+            Scope::Group(name) => return self.ensure_paused_group(name),
         };
         if let Some(text) = self.cache.names.refusal(queue, kind) {
             return Err(Refusal::Invalid(text).into());
@@ -154,8 +155,23 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    fn ensure_paused_group(&mut self, group: &Name) -> Verb<()> {
+        if let Some(text) = self.cache.names.group_refusal(Some(group)) {
+            return Err(Refusal::Invalid(text).into());
+        }
+        self.cache.names.ensure_group(self.connection, group)?;
+        Ok(())
+    }
+
+    /// Has what was paused or resumed stand among what is claimed, or not: of groups that is kept.
+    pub(in crate::sqlite) fn settle_scope(&mut self, scope: &Scope) -> Result<()> {
+        let Scope::Group(name) = scope else { return Ok(()) };
+        self.cache.names.group(name).map_or(Ok(()), |group| self.settle_group(group))
+    }
+
     pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> Verb<Outcome> {
         if self.cache.pauses.clear(self.connection, scope)? {
+            self.settle_scope(scope)?;
             self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }

@@ -55,6 +55,7 @@ impl Transaction<'_> {
             cancel_requested: task.cancel_requested > 0,
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
+            is_rated: self.is_rated(task.lane)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
             AfterAttempt::End(state) => {
@@ -164,7 +165,7 @@ impl Transaction<'_> {
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
-        self.count_running(task.lane, -1);
+        self.count_end(task.lane)?;
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
             task.id.0,
             scheduled,
@@ -175,7 +176,7 @@ impl Transaction<'_> {
             held.started_at
         ])?;
         let waiting = LiveTask { scheduled, run_at, held: None, ..task.clone() };
-        self.cache.index.add(self.connection, &waiting.entry())?;
+        self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
         Ok(waiting.state())
     }
@@ -204,7 +205,7 @@ impl Transaction<'_> {
 
     /// Ends a task that nobody holds.
     pub(in crate::sqlite) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
-        self.cache.index.remove(self.connection, &task.entry())?;
+        self.leave_line(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result: None })
     }
@@ -235,7 +236,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
-            self.count_running(task.lane, -1);
+            self.count_end(task.lane)?;
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;
@@ -244,7 +245,8 @@ impl Transaction<'_> {
             _ => TaskNews::Ended { task: task.id },
         });
         if end.state != TaskState::Completed {
-            let change = self.statistics.entry((task.lane, end.state)).or_default();
+            let base = self.cache.names.base_of(task.lane);
+            let change = self.statistics.entry((base, end.state)).or_default();
             change.ended += 1;
             change.kept += 1;
         }

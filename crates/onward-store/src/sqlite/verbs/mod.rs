@@ -1,9 +1,11 @@
 //! The verbs, a family a file, each as a method of a transaction.
 
+mod candidates;
 mod claim;
 mod complete;
 mod control;
 mod end;
+mod limit;
 mod processes;
 mod queue;
 mod removal;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::outcome::{Outcome, Refusal};
-use crate::queue::{QueueMode, SetQueue};
+use crate::queue::{QueueMode, QueueSettings, SetQueue};
 use crate::rules;
 use crate::sqlite::transaction::{Transaction, Verb};
 
@@ -14,10 +14,17 @@ impl Transaction<'_> {
         }
         let number = self.cache.names.ensure_queue(self.connection, &set.queue)?;
         let settings = rules::queue::after(self.cache.queues.settings(number), set);
+        self.keep_queue(number, settings)?;
+        self.cache.queues.reconfigured(self.connection)?;
+        Ok(Outcome::QueueSet(settings))
+    }
+
+    /// Has a queue be worked off so from now on.
+    pub(in crate::sqlite) fn keep_queue(&mut self, number: i64, settings: QueueSettings) -> Result<()> {
         let running = if settings.concurrency.is_some() { self.count_leases(number)? } else { 0 };
         self.cache.queues.set(self.connection, number, settings, running)?;
         self.hint.work += 1;
-        Ok(Outcome::QueueSet(settings))
+        Ok(())
     }
 
     pub(in crate::sqlite) fn set_queue_mode(&mut self, mode: QueueMode) -> Verb<Outcome> {
@@ -27,20 +34,9 @@ impl Transaction<'_> {
     }
 
     /// How many tasks of a queue run. Cost: as many as run in all; so it is asked when a limit is set, and then kept by
-    /// [`count_running`](Self::count_running).
-    fn count_leases(&self, queue: i64) -> Result<i64> {
+    /// [`count_start`](Self::count_start) and [`count_end`](Self::count_end).
+    pub(in crate::sqlite) fn count_leases(&self, queue: i64) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/count_leases_of_queue.sql"))?;
         Ok(statement.query_row([queue], |row| row.get(0))?)
-    }
-
-    /// Notes that a task of a lane begins to run (1) or ends to (-1). What makes room for another is worth a look.
-    pub(in crate::sqlite) fn count_running(&mut self, lane: i64, change: i64) {
-        if !self.cache.queues.is_limited() {
-            return;
-        }
-        let queue = self.cache.names.lane(lane).map(|lane| lane.queue);
-        if queue.is_some_and(|queue| self.cache.queues.count(queue, change)) {
-            self.hint.work += 1;
-        }
     }
 }

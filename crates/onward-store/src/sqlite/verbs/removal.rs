@@ -6,11 +6,13 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, Result};
 use crate::event::Change;
+use crate::flow::{Limit, LimitScope};
 use crate::limits;
 use crate::name::Name;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
+use crate::sqlite::flow::Shared;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{TaskId, TaskState};
@@ -91,7 +93,7 @@ impl Transaction<'_> {
 
     fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
-            self.cache.index.remove(self.connection, &task.entry())?;
+            self.leave_line(&task.entry())?;
             if let Some(key) = &task.key {
                 let kind = self.kind_of(task.lane);
                 self.cache.index.free_key(self.connection, kind, key, id.0)?;
@@ -142,6 +144,8 @@ impl Transaction<'_> {
         }
         self.cache.pauses.clear(self.connection, &Scope::Queue(queue.clone()))?;
         self.cache.queues.forget(self.connection, number)?;
+        let scope = LimitScope::Queue(queue.clone());
+        self.cache.flow.set(self.connection, &scope, Some(Shared::Queue(number)), Limit::default(), 0)?;
         self.cache.names.delete_queue(self.connection, queue)?;
         Ok(Outcome::Done)
     }

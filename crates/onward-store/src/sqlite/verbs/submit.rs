@@ -47,7 +47,8 @@ impl Transaction<'_> {
         if let Err(error) = task.check(self.payload_limit) {
             return Err(Refusal::Invalid(error.to_string()).into());
         }
-        match self.cache.names.refusal(Some(&task.queue), Some(&task.kind)) {
+        let refusal = self.cache.names.refusal(Some(&task.queue), Some(&task.kind));
+        match refusal.or_else(|| self.cache.names.group_refusal(task.group.as_ref())) {
             Some(text) => Err(Refusal::Invalid(text).into()),
             None => Ok(()),
         }
@@ -55,7 +56,7 @@ impl Transaction<'_> {
 
     /// Inserts a task whose key, if it has one, is free.
     pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
-        let lane = self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind)?;
+        let lane = self.ensure_lane(task)?;
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
@@ -76,7 +77,7 @@ impl Transaction<'_> {
         }
         self.cache.next_task += 1;
         let entry = Entry { id, lane, priority: task.priority, scheduled, run_at, expires_at, key: None };
-        self.cache.index.add(self.connection, &entry)?;
+        self.enter_line(&entry)?;
         if let Some(key) = key {
             let kind = self.kind_of(lane);
             self.cache.index.take_key(self.connection, kind, key, id)?;
@@ -88,6 +89,10 @@ impl Transaction<'_> {
         });
         self.hint.work += 1;
         Ok(TaskId(id))
+    }
+
+    fn ensure_lane(&mut self, task: &NewTask) -> Result<i64> {
+        self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind, task.group.as_ref())
     }
 
     pub(in crate::sqlite) fn kind_of(&self, lane: i64) -> i64 {
@@ -122,11 +127,11 @@ impl Transaction<'_> {
 
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
         if let Some(live) = self.live(id)? {
-            self.cache.index.remove(self.connection, &live.entry())?;
+            self.leave_line(&live.entry())?;
             self.connection
                 .prepare_cached("UPDATE task SET priority = ? WHERE id = ?")?
                 .execute(params![task.priority.0, id.0])?;
-            self.cache.index.add(self.connection, &Entry { priority: task.priority, ..live.entry() })?;
+            self.enter_line(&Entry { priority: task.priority, ..live.entry() })?;
             self.log(id, live.lane, Change::PriorityRaised);
             self.hint.work += 1;
         }
@@ -135,7 +140,7 @@ impl Transaction<'_> {
 
     /// Keeps a task for when a running one ends.
     fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
-        self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind)?;
+        self.ensure_lane(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
         let text = serde_json::to_string(&without_payload)
             .map_err(|error| crate::error::Error::io("a task that is to follow cannot be written").caused_by(error))?;

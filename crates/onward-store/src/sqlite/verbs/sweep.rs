@@ -13,12 +13,14 @@ use crate::timestamp::Timestamp;
 impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep(&mut self) -> Verb<Swept> {
         let swept = self.sweep_now()?;
-        Ok(Swept { next_due: self.next_due()?, ..swept })
+        let next = [self.next_due()?, self.next_token(None)?];
+        Ok(Swept { next_due: next.into_iter().flatten().min(), ..swept })
     }
 
     /// A sweep that does not say when the next is due.
     pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
+        self.let_groups_go_on()?;
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
@@ -29,6 +31,7 @@ impl Transaction<'_> {
     fn end_pauses(&mut self) -> Result<()> {
         for scope in self.cache.pauses.elapsed(self.now) {
             self.cache.pauses.clear(self.connection, &scope)?;
+            self.settle_scope(&scope)?;
             self.cache.queues.reconfigured(self.connection)?;
             self.hint.work += 1;
         }
@@ -44,7 +47,7 @@ impl Transaction<'_> {
                 .prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ? RETURNING priority")?
                 .query_row([task], |row| row.get(0))?;
             let place = place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
-            self.cache.index.add_ready(self.connection, *lane, place)?;
+            self.enter_line_when_due(*lane, place)?;
             self.hint.work += 1;
         }
         Ok(due.len() as u64)
@@ -107,8 +110,8 @@ impl Transaction<'_> {
         Ok(tasks.len())
     }
 
-    /// How long until time alone changes something.
-    pub(in crate::sqlite) fn next_due(&self) -> Result<Option<Duration>> {
+    /// How long until time alone changes something, tokens apart.
+    pub(in crate::sqlite) fn next_due(&mut self) -> Result<Option<Duration>> {
         let wall = [
             self.cache.index.next_time(self.connection)?,
             self.cache.pauses.next_end().map(Timestamp::as_microseconds),
@@ -116,7 +119,8 @@ impl Transaction<'_> {
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
         let next = [wall, lapse].into_iter().flatten().min();
-        Ok(next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))))
+        let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
+        Ok(next)
     }
 
     /// When the next session lapses that holds something.

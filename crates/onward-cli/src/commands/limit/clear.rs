@@ -1,0 +1,17 @@
+//! `onward limit clear`
+
+use onward_store::SetLimit;
+
+use super::scope::Scoped;
+use super::set::{set, show};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::store_file;
+
+/// Takes a limit away.
+pub(crate) async fn run(options: &GlobalOptions, scope: Scoped) -> anyhow::Result<ExitCode> {
+    let scope = scope.scope();
+    let store = store_file::open_existing(options).await?;
+    let limit = set(&*store, SetLimit::new(scope.clone()).unlimited()).await?;
+    show(options, &scope, limit)
+}

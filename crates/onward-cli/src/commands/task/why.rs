@@ -1,0 +1,38 @@
+//! `onward task why`
+
+use onward_store::{Refusal, WaitReason};
+use serde_json::json;
+
+use super::command::Tasks;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{colored_state, print_json, print_line};
+use crate::store_file;
+
+/// Says of each of the tasks why it does not run.
+pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    for task in tasks.tasks {
+        let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+        let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+        if options.json {
+            let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            print_json(&json!({ "task": task, "state": record.state, "reasons": reasons, "text": text }))?;
+            continue;
+        }
+        print_line(format_args!("task {task} is {}{}", colored_state(record.state), what_follows(&record, &reasons)))?;
+        for reason in &reasons {
+            print_line(format_args!("- {reason}"))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason]) -> &'static str {
+    match (reasons.is_empty(), record.state.is_ended(), record.session) {
+        (false, ..) => ":",
+        (true, true, _) => "; it waits for nothing",
+        (true, false, Some(_)) => "; a worker has it",
+        (true, false, None) => "; nothing holds it back: a worker that runs its kind will take it when a slot is free",
+    }
+}

@@ -1,0 +1,94 @@
+//! `onward limit`, groups, and `onward task why`.
+
+use crate::harness::{Place, settings};
+
+fn place_with_tasks() -> Place {
+    let place = Place::new();
+    for group in ["tenant-1", "tenant-1", "tenant-2"] {
+        place.onward(&["submit", "--kind", "k", "--group", group, "x"]);
+    }
+    place
+}
+
+/// Shows: T9
+#[test]
+fn limits_are_set_listed_and_cleared() {
+    let place = place_with_tasks();
+    let ran = place.onward(&[
+        "limit",
+        "set",
+        "--groups",
+        "tenant-*",
+        "--concurrency",
+        "2",
+        "--rate",
+        "600/m",
+        "--burst",
+        "5",
+    ]);
+    assert_eq!(ran.stdout, "limit on each group tenant-*: concurrency 2, rate 600/m with a burst of 5\n");
+    place.onward(&["limit", "set", "--kind", "k", "--concurrency", "4"]);
+    let ran = place.onward(&["limit", "list"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r"
+        LIMIT ON             CONCURRENCY  RUNNING   RATE  BURST  TOKENS
+        kind k                         4        0      -      -       -
+        each group tenant-*            2        -  600/m      5       -
+        ");
+    });
+    assert_eq!(place.onward(&["limit", "clear", "--kind", "k"]).stdout, "limit on kind k: none\n");
+    let limits = place.json(&["limit", "list"]);
+    assert_eq!((limits.len(), &limits[0]["rate"]["per"]), (1, &60.0.into()));
+}
+
+/// Shows: T9
+#[test]
+fn a_worker_works_off_what_a_rate_holds_back() {
+    let place = place_with_tasks();
+    place.onward(&["limit", "set", "--all", "--rate", "20/s", "--burst", "1"]);
+    let ran = place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    assert!(ran.stderr.contains("3 completed"), "{}", ran.stderr);
+}
+
+/// Shows: T9
+#[test]
+fn tasks_are_listed_and_shown_with_their_group() {
+    let place = place_with_tasks();
+    let listed = place.json(&["task", "list", "--group", "tenant-1"]);
+    assert_eq!(listed.len(), 2);
+    assert!(place.onward(&["task", "show", "3"]).stdout.contains("group        tenant-2"));
+}
+
+/// Shows: B6
+#[test]
+fn a_task_says_why_it_waits_and_what_would_release_it() {
+    let place = place_with_tasks();
+    place.onward(&["queue", "pause", "--group", "tenant-1"]);
+    let ran = place.onward(&["task", "why", "2"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r"
+        task 2 is waiting:
+        - the group `tenant-1` is paused until somebody resumes it
+        - 1 of its queue, kind and group go first; a higher priority would put it before them
+        - no worker has the store open; start one
+        ");
+    });
+    let why = place.json(&["task", "why", "2"]).remove(0);
+    assert_eq!(why["reasons"][1], serde_json::json!({ "reason": "behind", "tasks": 1 }));
+}
+
+#[test]
+fn what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it() {
+    let place = place_with_tasks();
+    for (arguments, said) in [
+        (["--groups", "tenant", "--rate", "1/s"], "tenant-*"),
+        (["--group", "a", "--rate", "0/s"], "10/s"),
+        (["--group", "a", "--concurrency", "0"], "pause it"),
+        (["--group", "a", "--burst", "5"], "--rate"),
+    ] {
+        let arguments: Vec<&str> = ["limit", "set"].into_iter().chain(arguments).collect();
+        let ran = place.onward(&arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}");
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}

@@ -1,0 +1,176 @@
+//! How many tasks may run at once, and how fast they may start.
+
+use std::time::Duration;
+
+use super::state::State;
+use super::task::Task;
+use crate::flow::{Limit, LimitRecord, LimitScope, SetLimit};
+use crate::limits;
+use crate::name::Name;
+use crate::outcome::{Outcome, Refusal};
+use crate::queue::QueueSettings;
+use crate::rules;
+use crate::rules::flow::Bucket;
+use crate::task::{TaskId, TaskState};
+use crate::write::Claim;
+
+impl State {
+    pub(super) fn set_limit(&mut self, set: &SetLimit) -> Result<Outcome, Refusal> {
+        rules::flow::check(set)?;
+        let (queue, kind) = match &set.scope {
+            LimitScope::Queue(queue) => (Some(queue), None),
+            LimitScope::Kind(kind) => (None, Some(kind)),
+            LimitScope::All | LimitScope::Group(_) | LimitScope::Groups(_) => (None, None),
+        };
+        self.check_names(queue, kind)?;
+        self.check_group_limits(&set.scope)?;
+        self.make_names(queue, kind);
+        let limit = rules::flow::after(self.limit_on(&set.scope), set);
+        self.keep_limit(&set.scope, limit);
+        self.reconfigured();
+        self.hint_work();
+        Ok(Outcome::LimitSet(limit))
+    }
+
+    fn check_group_limits(&self, scope: &LimitScope) -> Result<(), Refusal> {
+        let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
+        let of_groups = self.limits.keys().filter(is_of_groups).count();
+        if is_of_groups(&scope) && !self.limits.contains_key(scope) && of_groups >= limits::GROUP_LIMITS {
+            return Err(rules::flow::too_many_group_limits());
+        }
+        Ok(())
+    }
+
+    /// A queue's concurrency is one of its settings; everything else is kept here.
+    fn keep_limit(&mut self, scope: &LimitScope, limit: Limit) {
+        let mut kept = limit;
+        if let LimitScope::Queue(queue) = scope {
+            let concurrency = kept.concurrency.take();
+            let settings = QueueSettings { concurrency, ..self.settings_of(queue) };
+            self.settings.insert(queue.clone(), settings);
+        }
+        if kept.is_none() {
+            self.limits.remove(scope);
+        } else {
+            self.limits.insert(scope.clone(), kept);
+        }
+        if limit.rate.is_none() && !matches!(scope, LimitScope::Group(_)) {
+            self.buckets.remove(scope);
+        }
+    }
+
+    /// What is set on a scope itself.
+    fn limit_on(&self, scope: &LimitScope) -> Limit {
+        let limit = self.limits.get(scope).copied().unwrap_or_default();
+        match scope {
+            LimitScope::Queue(queue) => Limit { concurrency: self.settings_of(queue).concurrency, ..limit },
+            _ => limit,
+        }
+    }
+
+    /// The limit that holds for a scope: for a group perhaps that of what its name begins with.
+    pub(super) fn limit_for(&self, scope: &LimitScope) -> Limit {
+        match scope {
+            LimitScope::Group(group) => {
+                rules::flow::limit_of_group(&self.limits, group).map(|(_, limit)| *limit).unwrap_or_default()
+            }
+            _ => self.limit_on(scope),
+        }
+    }
+
+    pub(super) fn bucket(&self, scope: &LimitScope) -> Bucket {
+        self.buckets.get(scope).copied().unwrap_or_default()
+    }
+
+    /// How many more tasks of a scope may start at a moment.
+    pub(super) fn room_in(&self, scope: &LimitScope, now: Duration) -> usize {
+        let limit = self.limit_for(scope);
+        if limit.is_none() {
+            return usize::MAX;
+        }
+        rules::flow::room(limit, self.running_in(scope), self.bucket(scope), now)
+    }
+
+    pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {
+        let running = self.tasks.iter().filter(|task| task.state == TaskState::Running);
+        running.filter(|task| scopes(task).contains(scope)).count() as u64
+    }
+
+    /// Whether every limit lets a task start at a moment.
+    pub(super) fn lets_start(&self, task: &Task, now: Duration) -> bool {
+        scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
+    }
+
+    /// Whether the limit of a task's group, if it has one, lets it start.
+    fn group_lets_start(&self, task: &Task) -> bool {
+        let group = task.new.group.clone();
+        group.is_none_or(|group| self.room_in(&LimitScope::Group(group), self.now.steady) > 0)
+    }
+
+    /// Whether a task falls under a rate.
+    pub(super) fn is_rated(&self, task: &Task) -> bool {
+        scopes(task).iter().any(|scope| self.limit_for(scope).rate.is_some())
+    }
+
+    /// Takes a token from every bucket under which a task falls that starts.
+    pub(super) fn take_tokens(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get(id) else { return };
+        for scope in scopes(task) {
+            if let Some(rate) = self.limit_for(&scope).rate {
+                let taken = self.bucket(&scope).take(rate, 1, self.now.steady);
+                self.buckets.insert(scope, taken);
+            }
+        }
+    }
+
+    /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
+    /// wait for their group.
+    pub(super) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
+        if self.limits.values().all(|limit| limit.rate.is_none()) {
+            return None;
+        }
+        let may_be_taken = |task: &&Task| {
+            let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
+            task.state == TaskState::Waiting && is_selected && !self.is_paused(task)
+        };
+        let waits_for = |task: &Task| {
+            let lets_start = self.group_lets_start(task);
+            scopes(task).into_iter().filter(move |scope| lets_start || matches!(scope, LimitScope::Group(_)))
+        };
+        let until = |scope: LimitScope| {
+            let rate = self.limit_for(&scope).rate?;
+            Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
+        };
+        self.tasks.iter().filter(may_be_taken).flat_map(waits_for).filter_map(until).min()
+    }
+
+    pub(super) fn limit_records(&self, now: Duration) -> Vec<LimitRecord> {
+        let limited =
+            |(queue, settings): (&Name, &QueueSettings)| settings.concurrency.map(|_| LimitScope::Queue(queue.clone()));
+        let mut scopes: Vec<LimitScope> = self.limits.keys().cloned().collect();
+        scopes.extend(self.settings.iter().filter_map(limited));
+        scopes.sort();
+        scopes.dedup();
+        scopes.into_iter().map(|scope| self.limit_record(scope, now)).collect()
+    }
+
+    fn limit_record(&self, scope: LimitScope, now: Duration) -> LimitRecord {
+        let limit = self.limit_on(&scope);
+        let counts = !matches!(scope, LimitScope::Groups(_));
+        let rate = limit.rate.filter(|_| counts);
+        LimitRecord {
+            running: counts.then(|| self.running_in(&scope)),
+            tokens: rate.map(|rate| self.bucket(&scope).tokens(rate, now)),
+            scope,
+            limit,
+        }
+    }
+}
+
+/// The scopes whose limits a task falls under.
+pub(super) fn scopes(task: &Task) -> Vec<LimitScope> {
+    let mut scopes =
+        vec![LimitScope::All, LimitScope::Queue(task.new.queue.clone()), LimitScope::Kind(task.new.kind.clone())];
+    scopes.extend(task.new.group.clone().map(LimitScope::Group));
+    scopes
+}

@@ -1,0 +1,95 @@
+//! Why a task waits.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{LimitScope, Rate};
+use crate::limits;
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+/// One reason why a live task does not run now. As text it says what holds the task back and what would release it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum WaitReason {
+    /// It is not due yet.
+    NotDue {
+        /// When it will be.
+        run_at: Timestamp,
+    },
+    /// It falls under a pause.
+    Paused {
+        /// What is paused.
+        #[serde(flatten)]
+        scope: Scope,
+        /// When the pause ends by itself.
+        until: Option<Timestamp>,
+    },
+    /// As many tasks run as a limit allows.
+    Concurrency {
+        /// What the limit was set on.
+        limit_on: LimitScope,
+        /// The limit.
+        concurrency: u32,
+        /// How many tasks under it run.
+        running: u64,
+    },
+    /// A rate lets nothing start now.
+    Rate {
+        /// What the rate was set on.
+        limit_on: LimitScope,
+        /// The rate.
+        rate: Rate,
+        /// How long until it lets another task start.
+        next: Duration,
+    },
+    /// Others of its queue, kind and group go first.
+    Behind {
+        /// How many; [`limits::AHEAD`] stands for that many and more.
+        tasks: u64,
+    },
+    /// No worker has the store open.
+    NoWorker,
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
+            Self::Paused { scope, until } => {
+                let what = match scope {
+                    Scope::All => "everything is paused".to_owned(),
+                    Scope::Queue(name) => format!("the queue `{name}` is paused"),
+                    Scope::Kind(name) => format!("the kind `{name}` is paused"),
+                    Scope::Group(name) => format!("the group `{name}` is paused"),
+                };
+                match until {
+                    Some(until) => write!(f, "{what} until {until}"),
+                    None => write!(f, "{what} until somebody resumes it"),
+                }
+            }
+            Self::Concurrency { limit_on, concurrency, running } => write!(
+                f,
+                "{running} tasks run under a limit of {concurrency} on {limit_on}; it waits until one of them ends, or for a higher limit"
+            ),
+            Self::Rate { limit_on, rate, next } => write!(
+                f,
+                "{limit_on} may start {} tasks in {:?}, and the next in {next:?}; it waits for that, or for a higher rate",
+                rate.tasks, rate.per
+            ),
+            Self::Behind { tasks } if *tasks >= limits::AHEAD => {
+                write!(
+                    f,
+                    "{} or more of its queue, kind and group go first; a higher priority would put it before them",
+                    limits::AHEAD
+                )
+            }
+            Self::Behind { tasks } => {
+                write!(f, "{tasks} of its queue, kind and group go first; a higher priority would put it before them")
+            }
+            Self::NoWorker => f.write_str("no worker has the store open; start one"),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What limits allow.
+//!
+//! A token bucket is kept as one moment: when it will be full again. That is the generic cell rate algorithm (ITU-T I.371, "virtual
+//! scheduling"): nothing needs to be counted while nothing happens, and any number of tokens is taken at constant cost.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::flow::{Limit, LimitScope, Rate, RateLimit, SetLimit};
+use crate::limits;
+use crate::name::Name;
+use crate::outcome::Refusal;
+use crate::queue::ConcurrencyLimit;
+
+/// Checks a change before it is made.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for a value out of its range, and for a change of nothing.
+pub fn check(set: &SetLimit) -> Result<(), Refusal> {
+    let scope = &set.scope;
+    if set.concurrency.is_none() && set.rate.is_none() {
+        return Err(Refusal::Invalid(format!(
+            "a limit on {scope} was to be set and it was not said which; name a concurrency, a rate, or both"
+        )));
+    }
+    if let LimitScope::Groups(beginning) = scope
+        && beginning.len() > limits::NAME_BYTES
+    {
+        let bytes = beginning.len();
+        let most = limits::NAME_BYTES;
+        return Err(Refusal::Invalid(format!(
+            "a limit was to be set on groups whose names begin with {bytes} bytes; a name has at most {most}"
+        )));
+    }
+    if let Some(concurrency) = set.concurrency.and_then(ConcurrencyLimit::limit) {
+        let remedy = "pause what is not to run, or set none where there is to be no limit";
+        in_range(scope, "a concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy)?;
+    }
+    set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
+}
+
+fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
+    let remedy = "pause what is not to run, or set none where there is to be no limit";
+    in_range(scope, "a rate in tasks", rate.tasks, limits::RATE_TASKS, remedy)?;
+    in_range(scope, "a burst", rate.burst, limits::RATE_BURST, "leave it out for as many as start in a second")?;
+    if !(limits::RATE_PER_MINIMUM..=limits::RATE_PER_MAXIMUM).contains(&rate.per) {
+        return Err(Refusal::Invalid(format!(
+            "{scope} was to have a rate per {:?}, and it may be per 1 ms to 30 days; give another number of tasks instead",
+            rate.per
+        )));
+    }
+    if interval(rate) < 1000 {
+        return Err(Refusal::Invalid(format!(
+            "{scope} was to have a rate of {} tasks in {:?}, which is more than a million a second; set none instead",
+            rate.tasks, rate.per
+        )));
+    }
+    Ok(())
+}
+
+fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str) -> Result<(), Refusal> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!("{scope} was to have {what} of {value}, and it may be 1 to {most}; {remedy}")))
+}
+
+/// Why there cannot be another limit on groups.
+#[must_use]
+pub fn too_many_group_limits() -> Refusal {
+    let most = limits::GROUP_LIMITS;
+    Refusal::Invalid(format!(
+        "the store has {most} limits on groups and takes no more; set one for what the names of many groups begin with"
+    ))
+}
+
+/// What holds after a change.
+#[must_use]
+pub fn after(before: Limit, set: &SetLimit) -> Limit {
+    Limit {
+        concurrency: set.concurrency.map_or(before.concurrency, ConcurrencyLimit::limit),
+        rate: set.rate.map_or(before.rate, RateLimit::limit),
+    }
+}
+
+/// The limit on a group: its own, or else that of the longest beginning of its name that has one.
+#[must_use]
+pub fn limit_of_group<'a>(
+    limits: &'a BTreeMap<LimitScope, Limit>,
+    group: &Name,
+) -> Option<(&'a LimitScope, &'a Limit)> {
+    let beginnings = (0..=group.len()).rev().filter_map(|end| group.get(..end));
+    let scopes = std::iter::once(LimitScope::Group(group.clone()))
+        .chain(beginnings.map(|beginning| LimitScope::Groups(beginning.to_owned())));
+    scopes.into_iter().find_map(|scope| limits.get_key_value(&scope))
+}
+
+/// A token bucket. Its times are steady ones, which nobody sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bucket {
+    /// When it will be full, to the nanosecond; it is full if that has passed.
+    pub full_at: Duration,
+}
+
+/// The time that one token takes, in nanoseconds, rounded up so that no rate is exceeded.
+fn interval(rate: Rate) -> u128 {
+    rate.per.as_nanos().div_ceil(u128::from(rate.tasks.max(1)))
+}
+
+fn nanoseconds(number: u128) -> Duration {
+    Duration::from_nanos(u64::try_from(number).unwrap_or(u64::MAX))
+}
+
+impl Bucket {
+    /// How long until it is full, in nanoseconds. Never longer than an empty one takes, though steady time began anew since.
+    fn missing(self, rate: Rate, now: Duration) -> u128 {
+        let missing = self.full_at.saturating_sub(now).as_nanos();
+        missing.min(interval(rate) * u128::from(rate.burst))
+    }
+
+    /// How many tokens are in it.
+    #[must_use]
+    pub fn tokens(self, rate: Rate, now: Duration) -> u32 {
+        let taken = self.missing(rate, now).div_ceil(interval(rate));
+        rate.burst.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
+    }
+
+    /// The bucket after so many were taken.
+    #[must_use]
+    pub fn take(self, rate: Rate, tokens: u32, now: Duration) -> Self {
+        let missing = self.missing(rate, now) + interval(rate) * u128::from(tokens);
+        Self { full_at: now.saturating_add(nanoseconds(missing)) }
+    }
+
+    /// How long until there is a token in it, in whole microseconds; zero if there is one.
+    #[must_use]
+    pub fn until_token(self, rate: Rate, now: Duration) -> Duration {
+        let for_the_rest = interval(rate) * u128::from(rate.burst.saturating_sub(1));
+        nanoseconds(self.missing(rate, now).saturating_sub(for_the_rest).div_ceil(1000) * 1000)
+    }
+}
+
+/// How many more tasks may start where a limit holds, so many run, and the bucket stands so.
+#[must_use]
+pub fn room(limit: Limit, running: u64, bucket: Bucket, now: Duration) -> usize {
+    let slots = limit
+        .concurrency
+        .map_or(usize::MAX, |most| usize::try_from(u64::from(most).saturating_sub(running)).unwrap_or(usize::MAX));
+    let tokens = limit.rate.map_or(usize::MAX, |rate| bucket.tokens(rate, now) as usize);
+    slots.min(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::name::Name;
+
+    fn rate(tasks: u32, milliseconds: u64, burst: u32) -> Rate {
+        Rate { tasks, per: Duration::from_millis(milliseconds), burst }
+    }
+
+    fn at(microseconds: u64) -> Duration {
+        Duration::from_micros(microseconds)
+    }
+
+    #[test]
+    fn a_bucket_that_was_never_used_is_full() {
+        assert_eq!(Bucket::default().tokens(rate(1, 1000, 5), at(0)), 5);
+    }
+
+    #[test]
+    fn a_token_comes_back_after_its_interval_and_not_before() {
+        let rate = rate(10, 1000, 2);
+        let bucket = Bucket::default().take(rate, 2, at(0));
+        assert_eq!(bucket.until_token(rate, at(0)), Duration::from_millis(100));
+        assert_eq!([99_999, 100_000, 200_000, 900_000].map(|now| bucket.tokens(rate, at(now))), [0, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_bucket_from_before_a_restart_of_the_machine_is_empty_at_most() {
+        let rate = rate(1, 1000, 3);
+        let bucket = Bucket::default().take(rate, 1, at(3_600_000_000));
+        assert_eq!(bucket.until_token(rate, at(0)), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_longest_beginning_counts_and_the_name_itself_before_it() {
+        let limit = |concurrency| Limit { concurrency: Some(concurrency), rate: None };
+        let name = |text| Name::new(text).unwrap();
+        let limits = BTreeMap::from([
+            (LimitScope::Groups(String::new()), limit(1)),
+            (LimitScope::Groups("tenant-".into()), limit(2)),
+            (LimitScope::Group(name("tenant-7")), limit(3)),
+        ]);
+        let found = ["tenant-7", "tenant-77", "other"]
+            .map(|group| limit_of_group(&limits, &name(group)).and_then(|(_, limit)| limit.concurrency));
+        assert_eq!(found, [Some(3), Some(2), Some(1)]);
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_the_range() {
+        let set = || SetLimit::new(LimitScope::All);
+        for (set, said) in [
+            (set(), "name a concurrency"),
+            (set().concurrency(0), "1 to 1000000"),
+            (set().rate(rate(0, 1000, 1)), "1 to 1000000"),
+            (set().rate(rate(1, 1000, 0)), "1 to 1000000"),
+            (set().rate(rate(1, 0, 1)), "1 ms to 30 days"),
+            (set().rate(rate(1_000_000, 1, 1)), "a million a second"),
+        ] {
+            let text = check(&set).unwrap_err().to_string();
+            assert!(text.contains(said) && text.contains("everything"), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is taken whenever there is something: never more than the burst and what the time brings.
+        #[test]
+        fn no_window_sees_more_than_the_burst_and_what_its_time_brings(
+            tasks in 1..50u32, per in 1..3000u64, burst in 1..20u32, steps in proptest::collection::vec((0..400_000u64, 1..8u32), 1..60),
+        ) {
+            let rate = rate(tasks, per, burst);
+            let (mut bucket, mut now, mut taken) = (Bucket::default(), 0, Vec::new());
+            for (step, wanted) in steps {
+                now += step;
+                let got = wanted.min(bucket.tokens(rate, at(now)));
+                bucket = bucket.take(rate, got, at(now));
+                taken.push((now, got));
+            }
+            for first in 0..taken.len() {
+                let mut sum = 0;
+                for (when, got) in &taken[first..] {
+                    sum += i128::from(*got);
+                    let brought = i128::from(when - taken[first].0) * i128::from(tasks);
+                    prop_assert!((sum - i128::from(burst)) * i128::from(per) * 1000 <= brought);
+                }
+            }
+        }
+
+        /// Somebody who takes each token when it comes gets the rate, to a microsecond each.
+        #[test]
+        fn who_waits_for_each_token_gets_the_rate(tasks in 1..1000u32, per in 1..3000u64, burst in 1..20u32) {
+            let rate = rate(tasks, per, burst);
+            let (mut bucket, mut now) = (Bucket::default().take(rate, burst, at(0)), at(0));
+            for _ in 0..100 {
+                now += bucket.until_token(rate, now);
+                prop_assert!(bucket.tokens(rate, now) >= 1);
+                bucket = bucket.take(rate, 1, now);
+            }
+            let ideal = 100 * u128::from(per) * 1000 / u128::from(tasks);
+            prop_assert!(now.as_micros() <= ideal + 101);
+        }
+    }
+}

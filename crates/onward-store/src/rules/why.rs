@@ -1,0 +1,135 @@
+//! Why a task does not run.
+
+use std::time::Duration;
+
+use crate::flow::{Limit, LimitScope};
+use crate::reason::WaitReason;
+use crate::rules::flow::Bucket;
+use crate::task::TaskState;
+use crate::timestamp::Timestamp;
+use crate::write::Scope;
+
+/// What is to be known of a live task to say why it does not run.
+#[derive(Debug, Clone)]
+pub struct WaitFacts {
+    /// Where it stands.
+    pub state: TaskState,
+    /// When it is due.
+    pub run_at: Timestamp,
+    /// The pauses that it falls under, and when they end by themselves.
+    pub pauses: Vec<(Scope, Option<Timestamp>)>,
+    /// The limits that it falls under.
+    pub limits: Vec<LimitUse>,
+    /// How many tasks of its queue, kind and group go before it: counted up to [`limits::AHEAD`](crate::limits::AHEAD).
+    pub ahead: u64,
+    /// Whether any session is open.
+    pub has_sessions: bool,
+}
+
+/// A limit that a task falls under, and how far it is used.
+#[derive(Debug, Clone)]
+pub struct LimitUse {
+    /// On what it was set.
+    pub scope: LimitScope,
+    /// The limit.
+    pub limit: Limit,
+    /// How many tasks under it run.
+    pub running: u64,
+    /// The tokens under it.
+    pub bucket: Bucket,
+}
+
+/// Every reason that holds now, in the order in which they are to be told; none for a task that runs or has ended.
+#[must_use]
+pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
+    if !matches!(facts.state, TaskState::Scheduled | TaskState::Waiting) {
+        return Vec::new();
+    }
+    let mut reasons = Vec::new();
+    if facts.state == TaskState::Scheduled {
+        reasons.push(WaitReason::NotDue { run_at: facts.run_at });
+    }
+    reasons
+        .extend(facts.pauses.iter().map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
+    reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
+    if facts.ahead > 0 {
+        reasons.push(WaitReason::Behind { tasks: facts.ahead });
+    }
+    if !facts.has_sessions {
+        reasons.push(WaitReason::NoWorker);
+    }
+    reasons
+}
+
+fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
+    let LimitUse { scope, limit, running, bucket } = usage;
+    let mut reasons = Vec::new();
+    if let Some(concurrency) = limit.concurrency.filter(|concurrency| u64::from(*concurrency) <= *running) {
+        reasons.push(WaitReason::Concurrency { limit_on: scope.clone(), concurrency, running: *running });
+    }
+    if let Some(rate) = limit.rate {
+        let next = bucket.until_token(rate, steady);
+        if !next.is_zero() {
+            reasons.push(WaitReason::Rate { limit_on: scope.clone(), rate, next });
+        }
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Rate;
+
+    fn facts() -> WaitFacts {
+        WaitFacts {
+            state: TaskState::Waiting,
+            run_at: Timestamp::MIN,
+            pauses: Vec::new(),
+            limits: Vec::new(),
+            ahead: 0,
+            has_sessions: true,
+        }
+    }
+
+    #[test]
+    fn a_task_that_could_start_now_has_no_reason() {
+        assert_eq!(reasons(&facts(), Duration::ZERO), []);
+    }
+
+    #[test]
+    fn every_reason_is_told_at_once() {
+        let rate = Rate { tasks: 1, per: Duration::from_secs(1), burst: 1 };
+        let usage = LimitUse {
+            scope: LimitScope::All,
+            limit: Limit { concurrency: Some(2), rate: Some(rate) },
+            running: 2,
+            bucket: Bucket::default().take(rate, 1, Duration::ZERO),
+        };
+        let facts = WaitFacts {
+            state: TaskState::Scheduled,
+            pauses: vec![(Scope::All, None)],
+            limits: vec![usage],
+            ahead: 3,
+            has_sessions: false,
+            ..facts()
+        };
+        assert_eq!(
+            reasons(&facts, Duration::ZERO),
+            [
+                WaitReason::NotDue { run_at: Timestamp::MIN },
+                WaitReason::Paused { scope: Scope::All, until: None },
+                WaitReason::Concurrency { limit_on: LimitScope::All, concurrency: 2, running: 2 },
+                WaitReason::Rate { limit_on: LimitScope::All, rate, next: Duration::from_secs(1) },
+                WaitReason::Behind { tasks: 3 },
+                WaitReason::NoWorker,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_task_that_runs_waits_for_nothing() {
+        let facts = WaitFacts { state: TaskState::Running, has_sessions: false, ..facts() };
+        assert_eq!(reasons(&facts, Duration::ZERO), []);
+    }
+}

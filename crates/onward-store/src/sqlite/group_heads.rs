@@ -1,0 +1,183 @@
+//! Which groups' tasks a claim may take: the first due task of each line of a group that nothing holds back.
+//!
+//! A claim thus looks at no line that is held back, however many there are: such a line is not here, and comes back when what holds
+//! it back changes. While a process is alone it keeps this in memory; several processes keep it in the tables.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::rules::order::Place;
+use crate::task::TaskId;
+
+/// The first task of a group's line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupHead {
+    pub(super) place: Place,
+    pub(super) lane: i64,
+}
+
+impl GroupHead {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { place: Place { at: row.get(0)?, task: TaskId(row.get(1)?) }, lane: row.get(2)? })
+    }
+}
+
+/// The heads by the lane without a group of the same queue and kind, and when groups get their next token.
+#[derive(Debug)]
+pub(super) enum GroupHeads {
+    Memory { heads: FxHashMap<i64, BTreeSet<GroupHead>>, due: BTreeSet<(i64, i64)> },
+    Tables,
+}
+
+impl Default for GroupHeads {
+    fn default() -> Self {
+        Self::Memory { heads: FxHashMap::default(), due: BTreeSet::new() }
+    }
+}
+
+impl GroupHeads {
+    pub(super) fn insert(&mut self, connection: &Connection, base: i64, head: GroupHead) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                heads.entry(base).or_default().insert(head);
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("INSERT INTO group_head (base, at, task, lane) VALUES (?, ?, ?, ?)")?
+                    .execute(params![base, head.place.at, head.place.task.0, head.lane])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a head; answers whether it was one.
+    pub(super) fn remove(&mut self, connection: &Connection, base: i64, head: GroupHead) -> Result<bool> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get_mut(&base).is_some_and(|heads| heads.remove(&head))),
+            Self::Tables => {
+                let removed = connection
+                    .prepare_cached("DELETE FROM group_head WHERE base = ? AND at = ? AND task = ?")?
+                    .execute(params![base, head.place.at, head.place.task.0])?;
+                Ok(removed > 0)
+            }
+        }
+    }
+
+    /// The first of a base's heads.
+    pub(super) fn first(&self, connection: &Connection, base: i64) -> Result<Option<GroupHead>> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
+            Self::Tables => Ok(connection
+                .prepare_cached("SELECT at, task, lane FROM group_head WHERE base = ? ORDER BY at, task LIMIT 1")?
+                .query_row([base], GroupHead::from_row)
+                .optional()?),
+        }
+    }
+
+    /// A base's heads up to a place and the first behind it.
+    pub(super) fn around(&self, connection: &Connection, base: i64, place: Place) -> Result<Vec<GroupHead>> {
+        let is_behind = |head: &GroupHead| head.place > place;
+        let mut around = Vec::new();
+        match self {
+            Self::Memory { heads, .. } => {
+                for head in heads.get(&base).into_iter().flatten() {
+                    around.push(*head);
+                    if is_behind(head) {
+                        break;
+                    }
+                }
+            }
+            Self::Tables => {
+                let mut statement = connection
+                    .prepare_cached("SELECT at, task, lane FROM group_head WHERE base = ? ORDER BY at, task")?;
+                for head in statement.query_map([base], GroupHead::from_row)? {
+                    around.push(head?);
+                    if around.last().is_some_and(is_behind) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(around)
+    }
+
+    pub(super) fn add_due(&mut self, connection: &Connection, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { due, .. } => {
+                due.insert((at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("INSERT OR IGNORE INTO group_due (at, task_group) VALUES (?, ?)")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_due(&mut self, connection: &Connection, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { due, .. } => {
+                due.remove(&(at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("DELETE FROM group_due WHERE at = ? AND task_group = ?")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When groups up to `now` were to get a token, and which; at most `limit`.
+    pub(super) fn due(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<(i64, i64)>> {
+        match self {
+            Self::Memory { due, .. } => Ok(due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(
+                    "SELECT at, task_group FROM group_due WHERE at <= ? ORDER BY at, task_group LIMIT ?",
+                )?;
+                let rows =
+                    statement.query_map(params![now, limit.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            }
+        }
+    }
+
+    /// Moves everything to memory, or to the tables.
+    pub(super) fn move_to(&mut self, connection: &Connection, memory: bool) -> Result<()> {
+        if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
+    }
+
+    fn move_to_tables(&mut self, connection: &Connection) -> Result<()> {
+        let Self::Memory { heads, due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
+        for (base, heads) in heads {
+            for head in heads {
+                self.insert(connection, base, head)?;
+            }
+        }
+        for (at, group) in due {
+            self.add_due(connection, at, group)?;
+        }
+        Ok(())
+    }
+
+    fn move_to_memory(&mut self, connection: &Connection) -> Result<()> {
+        if matches!(self, Self::Memory { .. }) {
+            return Ok(());
+        }
+        let mut heads = FxHashMap::<i64, BTreeSet<GroupHead>>::default();
+        let mut statement = connection.prepare_cached("SELECT at, task, lane, base FROM group_head")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            heads.entry(row.get(3)?).or_default().insert(GroupHead::from_row(row)?);
+        }
+        let due = self.due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
+        connection.execute_batch("DELETE FROM group_head; DELETE FROM group_due")?;
+        *self = Self::Memory { heads, due };
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! Lines of tasks that share a limit: which of them claims look at.
+//!
+//! A group is **held back** while its limit lets no further task of it start, or while it is paused. The first task of each of its
+//! lines is then not among the [heads](crate::sqlite::group_heads), so claims pass it without a look. Whatever may change that (a start, an
+//! end, time, a new limit, a pause) settles the group again.
+
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::limits;
+use crate::rules::order::Place;
+use crate::sqlite::flow::Shared;
+use crate::sqlite::group_heads::GroupHead;
+use crate::sqlite::index::Entry;
+use crate::sqlite::names::GROUP_LANES;
+use crate::sqlite::transaction::Transaction;
+use crate::sqlite::verbs::microseconds;
+use crate::write::Claim;
+
+/// How many of the groups that wait for a token are looked at first.
+const DUE_GROUPS: usize = 16;
+
+impl Transaction<'_> {
+    /// Adds a task that nobody holds to its line; its key is taken separately.
+    pub(super) fn enter_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if entry.lane < GROUP_LANES || entry.scheduled {
+            return self.cache.index.add(self.connection, entry);
+        }
+        let first = self.cache.index.first_ready(self.connection, entry.lane)?;
+        self.cache.index.add(self.connection, entry)?;
+        self.note_entry(entry.lane, entry.place(), first)
+    }
+
+    /// Adds a task that has become due to its line.
+    pub(super) fn enter_line_when_due(&mut self, lane: i64, place: Place) -> Result<()> {
+        if lane < GROUP_LANES {
+            return self.cache.index.add_ready(self.connection, lane, place);
+        }
+        let first = self.cache.index.first_ready(self.connection, lane)?;
+        self.cache.index.add_ready(self.connection, lane, place)?;
+        self.note_entry(lane, place, first)
+    }
+
+    /// Removes a task that nobody holds from its line; its key is freed separately.
+    pub(super) fn leave_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        self.cache.index.remove(self.connection, entry)?;
+        if entry.lane < GROUP_LANES || entry.scheduled {
+            return Ok(());
+        }
+        self.note_exit(entry.lane, entry.place())?;
+        self.settle_group_of(entry.lane)
+    }
+
+    /// Takes a task out of a group's line that is about to start, and counts it; answers whether that holds the group back. What is
+    /// known of the task is kept for the start.
+    pub(super) fn start_from_line(&mut self, lane: i64, place: Place) -> Result<bool> {
+        self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
+        self.note_exit(lane, place)?;
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
+        self.settle_group(group)?;
+        Ok(self.cache.flow.group(self.connection, group)?.held_back)
+    }
+
+    fn note_entry(&mut self, lane: i64, place: Place, first: Option<Place>) -> Result<()> {
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(()) };
+        if self.cache.flow.group(self.connection, group)?.held_back {
+            return self.settle_group(group);
+        }
+        if first.is_some_and(|first| first < place) {
+            return Ok(());
+        }
+        let base = self.cache.names.base_of(lane);
+        if let Some(first) = first {
+            self.cache.heads.remove(self.connection, base, GroupHead { place: first, lane })?;
+        }
+        self.cache.heads.insert(self.connection, base, GroupHead { place, lane })
+    }
+
+    /// Has a line whose first task left begin with the next.
+    fn note_exit(&mut self, lane: i64, place: Place) -> Result<()> {
+        let base = self.cache.names.base_of(lane);
+        if self.cache.heads.remove(self.connection, base, GroupHead { place, lane })?
+            && let Some(place) = self.cache.index.first_ready(self.connection, lane)?
+        {
+            self.cache.heads.insert(self.connection, base, GroupHead { place, lane })?;
+        }
+        Ok(())
+    }
+
+    fn settle_group_of(&mut self, lane: i64) -> Result<()> {
+        self.cache.names.group_of(lane).map_or(Ok(()), |group| self.settle_group(group))
+    }
+
+    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets a token if it waits for one.
+    pub(super) fn settle_group(&mut self, group: i64) -> Result<()> {
+        let now = self.steady_time();
+        let state = self.cache.flow.group(self.connection, group)?;
+        let (usage, was_held_back, was_due) = (state.usage, state.held_back, state.due);
+        let is_paused = self.cache.pauses.group_is_paused(&state.name);
+        let held_back = is_paused || usage.room(now) == 0;
+        if held_back != was_held_back {
+            self.move_heads(group, held_back)?;
+        }
+        let wait = usage.until_token(now).filter(|_| held_back);
+        let due =
+            if wait.is_some() && self.has_due_tasks(group)? { wait.map(|wait| microseconds(now + wait)) } else { None };
+        if due != was_due {
+            self.note_due(group, was_due, due)?;
+        }
+        Ok(())
+    }
+
+    fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+        for at in 0..self.cache.names.lanes_of_group(group).len() {
+            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
+            let Some(place) = self.cache.index.first_ready(self.connection, lane)? else { continue };
+            let (base, head) = (self.cache.names.base_of(lane), GroupHead { place, lane });
+            if held_back {
+                self.cache.heads.remove(self.connection, base, head)?;
+            } else {
+                self.cache.heads.insert(self.connection, base, head)?;
+                self.hint.work += 1;
+            }
+        }
+        self.cache.flow.group(self.connection, group)?.held_back = held_back;
+        self.cache.flow.change_group(group);
+        Ok(())
+    }
+
+    fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
+        for at in 0..self.cache.names.lanes_of_group(group).len() {
+            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
+            if self.cache.index.first_ready(self.connection, lane)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn note_due(&mut self, group: i64, before: Option<i64>, due: Option<i64>) -> Result<()> {
+        if let Some(at) = before {
+            self.cache.heads.remove_due(self.connection, at, group)?;
+        }
+        if let Some(at) = due {
+            self.cache.heads.add_due(self.connection, at, group)?;
+            // Whoever sleeps has a new moment to wake at.
+            self.hint.work += 1;
+        }
+        self.cache.flow.group(self.connection, group)?.due = due;
+        self.cache.flow.change_group(group);
+        Ok(())
+    }
+
+    /// Lets groups go on that have got a token.
+    pub(super) fn let_groups_go_on(&mut self) -> Result<()> {
+        if !self.cache.names.has_groups() {
+            return Ok(());
+        }
+        // Steady time may have begun anew since what was read from the file was noted.
+        let anew = std::mem::take(&mut self.cache.settle_groups);
+        let (up_to, limit) = if anew { (i64::MAX, limits::GROUPS) } else { (self.steady, limits::SWEEP) };
+        for (_, group) in self.cache.heads.due(self.connection, up_to, limit)? {
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a task of a lane that starts, but for its group.
+    pub(super) fn count_start(&mut self, lane: i64) {
+        if !self.cache.queues.is_limited() && !self.cache.flow.has_shared() {
+            return;
+        }
+        let Some(scopes) = self.shared_scopes(lane) else { return };
+        if let [_, Shared::Queue(queue), _] = scopes {
+            self.cache.queues.count(queue, 1);
+        }
+        self.cache.flow.start(scopes, self.steady_time());
+    }
+
+    /// Counts a task of a lane that runs no more. What makes room for another is worth a look.
+    pub(super) fn count_end(&mut self, lane: i64) -> Result<()> {
+        if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
+            && let Some(scopes) = self.shared_scopes(lane)
+        {
+            let made_room = matches!(scopes, [_, Shared::Queue(queue), _] if self.cache.queues.count(queue, -1));
+            if self.cache.flow.end(scopes) || made_room {
+                self.hint.work += 1;
+            }
+        }
+        if let Some(group) = self.cache.names.group_of(lane) {
+            self.cache.flow.end_in_group(self.connection, group)?;
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn steady_time(&self) -> Duration {
+        Duration::from_micros(self.steady.unsigned_abs())
+    }
+
+    fn shared_scopes(&self, lane: i64) -> Option<[Shared; 3]> {
+        let lane = self.cache.names.lane(lane)?;
+        Some([Shared::All, Shared::Queue(lane.queue), Shared::Kind(lane.kind)])
+    }
+
+    /// Whether tasks of a lane fall under a rate.
+    pub(super) fn is_rated(&mut self, lane: i64) -> Result<bool> {
+        let scopes = self.shared_scopes(lane).into_iter().flatten();
+        let has_rate = |scope| self.cache.flow.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
+        if self.cache.flow.has_shared() && scopes.into_iter().any(has_rate) {
+            return Ok(true);
+        }
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        Ok(self.cache.flow.group(self.connection, group)?.usage.limit.rate.is_some())
+    }
+
+    /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
+    /// wait for their group.
+    pub(super) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        let now = self.steady_time();
+        let waits = self.cache.flow.shared().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
+        let waits: Vec<(Shared, Duration)> = waits.collect();
+        let mut next = None;
+        for (scope, wait) in waits {
+            if next.is_none_or(|next| wait < next) && self.something_waits(scope, claim)? {
+                next = Some(wait);
+            }
+        }
+        Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
+    }
+
+    fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        if !self.cache.names.has_groups() {
+            return Ok(None);
+        }
+        // Nearly always one of the first is what the claim would take.
+        for (limit, passed) in [(DUE_GROUPS, 0), (limits::GROUPS, DUE_GROUPS)] {
+            let due = self.cache.heads.due(self.connection, i64::MAX, limit)?;
+            for (at, group) in due.iter().skip(passed) {
+                if self.group_waits(*group, claim)? {
+                    let wait = at.saturating_sub(self.steady);
+                    return Ok(Some(Duration::from_micros(u64::try_from(wait).unwrap_or(0))));
+                }
+            }
+            if due.len() < limit {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a group has a due task that a claim would take but for the group's limit.
+    fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
+        let state = self.cache.flow.group(self.connection, group)?;
+        if self.cache.pauses.group_is_paused(&state.name) {
+            return Ok(false);
+        }
+        let lanes = self.cache.names.lanes_of_group(group).iter().copied();
+        let lanes: Vec<i64> = lanes.filter(|lane| self.lane_may_give(*lane, claim)).collect();
+        self.any_ready(&lanes)
+    }
+
+    fn something_waits(&mut self, scope: Shared, claim: Option<&Claim>) -> Result<bool> {
+        let lanes = self.cache.names.base_lanes().filter(|(_, lane)| match scope {
+            Shared::All => true,
+            Shared::Queue(queue) => lane.queue == queue,
+            Shared::Kind(kind) => lane.kind == kind,
+        });
+        let lanes = lanes.map(|(number, _)| number).filter(|lane| self.lane_may_give(*lane, claim));
+        let lanes: Vec<i64> = lanes.collect();
+        for base in &lanes {
+            if self.cache.heads.first(self.connection, *base)?.is_some() {
+                return Ok(true);
+            }
+        }
+        self.any_ready(&lanes)
+    }
+
+    fn any_ready(&mut self, lanes: &[i64]) -> Result<bool> {
+        for lane in lanes {
+            if self.cache.index.first_ready(self.connection, *lane)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether neither a pause nor what a claim selects keeps tasks of a lane from it.
+    fn lane_may_give(&self, lane: i64, claim: Option<&Claim>) -> bool {
+        self.cache.names.lane(lane).is_some_and(|lane| {
+            let is_paused = self.cache.pauses.holds(&lane.queue_name, &lane.kind_name);
+            !is_paused && claim.is_none_or(|claim| claim.selects(&lane.queue_name, &lane.kind_name))
+        })
+    }
+}

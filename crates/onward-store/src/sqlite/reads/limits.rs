@@ -1,0 +1,47 @@
+//! Limits and how far they are used.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::flow::{Limit, LimitRecord, LimitScope};
+use crate::sqlite::cache::{Cache, shared};
+use crate::sqlite::flow::Shared;
+
+pub(in crate::sqlite) fn limits(connection: &Connection, cache: &mut Cache, now: Duration) -> Result<Vec<LimitRecord>> {
+    let mut scopes: Vec<LimitScope> = cache.flow.limits().keys().cloned().collect();
+    scopes.extend(cache.names.queues().filter_map(|(name, number)| {
+        cache.queues.settings(number).concurrency.map(|_| LimitScope::Queue(name.clone()))
+    }));
+    scopes.sort();
+    scopes.dedup();
+    scopes.into_iter().map(|scope| record(connection, cache, scope, now)).collect()
+}
+
+fn record(connection: &Connection, cache: &mut Cache, scope: LimitScope, now: Duration) -> Result<LimitRecord> {
+    let mut limit = cache.flow.limits().get(&scope).copied().unwrap_or_default();
+    let full = |limit: Limit| limit.rate.map(|rate| rate.burst);
+    let (running, tokens) = match &scope {
+        LimitScope::Groups(_) => (None, None),
+        LimitScope::Group(name) => match cache.names.group(name) {
+            Some(group) => {
+                let usage = cache.flow.group(connection, group)?.usage;
+                (Some(usage.running), limit.rate.map(|rate| usage.bucket.tokens(rate, now)))
+            }
+            None => (Some(0), full(limit)),
+        },
+        LimitScope::All | LimitScope::Queue(_) | LimitScope::Kind(_) => {
+            let number = shared(&cache.names, &scope);
+            let usage = number.and_then(|number| cache.flow.usage(number));
+            let tokens = limit.rate.and_then(|rate| usage.map(|usage| usage.bucket.tokens(rate, now)));
+            let mut running = usage.map_or(0, |usage| usage.running);
+            if let Some(Shared::Queue(queue)) = number {
+                limit.concurrency = cache.queues.settings(queue).concurrency;
+                running = cache.queues.running(queue).unwrap_or(running);
+            }
+            (Some(running), tokens.or_else(|| full(limit)))
+        }
+    };
+    Ok(LimitRecord { scope, limit, running: running.map(i64::unsigned_abs), tokens })
+}

@@ -1,0 +1,91 @@
+//! Why a task does not run.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Result;
+use crate::flow::{Limit, LimitScope};
+use crate::limits;
+use crate::reason::WaitReason;
+use crate::rules;
+use crate::rules::flow::Bucket;
+use crate::rules::order::{Place, place};
+use crate::rules::why::{LimitUse, WaitFacts, reasons};
+use crate::sqlite::cache::Cache;
+use crate::sqlite::flow::{Shared, Usage};
+use crate::sqlite::reads::task::task;
+use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::write::Scope;
+
+pub(in crate::sqlite) fn why(
+    connection: &Connection,
+    cache: &mut Cache,
+    id: TaskId,
+    steady: Duration,
+) -> Result<Option<Vec<WaitReason>>> {
+    let Some(record) = task(connection, id)? else { return Ok(None) };
+    let facts = WaitFacts {
+        state: record.state,
+        run_at: record.run_at,
+        pauses: pauses(cache, &record),
+        limits: limit_uses(connection, cache, &record)?,
+        ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
+        has_sessions: crate::sqlite::index::exists(connection, "SELECT EXISTS (SELECT 1 FROM session)")?,
+    };
+    Ok(Some(reasons(&facts, steady)))
+}
+
+fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<crate::timestamp::Timestamp>)> {
+    let mut scopes = vec![Scope::All, Scope::Queue(record.queue.clone()), Scope::Kind(record.kind.clone())];
+    scopes.extend(record.group.clone().map(Scope::Group));
+    let mut pauses = Vec::new();
+    for scope in scopes {
+        let found = cache.pauses.records().into_iter().find(|pause| pause.scope == scope);
+        pauses.extend(found.map(|pause| (pause.scope, pause.until)));
+    }
+    pauses
+}
+
+fn limit_uses(connection: &Connection, cache: &mut Cache, record: &TaskRecord) -> Result<Vec<LimitUse>> {
+    let mut uses = Vec::new();
+    uses.extend(cache.flow.usage(Shared::All).map(|usage| used(LimitScope::All, usage)));
+    uses.extend(queue_use(cache, record));
+    let kind = cache.names.kind(&record.kind).and_then(|kind| cache.flow.usage(Shared::Kind(kind)));
+    uses.extend(kind.map(|usage| used(LimitScope::Kind(record.kind.clone()), usage)));
+    let Some((group, name)) = record.group.as_ref().and_then(|name| Some((cache.names.group(name)?, name))) else {
+        return Ok(uses);
+    };
+    let usage = cache.flow.group(connection, group)?.usage;
+    let set_on = rules::flow::limit_of_group(cache.flow.limits(), name).map(|(scope, _)| scope.clone());
+    uses.extend(set_on.map(|scope| used(scope, &usage)));
+    Ok(uses)
+}
+
+/// A queue's concurrency is kept apart from its rate.
+fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
+    let queue = cache.names.queue(&record.queue)?;
+    let usage = cache.flow.usage(Shared::Queue(queue));
+    let concurrency = cache.queues.settings(queue).concurrency;
+    let limit = Limit { concurrency, rate: usage.and_then(|usage| usage.limit.rate) };
+    let running = cache.queues.running(queue).or_else(|| usage.map(|usage| usage.running)).unwrap_or(0);
+    let bucket = usage.map_or(Bucket::default(), |usage| usage.bucket);
+    let scope = LimitScope::Queue(record.queue.clone());
+    (!limit.is_none()).then(|| LimitUse { scope, limit, running: running.unsigned_abs(), bucket })
+}
+
+fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
+    LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
+}
+
+fn ahead(connection: &Connection, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
+    let lane: Option<i64> = connection
+        .prepare_cached("SELECT lane FROM task WHERE id = ?")?
+        .query_row(params![record.id.0], |row| row.get(0))
+        .optional()?;
+    let Some(lane) = lane else { return Ok(0) };
+    let own: Place = place(record.priority, record.run_at, record.id);
+    let most = usize::try_from(limits::AHEAD).unwrap_or(usize::MAX);
+    let first = cache.index.next_ready(connection, lane, None, most)?;
+    Ok(first.iter().take_while(|place| **place < own).count() as u64)
+}
