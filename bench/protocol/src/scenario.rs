@@ -142,6 +142,9 @@ pub struct Row {
     pub most_runs: Option<u32>,
     /// The back-off of the rows that compare them.
     pub backoff: Option<BackoffName>,
+    /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a matter of settings.
+    #[serde(default)]
+    pub groups: usize,
     /// What else is in the store.
     #[serde(default)]
     pub backlog: Backlog,

@@ -6,6 +6,7 @@ mod backlog;
 mod dispatch;
 mod helper;
 mod latency;
+mod limited;
 mod lives;
 mod open;
 mod read;
@@ -40,6 +41,7 @@ fn work(request: &Request) -> Result<Measurement> {
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),
         "file_submit" => runtime.block_on(lives::submits(request)),
         "file_lives" => runtime.block_on(lives::lives(request)),
+        "file_limits" => runtime.block_on(limited::lives(request)),
         "file_restart" => runtime.block_on(restart::restart(request)),
         "file_memory" => runtime.block_on(resident::memory(request)),
         "file_latency" => runtime.block_on(latency::latency(request)),
