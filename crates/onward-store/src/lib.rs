@@ -40,6 +40,7 @@ mod news;
 mod outcome;
 mod queue;
 pub mod rules;
+mod schedule;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
@@ -59,6 +60,10 @@ pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTu
 /// must come from the same version.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
+pub use schedule::{
+    AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
+    ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{

@@ -275,6 +275,8 @@ pub struct NewTask {
     pub deadline: Option<Timestamp>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
     pub retry: Option<RetryPolicy>,
+    /// The moment of the schedule's firing that submits it. Default: none; a schedule sets it.
+    pub scheduled_at: Option<Timestamp>,
 }
 
 impl NewTask {
@@ -300,6 +302,7 @@ impl NewTask {
             timeout: None,
             deadline: None,
             retry: None,
+            scheduled_at: None,
         }
     }
 
@@ -380,6 +383,8 @@ pub struct ClaimedTask {
     pub deadline: Option<Timestamp>,
     /// The task's own retry policy.
     pub retry: Option<RetryPolicy>,
+    /// The moment of the schedule's firing that submitted it.
+    pub scheduled_at: Option<Timestamp>,
 }
 
 /// One attempt that did not end well.

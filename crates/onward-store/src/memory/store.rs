@@ -13,6 +13,7 @@ use crate::limits;
 use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
     TaskFilter, TaskPage,
@@ -141,6 +142,10 @@ impl Store for MemoryStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.read(|kept| kept.state.pause_records())
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.read(|kept| kept.state.schedules.select(&which))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

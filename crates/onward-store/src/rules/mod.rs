@@ -12,4 +12,5 @@ pub mod prune;
 pub mod purge;
 pub mod queue;
 pub mod retry;
+pub mod schedule;
 pub mod session;

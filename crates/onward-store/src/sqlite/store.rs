@@ -12,6 +12,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -179,6 +180,10 @@ impl Store for SqliteStore {
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         ready(self.read_with_cache(|_, cache| Ok(cache.pauses.records())))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, Result, SessionRecord, SqliteStore, Store, StoreInfo, Submitted,
-    TaskFilter, TaskId, TaskPage, TaskRecord, Write,
+    Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord, ScheduleSelection, SessionRecord, SqliteStore,
+    Store, StoreInfo, Submitted, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -183,6 +183,9 @@ impl Store for OutboxStore {
         self.store.pauses()
     }
 
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.store.schedules(which)
+    }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.store.events(after, limit)
     }

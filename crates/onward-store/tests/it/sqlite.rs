@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, NewTask, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter,
-    TaskId, TaskPage, TaskRecord, Write,
+    Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, SqliteOptions,
+    SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -197,6 +197,9 @@ impl Store for InTurn {
         self.next().pauses()
     }
 
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.next().schedules(which)
+    }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.next().events(after, limit)
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+    AfterFailure, FireSchedule, KindSelection, Name, NewTask, NextFiring, Prune, QueueMode, QueueSelection, Scope,
+    SetQueue, SetSchedule, TaskState,
 };
 
 /// One step of a sequence.
@@ -64,6 +65,18 @@ pub enum Act {
     Resume(Scope),
     SetQueue(SetQueue),
     SetQueueMode(QueueMode),
+    SetSchedule(Box<SetSchedule>),
+    DeleteSchedule(Name),
+    PauseSchedule(Name),
+    ResumeSchedule {
+        schedule: Name,
+        revision: Pick,
+        next: Option<NextFiring>,
+    },
+    FireSchedule {
+        fire: Box<FireSchedule>,
+        revision: Pick,
+    },
     Purge {
         queue: Name,
         states: Vec<TaskState>,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::{
     Change, Claim, Event, EventCursor, KindSelection, KindStatistics, Name, Page, PauseRecord, QueueChoice, QueueMode,
-    QueueRecord, QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord,
-    TaskState, Timestamp,
+    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store,
+    TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp,
 };
 
 use crate::bench::name;
@@ -21,6 +21,7 @@ pub(super) struct View {
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
     peeked: Vec<Option<TaskRecord>>,
+    pub(super) schedules: [Vec<ScheduleRecord>; 4],
 }
 
 impl View {
@@ -47,6 +48,12 @@ impl View {
             statistics: store.statistics().await?,
             sessions: store.sessions().await?,
             pauses: store.pauses().await?,
+            schedules: [
+                store.schedules(ScheduleSelection::All).await?,
+                store.schedules(ScheduleSelection::Named(name("daily"))).await?,
+                store.schedules(ScheduleSelection::Next { limit: 2 }).await?,
+                store.schedules(ScheduleSelection::Held).await?,
+            ],
         })
     }
 
@@ -60,6 +67,7 @@ impl View {
             .or_else(|| each(&self.sessions, &other.sessions))
             .or_else(|| each(&self.pauses, &other.pauses))
             .or_else(|| each(&self.peeked, &other.peeked))
+            .or_else(|| each(&self.schedules, &other.schedules))
     }
 }
 

@@ -14,7 +14,7 @@ use onward::{
 };
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, NewsReceiver, Outcome, Page, PauseRecord, QueueMode,
-    QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
+    QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
@@ -228,6 +228,9 @@ impl Store for Damaged {
     }
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.store.pauses()
+    }
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.store.schedules(which)
     }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.store.events(after, limit)

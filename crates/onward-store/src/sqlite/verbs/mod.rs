@@ -7,6 +7,7 @@ mod end;
 mod processes;
 mod queue;
 mod removal;
+mod schedule;
 mod session;
 mod submit;
 mod sweep;
