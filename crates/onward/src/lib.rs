@@ -95,6 +95,7 @@ mod progress;
 mod queues;
 mod recent_ends;
 mod run;
+mod schedule;
 mod snapshot;
 mod state;
 mod submission;
@@ -114,6 +115,7 @@ pub use failure::Failure;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
 pub use output::Output;
+pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
 pub use summary::DrainSummary;
@@ -121,9 +123,10 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics,
-    MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
-    QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
+    AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, Firing,
+    KindStatistics, LastFiring, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDuplicate, Overlap, Page,
+    PauseRecord, Priority, Progress, QueueMode, QueueRecord, QueueSettings, Recurrence, Refusal, ScheduleError,
+    ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
     SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 

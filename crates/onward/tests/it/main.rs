@@ -17,6 +17,8 @@ mod queues;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod seen;
 #[cfg(test)]
 mod stops;
