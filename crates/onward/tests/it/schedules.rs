@@ -149,6 +149,7 @@ async fn a_schedule_set_by_another_opening_of_the_file_is_fired_once() {
     }
     let [sleeper, other] = &engines[..] else { unreachable!() };
     let mut moments = moments(sleeper);
+    other.handle("other", |_| async { Ok::<(), Failure>(()) });
     let runs = [start(sleeper), start(other)];
     hourly(other, "s").await;
     for number in 1..4 {
@@ -320,7 +321,7 @@ async fn a_store_that_fails_for_a_while_ends_no_schedule() {
     for side in [Side::Before, Side::After] {
         for world in worlds().await {
             let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-            let builder = Engine::builder().store(Arc::clone(&faulty) as Arc<dyn Store>).lease(1000 * HOUR);
+            let builder = Engine::builder().store(Arc::clone(&faulty) as Arc<dyn Store>).lease(24 * HOUR);
             let engine = builder.open().await.unwrap();
             let mut moments = moments(&engine);
             hourly(&engine, "s").await;
