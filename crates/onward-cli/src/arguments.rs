@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, each, events, generate, queue, store, submit, task, work};
+use crate::commands::{completions, each, events, generate, queue, schedule, store, submit, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),
+    /// Make, list, show, pause, resume, trigger, backfill and delete schedules: tasks that recur
+    #[command(subcommand)]
+    Schedule(schedule::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
     /// Check a store and say what is wrong and what to do

@@ -8,6 +8,10 @@ mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }
 
+mod schedules {
+    #![doc = include_str!("../../../docs/guides/schedules.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

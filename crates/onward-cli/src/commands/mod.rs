@@ -8,6 +8,7 @@ pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod queue;
 mod run;
+pub(crate) mod schedule;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod submit;

@@ -9,6 +9,7 @@ mod each_options;
 mod generated;
 mod harness;
 mod queue;
+mod schedule;
 mod store;
 mod submit;
 mod task;
