@@ -75,6 +75,7 @@ fn submitted(task: i64) -> Firing {
     Firing::Submitted { task: TaskId(task) }
 }
 
+/// Shows: T5
 pub async fn a_schedule_is_kept_as_it_was_set(bench: Bench) {
     let task = NewTask { payload: "{}".into(), queue: name("slow"), ..keyed("own", OnDuplicate::Reject) };
     let recurrence = Recurrence::Cron { expression: "0 3 * * *".into(), zone: "Europe/Berlin".into() };
@@ -92,6 +93,7 @@ pub async fn a_schedule_is_kept_as_it_was_set(bench: Bench) {
     assert_eq!((record.schedule, record.next, record.paused), (schedule, Some(hour(1)), false));
 }
 
+/// Shows: T5
 pub async fn setting_what_is_so_already_changes_nothing(bench: Bench) {
     set(&bench, schedule("s")).await;
     let before = record(&bench).await;
@@ -99,6 +101,7 @@ pub async fn setting_what_is_so_already_changes_nothing(bench: Bench) {
     assert_eq!(record(&bench).await, before);
 }
 
+/// Shows: T5
 pub async fn a_changed_task_leaves_what_is_due_and_what_was(bench: Bench) {
     set(&bench, schedule("s")).await;
     fired(&bench, FireSchedule { then: AfterFiring::Next(hour(2)), ..firing_of(&bench, &[1]).await }).await;
@@ -110,6 +113,7 @@ pub async fn a_changed_task_leaves_what_is_due_and_what_was(bench: Bench) {
     assert_eq!(after.schedule.task.kind.as_str(), "other");
 }
 
+/// Shows: T5
 pub async fn a_schedule_that_no_store_takes_is_refused(bench: Bench) {
     let none = NewSchedule { recurrence: Recurrence::Every(Duration::ZERO), ..schedule("s") };
     assert!(bench.invalid(setting(none)).await.contains("`s`"));
@@ -119,6 +123,7 @@ pub async fn a_schedule_that_no_store_takes_is_refused(bench: Bench) {
     assert_eq!(find(&bench, "s").await, None);
 }
 
+/// Shows: T5
 pub async fn a_schedule_of_a_provider_is_left_alone_by_others(bench: Bench) {
     set(&bench, NewSchedule { provider: Some(name("reports")), ..schedule("s") }).await;
     let before = record(&bench).await;
@@ -126,6 +131,7 @@ pub async fn a_schedule_of_a_provider_is_left_alone_by_others(bench: Bench) {
     assert_eq!(record(&bench).await, before);
 }
 
+/// Shows: T5
 pub async fn a_deleted_schedule_is_gone_and_its_tasks_stay(bench: Bench) {
     set(&bench, schedule("s")).await;
     fire(&bench, &[1]).await;
@@ -136,6 +142,7 @@ pub async fn a_deleted_schedule_is_gone_and_its_tasks_stay(bench: Bench) {
     assert_eq!(again, Refusal::ScheduleNotFound(name("s")));
 }
 
+/// Shows: T5
 pub async fn what_was_read_of_a_deleted_schedule_fires_no_new_one(bench: Bench) {
     set(&bench, schedule("s")).await;
     let old = firing_of(&bench, &[1]).await;
@@ -145,6 +152,7 @@ pub async fn what_was_read_of_a_deleted_schedule_fires_no_new_one(bench: Bench) 
     assert_eq!(refused, Refusal::ScheduleChanged(name("s")));
 }
 
+/// Shows: T5
 pub async fn a_firing_submits_a_task_that_knows_its_moment(bench: Bench) {
     set(&bench, schedule("s")).await;
     assert_eq!(fire(&bench, &[1]).await, [submitted(1)]);
@@ -160,6 +168,7 @@ pub async fn a_task_of_no_schedule_has_no_moment(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await[0].scheduled_at, None);
 }
 
+/// Shows: T5, Q11
 pub async fn of_many_who_fire_at_once_one_does(bench: Bench) {
     set(&bench, schedule("s")).await;
     let fire = FireSchedule { then: AfterFiring::Next(hour(2)), ..firing_of(&bench, &[1]).await };
@@ -171,6 +180,7 @@ pub async fn of_many_who_fire_at_once_one_does(bench: Bench) {
     assert_eq!(bench.list(TaskFilter::default()).await, [TaskId(1)]);
 }
 
+/// Shows: T5
 pub async fn a_firing_says_what_is_next(bench: Bench) {
     set(&bench, schedule("s")).await;
     let then = AfterFiring::Next(hour(2));
@@ -182,6 +192,7 @@ pub async fn a_firing_says_what_is_next(bench: Bench) {
     assert_eq!(record(&bench).await.next, None);
 }
 
+/// Shows: T5
 pub async fn a_firing_is_left_out_while_the_task_before_is_active(bench: Bench) {
     with_overlap(&bench, Overlap::Skip).await;
     fire(&bench, &[1]).await;
@@ -193,12 +204,14 @@ pub async fn a_firing_is_left_out_while_the_task_before_is_active(bench: Bench) 
     assert_eq!(record(&bench).await.skipped, 2);
 }
 
+/// Shows: T5
 pub async fn firings_may_overlap_where_that_is_allowed(bench: Bench) {
     with_overlap(&bench, Overlap::Allow).await;
     assert_eq!(fire(&bench, &[1, 2]).await, [submitted(1), submitted(2)]);
     assert_eq!(fire(&bench, &[3]).await, [submitted(3)]);
 }
 
+/// Shows: T5
 pub async fn one_firing_is_held_and_no_second(bench: Bench) {
     with_overlap(&bench, Overlap::QueueOne).await;
     fire(&bench, &[1]).await;
@@ -207,6 +220,7 @@ pub async fn one_firing_is_held_and_no_second(bench: Bench) {
     assert_eq!(record(&bench).await.held, Some(hour(2).at));
 }
 
+/// Shows: T5
 pub async fn a_held_firing_is_done_when_the_task_has_ended(bench: Bench) {
     with_overlap(&bench, Overlap::QueueOne).await;
     fire(&bench, &[1]).await;
@@ -218,6 +232,7 @@ pub async fn a_held_firing_is_done_when_the_task_has_ended(bench: Bench) {
     assert_eq!((after.held, after.fired, after.skipped), (None, 2, 0));
 }
 
+/// Shows: T5
 pub async fn a_task_that_waits_makes_room_for_the_next_firing(bench: Bench) {
     with_overlap(&bench, Overlap::CancelRunning).await;
     fire(&bench, &[1]).await;
@@ -225,6 +240,7 @@ pub async fn a_task_that_waits_makes_room_for_the_next_firing(bench: Bench) {
     assert_eq!(bench.state(TaskId(1)).await, TaskState::Cancelled);
 }
 
+/// Shows: T5
 pub async fn a_task_that_runs_is_asked_to_stop_for_the_next_firing(bench: Bench) {
     with_overlap(&bench, Overlap::CancelRunning).await;
     fire(&bench, &[1]).await;
@@ -237,6 +253,7 @@ pub async fn a_task_that_runs_is_asked_to_stop_for_the_next_firing(bench: Bench)
     assert_eq!(record(&bench).await.skipped, 1);
 }
 
+/// Shows: T5
 pub async fn extra_firings_that_may_overlap_hold_no_other_back(bench: Bench) {
     with_overlap(&bench, Overlap::Skip).await;
     let extra = FireSchedule { overlap: Some(Overlap::Allow), ..firing_of(&bench, &[-2, -1]).await };
@@ -244,12 +261,15 @@ pub async fn extra_firings_that_may_overlap_hold_no_other_back(bench: Bench) {
     assert_eq!(fire(&bench, &[1]).await, [submitted(3)]);
 }
 
+/// Shows: T5
 pub async fn a_moment_whose_task_is_active_fires_no_second_time(bench: Bench) {
     with_overlap(&bench, Overlap::Allow).await;
     let told = fire(&bench, &[1, 1]).await;
     assert!(matches!(&told[1], Firing::Failed { message } if message.contains("task 1")), "{told:?}");
 }
 
+/// Shows: T5
+/// Beats: silent-schedules
 pub async fn a_schedule_goes_on_after_a_task_that_could_not_be_submitted(bench: Bench) {
     set(&bench, NewSchedule { task: keyed("own", OnDuplicate::Reject), ..schedule("s") }).await;
     let holder = bench.submit_new(keyed("own", OnDuplicate::Reject)).await;
@@ -264,6 +284,7 @@ pub async fn a_schedule_goes_on_after_a_task_that_could_not_be_submitted(bench: 
     assert_eq!(record(&bench).await.error, None);
 }
 
+/// Shows: T5
 pub async fn an_error_is_kept_with_a_schedule(bench: Bench) {
     set(&bench, schedule("s")).await;
     fired(&bench, FireSchedule { error: Some("no such zone".into()), ..firing_of(&bench, &[]).await }).await;
@@ -271,6 +292,7 @@ pub async fn an_error_is_kept_with_a_schedule(bench: Bench) {
     assert_eq!((after.error.map(|error| error.message).as_deref(), after.next), (Some("no such zone"), Some(hour(1))));
 }
 
+/// Shows: T5
 pub async fn too_many_firings_at_once_are_refused(bench: Bench) {
     set(&bench, schedule("s")).await;
     let fire = firing_of(&bench, &[1; 1001]).await;
@@ -278,6 +300,7 @@ pub async fn too_many_firings_at_once_are_refused(bench: Bench) {
     assert_eq!(bench.list(TaskFilter::default()).await, []);
 }
 
+/// Shows: T5
 pub async fn a_paused_schedule_is_not_next_until_it_is_resumed(bench: Bench) {
     set(&bench, schedule("s")).await;
     bench.done(Write::PauseSchedule { schedule: name("s") }).await;
@@ -291,6 +314,7 @@ pub async fn a_paused_schedule_is_not_next_until_it_is_resumed(bench: Bench) {
     assert_eq!(resumed.iter().map(|it| it.next).collect::<Vec<_>>(), [Some(hour(7))]);
 }
 
+/// Shows: T5
 pub async fn schedules_come_in_the_order_in_which_they_are_due(bench: Bench) {
     for (called, number) in [("a", 3), ("b", 1), ("c", 2), ("d", 1)] {
         let set = SetSchedule { schedule: schedule(called), next: Some(hour(number)) };
@@ -306,6 +330,7 @@ pub async fn schedules_come_in_the_order_in_which_they_are_due(bench: Bench) {
     assert_eq!(names(ScheduleSelection::All).await, "abcde");
 }
 
+/// Shows: T5
 pub async fn a_refused_all_undoes_a_firing(bench: Bench) {
     set(&bench, schedule("s")).await;
     let before = record(&bench).await;
@@ -316,6 +341,7 @@ pub async fn a_refused_all_undoes_a_firing(bench: Bench) {
     assert_eq!(bench.list(TaskFilter::default()).await, []);
 }
 
+/// Shows: T5
 pub async fn schedules_are_as_they_were_after_a_restart(mut bench: Bench) {
     with_overlap(&bench, Overlap::QueueOne).await;
     fire(&bench, &[1]).await;
@@ -327,6 +353,7 @@ pub async fn schedules_are_as_they_were_after_a_restart(mut bench: Bench) {
     assert_eq!((before.paused, before.held), (true, Some(hour(2).at)));
 }
 
+/// Shows: T5
 pub async fn a_change_of_a_schedule_hints_at_schedules(bench: Bench) {
     let mut changes = bench.store().changes();
     let before = changes.hint().schedules;
