@@ -26,6 +26,11 @@ fn hour(number: u64) -> Timestamp {
     start.plus(HOUR * u32::try_from(number).unwrap())
 }
 
+/// An engine whose leases outlast the hours by which tests move the clock.
+async fn engine_on(world: &World) -> Engine {
+    world.builder().lease(24 * HOUR).open().await.unwrap()
+}
+
 /// What the handlers of an engine were told about the moments of their tasks.
 fn moments(engine: &Engine) -> UnboundedReceiver<Timestamp> {
     let (told, moments) = unbounded_channel();
@@ -67,7 +72,7 @@ async fn tasks(world: &World) -> usize {
 #[tokio::test]
 async fn an_engine_fires_a_schedule_whenever_it_is_due_and_tells_the_handler_for_which_moment() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         hourly(&engine, "s").await;
         let run = start(&engine);
@@ -85,7 +90,7 @@ async fn an_engine_fires_a_schedule_whenever_it_is_due_and_tells_the_handler_for
 async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_summer_time() {
     for world in worlds().await {
         world.clock.set_wall("2026-03-28T12:00:00Z".parse().unwrap());
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         engine.schedule("s").cron("0 3 * * *", "Europe/Berlin").task(task("report")).await.unwrap();
         let run = start(&engine);
@@ -102,10 +107,10 @@ async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_sum
 #[tokio::test]
 async fn a_sleeping_engine_hears_of_a_schedule_that_another_sets() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         let run = start(&engine);
-        let other = world.engine().await;
+        let other = engine_on(&world).await;
         hourly(&other, "s").await;
         world.clock.advance(HOUR);
         assert_eq!(moments.recv().await, Some(hour(1)));
@@ -117,7 +122,7 @@ async fn a_sleeping_engine_hears_of_a_schedule_that_another_sets() {
 #[tokio::test]
 async fn of_several_engines_on_one_store_one_fires() {
     for world in worlds().await {
-        let engines = [world.engine().await, world.engine().await, world.engine().await];
+        let engines = [engine_on(&world).await, engine_on(&world).await, engine_on(&world).await];
         hourly(&engines[0], "s").await;
         let mut moments: Vec<_> = engines.iter().map(moments).collect();
         let runs: Vec<_> = engines.iter().map(start).collect();
@@ -145,7 +150,7 @@ async fn a_schedule_set_by_another_opening_of_the_file_is_fired_once() {
     for _ in 0..2 {
         let options = SqliteStore::options().clock(clock.clone());
         let store: Arc<dyn Store> = Arc::new(options.open(directory.path().join("onward.db")).await.unwrap());
-        engines.push(Engine::builder().store(store).lease(HOUR).open().await.unwrap());
+        engines.push(Engine::builder().store(store).lease(24 * HOUR).open().await.unwrap());
     }
     let [sleeper, other] = &engines[..] else { unreachable!() };
     let mut moments = moments(sleeper);
@@ -167,7 +172,7 @@ async fn a_schedule_set_by_another_opening_of_the_file_is_fired_once() {
 async fn what_was_missed_while_nobody_ran_is_caught_up_with_as_the_policy_says() {
     for (catch_up, expected) in [(CatchUp::None, vec![]), (CatchUp::Last, vec![5]), (CatchUp::All(2), vec![4, 5])] {
         for world in worlds().await {
-            let engine = world.engine().await;
+            let engine = engine_on(&world).await;
             let mut moments = moments(&engine);
             let schedule = engine.schedule("s").every(HOUR).task(task("report"));
             schedule.catch_up(catch_up).overlap(Overlap::Allow).await.unwrap();
@@ -186,7 +191,7 @@ async fn what_was_missed_while_nobody_ran_is_caught_up_with_as_the_policy_says()
 #[tokio::test]
 async fn a_firing_is_left_out_while_the_task_before_runs() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let gate = Gate::new();
         engine.handle("report", gate.handler());
         hourly(&engine, "s").await;
@@ -209,7 +214,7 @@ async fn a_firing_is_left_out_while_the_task_before_runs() {
 #[tokio::test]
 async fn a_firing_that_waits_for_the_task_before_starts_when_that_ends() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let gate = Gate::new();
         engine.handle("report", gate.handler());
         engine.schedule("s").every(HOUR).task(task("report")).overlap(Overlap::QueueOne).await.unwrap();
@@ -232,7 +237,7 @@ async fn a_firing_that_waits_for_the_task_before_starts_when_that_ends() {
 #[tokio::test]
 async fn a_running_task_is_stopped_for_the_next_firing_and_the_two_never_run_at_once() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let gate = Gate::new();
         engine.handle("report", gate.stoppable());
         engine.schedule("s").every(HOUR).task(task("report")).overlap(Overlap::CancelRunning).await.unwrap();
@@ -240,7 +245,9 @@ async fn a_running_task_is_stopped_for_the_next_firing_and_the_two_never_run_at_
         world.clock.advance(HOUR);
         gate.entered(1).await;
         world.clock.advance(HOUR);
-        gate.entered(1).await;
+        let second = gate.clone();
+        let second = tokio::spawn(async move { second.entered(1).await });
+        world.advance_until(SECOND, second).await;
         assert_eq!(state(&world, TaskId(1)).await, TaskState::Cancelled);
         gate.open(1);
         engine.wait(TaskId(2)).await.unwrap();
@@ -253,7 +260,7 @@ async fn a_running_task_is_stopped_for_the_next_firing_and_the_two_never_run_at_
 #[tokio::test]
 async fn a_schedule_goes_on_after_its_task_could_not_be_submitted() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         let unique = UniqueKey { key: "own".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO };
         let report = NewTask { unique: Some(unique.clone()), ..task("report") };
@@ -277,7 +284,7 @@ async fn a_schedule_goes_on_after_its_task_could_not_be_submitted() {
 #[tokio::test]
 async fn a_schedule_goes_on_after_its_task_has_failed() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         engine.handle("report", |_| async { Err::<(), _>(Failure::permanent("no")) });
         hourly(&engine, "s").await;
         let run = start(&engine);
@@ -295,7 +302,7 @@ async fn a_schedule_goes_on_after_its_task_has_failed() {
 #[tokio::test]
 async fn a_schedule_that_cannot_be_read_says_so_and_holds_no_other_up() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         let zone = Recurrence::Cron { expression: "0 * * * *".into(), zone: "Mars/Olympus".into() };
         let schedule = NewSchedule::new(name("broken"), zone, task("report"));
@@ -348,7 +355,7 @@ async fn a_store_that_fails_for_a_while_ends_no_schedule() {
 #[tokio::test]
 async fn a_paused_schedule_fires_nothing_until_it_is_resumed_and_then_nothing_of_what_it_passed_over() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         hourly(&engine, "s").await;
         engine.pause_schedule(&name("s")).await.unwrap();
@@ -366,7 +373,7 @@ async fn a_paused_schedule_fires_nothing_until_it_is_resumed_and_then_nothing_of
 #[tokio::test]
 async fn a_schedule_is_triggered_beside_its_moments_also_while_it_is_paused() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         hourly(&engine, "s").await;
         engine.pause_schedule(&name("s")).await.unwrap();
         world.clock.advance(MINUTE);
@@ -385,7 +392,7 @@ async fn a_schedule_is_triggered_beside_its_moments_also_while_it_is_paused() {
 async fn a_backfill_fires_every_moment_of_a_range_once() {
     for world in worlds().await {
         world.clock.advance(10 * HOUR);
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         hourly(&engine, "s").await;
         let filled = engine.backfill_schedule(&name("s"), hour(2), hour(5), Overlap::Allow).await.unwrap();
         let submitted = |task| Firing::Submitted { task: TaskId(task) };
@@ -401,7 +408,7 @@ async fn a_backfill_fires_every_moment_of_a_range_once() {
 #[tokio::test]
 async fn a_backfill_of_too_many_moments_is_refused_and_does_nothing() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         hourly(&engine, "s").await;
         let refused = engine.backfill_schedule(&name("s"), hour(1), hour(1002), Overlap::Allow).await.unwrap_err();
         assert!(refused.is_invalid() && refused.to_string().contains("1000"), "{refused}");
@@ -413,7 +420,7 @@ async fn a_backfill_of_too_many_moments_is_refused_and_does_nothing() {
 #[tokio::test]
 async fn what_comes_next_is_shown_without_waiting_for_it() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let schedule = engine.schedule("s").every(HOUR).task(task("report")).starts_at(hour(3)).ends_at(hour(6));
         schedule.await.unwrap();
         let upcoming = engine.upcoming(&name("s"), 9).await.unwrap();
@@ -425,7 +432,7 @@ async fn what_comes_next_is_shown_without_waiting_for_it() {
 #[tokio::test]
 async fn firings_with_jitter_come_later_and_say_the_moment_that_was_meant() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         engine.schedule("s").every(HOUR).task(task("report")).jitter(30 * MINUTE).await.unwrap();
         let next = record(&engine, "s").await.next.unwrap();
@@ -444,7 +451,7 @@ async fn firings_with_jitter_come_later_and_say_the_moment_that_was_meant() {
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused_before_anything_changes() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let daily = |cron: &str, zone: &str| engine.schedule("s").cron(cron, zone).task(task("report"));
         for (schedule, part) in [
             (daily("0 25 * * *", "UTC"), "`0 25 * * *`"),
@@ -465,7 +472,7 @@ async fn what_cannot_be_meant_is_refused_before_anything_changes() {
 #[tokio::test]
 async fn setting_a_schedule_at_every_start_changes_nothing() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let set = || engine.schedule("s").every(HOUR).task(task("report"));
         assert_eq!(set().await.unwrap(), ScheduleSet::Created);
         world.clock.advance(90 * MINUTE);
@@ -477,7 +484,7 @@ async fn setting_a_schedule_at_every_start_changes_nothing() {
 #[tokio::test]
 async fn a_drain_ends_although_a_schedule_goes_on_for_ever() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         hourly(&engine, "s").await;
         world.clock.advance(HOUR);
@@ -504,7 +511,7 @@ async fn until_there_are(engine: &Engine, expected: &[&str]) {
 #[tokio::test]
 async fn schedules_follow_their_provider_while_it_changes() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let mut moments = moments(&engine);
         hourly(&engine, "by-hand").await;
         let (wanted, provider) = watch::channel(vec![every_hour("a", "other"), every_hour("b", "other")]);
@@ -528,7 +535,7 @@ async fn schedules_follow_their_provider_while_it_changes() {
 #[tokio::test]
 async fn a_provider_that_fails_or_names_nonsense_takes_no_schedule_away() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let _moments = moments(&engine);
         let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let counted = Arc::clone(&asked);
@@ -563,7 +570,7 @@ async fn a_provider_that_fails_or_names_nonsense_takes_no_schedule_away() {
 #[tokio::test]
 async fn a_schedule_of_a_provider_is_not_changed_by_hand() {
     for world in worlds().await {
-        let engine = world.engine().await;
+        let engine = engine_on(&world).await;
         let _moments = moments(&engine);
         let (_wanted, provider) = watch::channel(vec![every_hour("a", "report")]);
         engine.provide_schedules("reports", provider).unwrap();
