@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, each, events, generate, limit, queue, store, submit, task, work};
+use crate::commands::{completions, each, events, generate, limit, queue, schedule, store, submit, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -36,6 +36,9 @@ pub(crate) enum Command {
     /// Limit how many tasks run at once and how fast they start: of all, a queue, a kind or a group
     #[command(subcommand)]
     Limit(limit::Command),
+    /// Make, list, show, pause, resume, trigger, backfill and delete schedules: tasks that recur
+    #[command(subcommand)]
+    Schedule(schedule::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
     /// Check a store and say what is wrong and what to do

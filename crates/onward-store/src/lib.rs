@@ -42,6 +42,7 @@ mod outcome;
 mod queue;
 mod reason;
 pub mod rules;
+mod schedule;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
@@ -63,6 +64,10 @@ pub use reason::WaitReason;
 /// must come from the same version.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
+pub use schedule::{
+    AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
+    ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
+};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{

@@ -88,3 +88,23 @@ pub const GROUP_LIMITS: usize = 100_000;
 
 /// How far the tasks are counted that go before another.
 pub const AHEAD: u64 = 1000;
+/// How many schedules one store may hold.
+pub const SCHEDULES: usize = 10_000;
+
+/// The shortest interval of a schedule.
+pub const INTERVAL_MINIMUM: Duration = Duration::from_millis(100);
+
+/// The longest interval of a schedule: 3660 days.
+pub const INTERVAL_MAXIMUM: Duration = Duration::from_secs(3660 * 24 * 3600);
+
+/// The longest jitter of a schedule: a day.
+pub const JITTER: Duration = Duration::from_secs(24 * 3600);
+
+/// The longest cron expression, in bytes.
+pub const CRON_BYTES: usize = 256;
+
+/// The longest name of a time zone, in bytes.
+pub const ZONE_BYTES: usize = 64;
+
+/// For how many moments a schedule fires in one write at the most.
+pub const FIRINGS: usize = 1000;

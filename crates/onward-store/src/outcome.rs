@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::flow::Limit;
 use crate::name::Name;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
+use crate::schedule::{Fired, ScheduleSet};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 
 /// What became of one [`Write`](crate::Write).
@@ -45,6 +46,10 @@ pub enum Outcome {
     QueueSet(QueueSettings),
     /// What limits the scope from now on.
     LimitSet(Limit),
+    /// What setting a schedule did.
+    ScheduleSet(ScheduleSet),
+    /// What a schedule's firing did.
+    ScheduleFired(Fired),
     /// What time had brought.
     Swept(Swept),
     /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them is a refusal.
@@ -195,6 +200,10 @@ pub enum Refusal {
         /// How many.
         live: u64,
     },
+    /// There is no such schedule.
+    ScheduleNotFound(Name),
+    /// The schedule has fired, or was changed, since it was read.
+    ScheduleChanged(Name),
     /// A member of a [`Write::All`](crate::Write::All) was refused, and so none was done.
     Member {
         /// Which one, counted from 0.
@@ -232,6 +241,12 @@ impl fmt::Display for Refusal {
             }
             Self::QueueInUse { queue, live } => {
                 write!(f, "the queue `{queue}` has {live} live tasks; purge it and let running ones end first")
+            }
+            Self::ScheduleNotFound(schedule) => {
+                write!(f, "there is no schedule `{schedule}`; `onward schedule list` shows those there are")
+            }
+            Self::ScheduleChanged(schedule) => {
+                write!(f, "the schedule `{schedule}` has fired or was changed meanwhile; read it again")
             }
             Self::Member { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")

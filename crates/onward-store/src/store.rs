@@ -18,6 +18,7 @@ use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Scope, Write};
@@ -112,6 +113,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
+    /// Schedules.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>>;
 
     /// Events behind a cursor, oldest first, at most `limit` (and at most 1000).
     ///
@@ -324,6 +330,8 @@ pub struct Hint {
     pub work: u64,
     /// Tasks may have ended, or have been asked to stop, by another process's doing or this one's.
     pub transitions: u64,
+    /// Schedules may have been set, deleted, paused or resumed, by another process or this one.
+    pub schedules: u64,
 }
 
 #[cfg(feature = "sqlite")]
@@ -332,6 +340,7 @@ impl Hint {
     pub(crate) fn add(&mut self, change: Self) {
         self.work += change.work;
         self.transitions += change.transitions;
+        self.schedules += change.schedules;
     }
 }
 

@@ -277,6 +277,8 @@ pub struct NewTask {
     pub retry: Option<RetryPolicy>,
     /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an endpoint. Default: none.
     pub group: Option<Name>,
+    /// The moment of the schedule's firing that submits it. Default: none; a schedule sets it.
+    pub scheduled_at: Option<Timestamp>,
 }
 
 impl NewTask {
@@ -303,6 +305,7 @@ impl NewTask {
             deadline: None,
             retry: None,
             group: None,
+            scheduled_at: None,
         }
     }
 
@@ -385,6 +388,8 @@ pub struct ClaimedTask {
     pub deadline: Option<Timestamp>,
     /// The task's own retry policy.
     pub retry: Option<RetryPolicy>,
+    /// The moment of the schedule's firing that submitted it.
+    pub scheduled_at: Option<Timestamp>,
 }
 
 /// One attempt that did not end well.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use crate::flow::SetLimit;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
+use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
 use crate::task::{Lease, NewTask, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -164,6 +165,43 @@ pub enum Write {
     /// first. It also forgets the events up to the last end that it removed, in whole calls. Answers
     /// [`Removed`](crate::Outcome::Removed).
     Prune(Prune),
+
+    /// Makes a schedule, or changes the one of that name; a paused one stays paused. Requires valid input, room for another schedule,
+    /// and that an existing one comes from the same provider. Answers [`ScheduleSet`](crate::Outcome::ScheduleSet); one that is so
+    /// already is left as it is.
+    SetSchedule(Box<SetSchedule>),
+
+    /// Forgets a schedule and what it holds; its tasks stay. Requires that it is there (else
+    /// [`ScheduleNotFound`](crate::Refusal::ScheduleNotFound)). Answers [`Done`](crate::Outcome::Done).
+    DeleteSchedule {
+        /// The schedule.
+        schedule: Name,
+    },
+
+    /// Lets a schedule fire no more until it is resumed. Requires that it is there. Answers [`Done`](crate::Outcome::Done), also where
+    /// it is paused already.
+    PauseSchedule {
+        /// The schedule.
+        schedule: Name,
+    },
+
+    /// Lets a paused schedule fire again. Requires that it is there and has this revision (else
+    /// [`ScheduleChanged`](crate::Refusal::ScheduleChanged)). Answers [`Done`](crate::Outcome::Done); one that is not paused is left as it
+    /// is.
+    ResumeSchedule {
+        /// The schedule.
+        schedule: Name,
+        /// Its revision when `next` was found.
+        revision: u64,
+        /// Its next firing; `None` if it is over.
+        next: Option<NextFiring>,
+    },
+
+    /// Submits the tasks of a schedule's firings, as the overlap policy says, and says what is next, whether it is paused or not. Requires
+    /// that the schedule is there and has this revision (else [`ScheduleChanged`](crate::Refusal::ScheduleChanged)): of many who fire one
+    /// schedule at once, one does. Answers [`ScheduleFired`](crate::Outcome::ScheduleFired). A task that no submit would take is no
+    /// refusal: the schedule keeps why, and goes on.
+    FireSchedule(Box<FireSchedule>),
 
     /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
     /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage,
-    TaskRecord, WaitReason, Write,
+    Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -189,6 +189,10 @@ impl Store for FaultyStore {
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
         self.inner.limits()
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.inner.schedules(which)
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

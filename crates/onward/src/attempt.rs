@@ -127,6 +127,7 @@ pub(crate) mod tests {
             timeout: None,
             deadline: None,
             retry: None,
+            scheduled_at: None,
         }
     }
 

@@ -68,6 +68,13 @@ impl Context {
         self.attempt.task.submitted_at
     }
 
+    /// The moment of the schedule's firing that submitted the task, in the schedule's terms: without jitter, and the one that was meant even if
+    /// it fired late. `None` for a task of no schedule.
+    #[must_use]
+    pub fn scheduled_at(&self) -> Option<Timestamp> {
+        self.attempt.task.scheduled_at
+    }
+
     /// The moment that the submitter set for the end of every attempt.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {

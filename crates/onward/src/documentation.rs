@@ -12,6 +12,10 @@ mod limits {
     #![doc = include_str!("../../../docs/guides/limits.md")]
 }
 
+mod schedules {
+    #![doc = include_str!("../../../docs/guides/schedules.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

@@ -9,6 +9,7 @@ use onward_store::{
     Claim, Clock, EventCursor, KindSelection, NewTask, Outcome, QueueChoice, QueueSelection, Refusal, Scope, SessionId,
     Store, Submitted, TaskId, TaskRecord, Timestamp, Write,
 };
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -22,6 +23,7 @@ use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions, Registrations};
 use crate::output::Output;
 use crate::run::Run;
+use crate::schedule::{Providers, Scheduler};
 use crate::snapshot::Snapshot;
 use crate::state::StateMap;
 use crate::submission::{Submission, submit_described};
@@ -45,6 +47,9 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) telemetry: Telemetry,
     pub(crate) waiters: Waiters,
+    /// Told by the dispatcher when schedules may have been changed.
+    pub(crate) schedules_changed: Notify,
+    pub(crate) providers: Providers,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
     course: Mutex<Course>,
@@ -94,6 +99,8 @@ impl Engine {
             settings,
             telemetry: Telemetry::new(),
             waiters: Waiters::default(),
+            schedules_changed: Notify::new(),
+            providers: Providers::default(),
             registrations: Mutex::default(),
             state: Mutex::default(),
             course: Mutex::default(),
@@ -250,7 +257,7 @@ impl Engine {
 ///
 /// Dropping the future of a run is like [`stop`](Engine::stop): the run ends in the background.
 impl Engine {
-    /// Runs tasks until [`stop`](Self::stop).
+    /// Runs tasks until [`stop`](Self::stop), and [schedules](Self::schedule) with them.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if the handlers are not in order or the engine runs already; what the store reports if
@@ -261,7 +268,7 @@ impl Engine {
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
     /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds
-    /// and queues that this engine does not serve, are left.
+    /// and queues that this engine does not serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -269,7 +276,7 @@ impl Engine {
         self.run_to(Goal::Drained).await
     }
 
-    /// Runs tasks until nothing is due and nothing runs here; what is due later stays, and so does what waits because others run as
+    /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here; what is due later stays, and so does what waits because others run as
     /// many tasks of its queue as may run.
     ///
     /// # Errors
@@ -291,8 +298,9 @@ impl Engine {
         let stop_when_dropped = stop.clone().drop_guard();
         let ending = EndOfRun(Arc::clone(&self.inner));
         let dispatcher = Dispatcher::new(run, goal, stop);
+        let engine = self.clone();
         let finished = tokio::spawn(async move {
-            let result = dispatcher.run().await;
+            let result = engine.beside_schedules(goal, dispatcher).await;
             drop(ending);
             result
         })
@@ -302,6 +310,29 @@ impl Engine {
             Ok(result) => result,
             Err(failed) if failed.is_panic() => std::panic::resume_unwind(failed.into_panic()),
             Err(_) => Err(onward_store::Error::closed().caused_by("the tokio runtime shuts down").into()),
+        }
+    }
+
+    /// Runs the dispatcher, and fires schedules as long as it runs. In tasks of their own: the dispatcher wakes up often.
+    async fn beside_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
+        match goal {
+            Goal::Drained => dispatcher.run().await,
+            Goal::Idle => {
+                Scheduler::new(self).run_once().await;
+                dispatcher.run().await
+            }
+            Goal::Stopped => {
+                let over = dispatcher.stop_token().child_token();
+                let over_when_dropped = over.clone().drop_guard();
+                let (scheduler, scheduler_over) = (Scheduler::new(self.clone()), over.clone());
+                let scheduler = tokio::spawn(async move { scheduler.run(&scheduler_over).await });
+                let providers = tokio::spawn(async move { self.inner.providers.run(&self, &over).await });
+                let result = dispatcher.run().await;
+                drop(over_when_dropped);
+                // They only end early if the runtime does.
+                let _ = tokio::join!(scheduler, providers);
+                result
+            }
         }
     }
 

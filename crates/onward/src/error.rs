@@ -55,11 +55,14 @@ impl Error {
         self.store().is_some_and(onward_store::Error::is_invalid) || matches!(self.refusal(), Some(Refusal::Invalid(_)))
     }
 
-    /// There is no such task, queue, file or directory.
+    /// There is no such task, queue, schedule, file or directory.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_not_found)
-            || matches!(self.refusal(), Some(Refusal::TaskNotFound(_) | Refusal::QueueNotFound(_)))
+            || matches!(
+                self.refusal(),
+                Some(Refusal::TaskNotFound(_) | Refusal::QueueNotFound(_) | Refusal::ScheduleNotFound(_))
+            )
     }
 
     /// The task has ended already.

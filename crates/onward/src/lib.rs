@@ -96,6 +96,7 @@ mod progress;
 mod queues;
 mod recent_ends;
 mod run;
+mod schedule;
 mod snapshot;
 mod state;
 mod submission;
@@ -115,6 +116,7 @@ pub use failure::Failure;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
 pub use output::Output;
+pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
 pub use summary::DrainSummary;
@@ -122,11 +124,12 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics, Limit,
-    LimitRecord, LimitScope, MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode,
-    QueueRecord, QueueSettings, Rate, RateLimit, Refusal, Scope, SessionId, SessionRecord, SetLimit, SetQueue,
-    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, Firing,
+    KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
+    OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord, QueueSettings, Rate,
+    RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord,
+    SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

@@ -49,3 +49,25 @@ pub const TOLD_RESULT_BYTES: usize = 4096;
 
 /// How many events are read at once.
 pub const EVENTS: usize = 256;
+
+/// A firing of a schedule that is done so much after it was due is on time; a later one was missed.
+pub const ON_TIME: Duration = Duration::from_secs(60);
+
+/// A clock that is so far behind a schedule's last firing was wrong then, and the schedule follows it back; else it waits until the
+/// clock is again where it was.
+pub const SET_BACK: Duration = Duration::from_secs(25 * 3600);
+
+/// How many missed firings of a schedule are counted at once; further ones are not.
+pub const MISSED: usize = 10_000;
+
+/// How many schedules are read at once to see which are due.
+pub const SCHEDULES_AT_ONCE: usize = 64;
+
+/// How often hints make the engine look whether schedules were changed, at the most.
+pub const SCHEDULE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a schedule that cannot be fired (an unknown zone, say) is left alone before it is tried again.
+pub const SCHEDULE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a change of a schedule is tried that fires at the same time.
+pub const SCHEDULE_ATTEMPTS: usize = 100;

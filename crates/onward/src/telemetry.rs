@@ -14,6 +14,7 @@
 //! | `onward_commit_seconds` | – | histogram: how long the store took for one call of the dispatcher |
 //! | `onward_commit_writes` | – | histogram: how many writes were in it |
 //! | `onward_store_errors_total` | – | calls of the dispatcher that the store could not do |
+//! | `onward_schedule_firings_total` | `outcome` | firings of schedules by this process; `outcome` is `submitted`, `skipped`, `held`, `failed` or `missed` |
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
 //!
@@ -25,7 +26,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
-use onward_store::{Name, Submitted, TaskState};
+use onward_store::{Firing, Name, Submitted, TaskState};
 
 /// The metrics of one engine.
 #[derive(Debug)]
@@ -35,6 +36,7 @@ pub(crate) struct Telemetry {
     pub(crate) store_errors: Counter,
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_writes: Histogram,
+    pub(crate) schedules: ScheduleTelemetry,
     pub(crate) running: Gauge,
     pub(crate) buffered: Gauge,
 }
@@ -47,6 +49,7 @@ impl Telemetry {
             store_errors: counter!("onward_store_errors_total"),
             commit_seconds: histogram!("onward_commit_seconds"),
             commit_writes: histogram!("onward_commit_writes"),
+            schedules: ScheduleTelemetry::new(),
             running: gauge!("onward_running"),
             buffered: gauge!("onward_buffered"),
         }
@@ -59,6 +62,39 @@ impl Telemetry {
         }
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(kinds.entry(kind.clone()).or_insert_with(|| Arc::new(KindTelemetry::new(kind))))
+    }
+}
+
+/// The metrics of schedules.
+#[derive(Debug)]
+pub(crate) struct ScheduleTelemetry {
+    submitted: Counter,
+    skipped: Counter,
+    held: Counter,
+    failed: Counter,
+    pub(crate) missed: Counter,
+}
+
+impl ScheduleTelemetry {
+    fn new() -> Self {
+        let firings = |outcome: &'static str| counter!("onward_schedule_firings_total", "outcome" => outcome);
+        Self {
+            submitted: firings("submitted"),
+            skipped: firings("skipped"),
+            held: firings("held"),
+            failed: firings("failed"),
+            missed: firings("missed"),
+        }
+    }
+
+    pub(crate) fn count(&self, firing: &Firing) {
+        let counter = match firing {
+            Firing::Submitted { .. } => &self.submitted,
+            Firing::Skipped { .. } => &self.skipped,
+            Firing::Held { .. } => &self.held,
+            Firing::Failed { .. } => &self.failed,
+        };
+        counter.increment(1);
     }
 }
 

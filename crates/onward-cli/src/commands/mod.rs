@@ -9,6 +9,7 @@ pub(crate) mod limit;
 pub(crate) mod man;
 pub(crate) mod queue;
 mod run;
+pub(crate) mod schedule;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod submit;

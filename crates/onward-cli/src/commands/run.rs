@@ -1,6 +1,8 @@
 //! From what was typed to the command that does it.
 
-use super::{completions, doctor, each, events, generate, limit, man, queue, stats, store, submit, task, work};
+use super::{
+    completions, doctor, each, events, generate, limit, man, queue, schedule, stats, store, submit, task, work,
+};
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 
@@ -14,6 +16,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Task(command) => task::run(options, command).await,
         Command::Queue(command) => queue::run(options, command).await,
         Command::Limit(command) => limit::run(options, command).await,
+        Command::Schedule(command) => schedule::run(options, command).await,
         Command::Stats => stats::run(options).await,
         Command::Doctor => doctor::run(options).await,
         Command::Store(command) => store::run(options, command).await,

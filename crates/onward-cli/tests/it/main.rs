@@ -10,6 +10,7 @@ mod generated;
 mod harness;
 mod limit;
 mod queue;
+mod schedule;
 mod store;
 mod submit;
 mod task;

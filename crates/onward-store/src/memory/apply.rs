@@ -29,6 +29,11 @@ impl State {
             Write::Purge { queue, states, limit } => self.purge(&queue, &states, limit),
             Write::DeleteQueue { queue } => self.delete_queue(queue),
             Write::Prune(prune) => self.prune(&prune),
+            Write::SetSchedule(set) => self.set_schedule(&set),
+            Write::DeleteSchedule { schedule } => self.delete_schedule(&schedule),
+            Write::PauseSchedule { schedule } => self.pause_schedule(&schedule),
+            Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(&schedule, revision, next),
+            Write::FireSchedule(fire) => self.fire_schedule(&fire),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::All(writes) => self.all(writes),
         }

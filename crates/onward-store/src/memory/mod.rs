@@ -19,6 +19,7 @@
 //!   is over, so that setting the clock back does not bring them back.
 //! * A claim looks at each line of tasks (of all queues of one weight in strict mode, else of one queue) from its first task on, and
 //!   never back: what comes before that place while it looks is left to the next claim. A task that it finds expired takes no turn.
+//! * A schedule holds at most one firing. One that is cancelled or left out in its place counts as skipped.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
@@ -35,6 +36,7 @@ mod names;
 mod queues;
 mod reads;
 mod removal;
+mod schedules;
 mod sessions;
 mod state;
 mod store;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::Logged;
 use super::keys::Keys;
+use super::schedules::Schedules;
 use super::sessions::Session;
 use super::tasks::Tasks;
 use crate::event::Change;
@@ -39,6 +40,7 @@ pub(super) struct State {
     pub(super) kinds: BTreeSet<Name>,
     pub(super) groups: BTreeSet<Name>,
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
+    pub(super) schedules: Schedules,
     pub(super) statistics: BTreeMap<Name, KindStatistics>,
     /// The highest number of a task so far.
     pub(super) last_task: i64,

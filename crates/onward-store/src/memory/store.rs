@@ -15,6 +15,7 @@ use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
     TaskFilter, TaskPage,
@@ -158,6 +159,10 @@ impl Store for MemoryStore {
         // Tokens come with time, so the time of the last write will not do.
         let now = self.clock.steady();
         self.read(|kept| kept.state.limit_records(now))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.read(|kept| kept.state.schedules.select(&which))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

@@ -143,6 +143,7 @@ impl Task {
             timeout: self.new.timeout,
             deadline: self.new.deadline,
             retry: self.new.retry,
+            scheduled_at: self.new.scheduled_at,
         }
     }
 

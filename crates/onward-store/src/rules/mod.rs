@@ -13,5 +13,6 @@ pub mod prune;
 pub mod purge;
 pub mod queue;
 pub mod retry;
+pub mod schedule;
 pub mod session;
 pub mod why;

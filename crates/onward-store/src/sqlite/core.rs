@@ -241,7 +241,7 @@ impl Core {
         // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as
         // there are waits.
         if next_task > self.next_task_seen {
-            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1 }));
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
         if self.told.missed(next_task) {
             self.news.tell_missed();
@@ -271,6 +271,8 @@ impl Core {
         outcome?;
         self.unsettled = false;
         self.settled_for_callers = callers_write;
+        // Whoever has gone may have changed a schedule and told nobody.
+        self.hints.send_modify(|hint| hint.schedules += 1);
         if let Some(presence) = &self.presence {
             presence.neighbours().wake();
         }

@@ -29,6 +29,7 @@ mod presence;
 mod queues;
 mod readers;
 mod reads;
+mod schedules;
 mod store;
 mod told_tasks;
 mod transaction;

@@ -242,7 +242,7 @@ impl SqliteOptions {
 /// What a neighbour's write does here: the engine looks for work, and the housekeeping looks at the neighbours.
 fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
     move || {
-        hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1 }));
+        hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
         news.tell_missed();
         bell.ring();
     }

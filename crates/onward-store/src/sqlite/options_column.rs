@@ -21,6 +21,8 @@ pub(super) struct TaskOptions {
     pub(super) deadline: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry: Option<RetryPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scheduled_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(super) keep_key_for: Duration,
 }
@@ -32,6 +34,7 @@ impl TaskOptions {
             timeout: task.timeout,
             deadline: task.deadline,
             retry: task.retry,
+            scheduled_at: task.scheduled_at,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
         }
     }

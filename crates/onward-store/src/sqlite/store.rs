@@ -14,6 +14,7 @@ use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -191,6 +192,10 @@ impl Store for SqliteStore {
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
         ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        ready(self.read(|connection| reads::schedules::schedules(connection, &which)))
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {

@@ -252,6 +252,11 @@ impl Transaction<'_> {
             Write::Purge { queue, states, limit } => self.purge(queue, states, *limit),
             Write::DeleteQueue { queue } => self.delete_queue(queue),
             Write::Prune(prune) => self.prune(prune),
+            Write::SetSchedule(set) => self.set_schedule(set),
+            Write::DeleteSchedule { schedule } => self.delete_schedule(schedule),
+            Write::PauseSchedule { schedule } => self.pause_schedule(schedule),
+            Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(schedule, *revision, *next),
+            Write::FireSchedule(fire) => self.fire_schedule(fire),
             Write::Sweep => self.sweep().map(Outcome::Swept),
             Write::All(members) => self.all(members),
         }

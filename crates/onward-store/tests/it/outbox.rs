@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
-    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, SessionRecord, SqliteStore, Store,
-    StoreInfo, Submitted, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
+    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord, ScheduleSelection,
+    SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason,
+    Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -191,6 +192,9 @@ impl Store for OutboxStore {
         self.store.limits()
     }
 
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.store.schedules(which)
+    }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.store.events(after, limit)
     }

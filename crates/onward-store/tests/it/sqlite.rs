@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
-    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, SessionRecord, SqliteOptions, SqliteStore, Store,
-    StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
+    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord,
+    SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -205,6 +205,9 @@ impl Store for InTurn {
         self.next().limits()
     }
 
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.next().schedules(which)
+    }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.next().events(after, limit)
     }

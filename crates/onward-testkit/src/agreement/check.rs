@@ -124,11 +124,14 @@ impl Pair {
         Ok(outcomes.into_iter().map(without_words).collect())
     }
 
-    async fn reads(&self) -> Agreed {
+    async fn reads(&mut self) -> Agreed {
         let now = self.benches[0].now();
         let one = answered(View::of(self.store(0).as_ref(), self.player.highest, now).await)?;
         let other = answered(View::of(self.store(1).as_ref(), self.player.highest, now).await)?;
-        one.difference(&other).map_or(Ok(()), Err)
+        one.difference(&other).map_or(Ok(()), Err)?;
+        let [schedules, ..] = one.schedules;
+        self.player.schedules = schedules;
+        Ok(())
     }
 
     /// What both stores told since the last step, read in small pages.

@@ -13,6 +13,7 @@
 mod check;
 mod player;
 mod run;
+mod schedules;
 mod steps;
 mod strategy;
 #[cfg(test)]

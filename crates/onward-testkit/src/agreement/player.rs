@@ -1,7 +1,8 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Claim, Failed, Lease, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
+    Claim, Failed, FireSchedule, Lease, Name, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, ScheduleRecord,
+    SessionId, TaskId, Timestamp, Write,
 };
 
 use super::steps::{Act, Pick};
@@ -13,6 +14,8 @@ pub(super) struct Player {
     leases: Vec<Lease>,
     /// Where the round of whoever claims stands.
     turn: QueueTurn,
+    /// The schedules as they were after the last step.
+    pub(super) schedules: Vec<ScheduleRecord>,
     /// The highest number of a task.
     pub(super) highest: i64,
 }
@@ -43,6 +46,16 @@ impl Player {
             Act::SetQueue(set) => Write::SetQueue(set),
             Act::SetLimit(set) => Write::SetLimit(set),
             Act::SetQueueMode(mode) => Write::SetQueueMode(mode),
+            Act::SetSchedule(set) => Write::SetSchedule(set),
+            Act::DeleteSchedule(schedule) => Write::DeleteSchedule { schedule },
+            Act::PauseSchedule(schedule) => Write::PauseSchedule { schedule },
+            Act::ResumeSchedule { schedule, revision, next } => {
+                Write::ResumeSchedule { revision: self.revision(&schedule, revision), schedule, next }
+            }
+            Act::FireSchedule { fire, revision } => {
+                let revision = self.revision(&fire.name, revision);
+                Write::FireSchedule(Box::new(FireSchedule { revision, ..*fire }))
+            }
             Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
             Act::Prune(prune) => Write::Prune(prune),
@@ -57,6 +70,12 @@ impl Player {
 
     fn lease(&self, pick: Pick) -> Lease {
         pick.of(&self.leases).unwrap_or(Lease { task: TaskId(1), session: SessionId(1), claim: 1 })
+    }
+
+    /// Mostly the revision that the schedule has, else another.
+    fn revision(&self, schedule: &Name, pick: Pick) -> u64 {
+        let known = self.schedules.iter().find(|record| record.schedule.name == *schedule);
+        known.map_or(1, |record| record.revision) - u64::from(pick.0 > 9)
     }
 
     /// Also the number that the next task will get.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, TaskState,
+    AfterFailure, FireSchedule, KindSelection, Name, NewTask, NextFiring, Prune, QueueMode, QueueSelection, Scope,
+    SetLimit, SetQueue, SetSchedule, TaskState,
 };
 
 /// One step of a sequence.
@@ -65,6 +66,18 @@ pub enum Act {
     SetQueue(SetQueue),
     SetLimit(SetLimit),
     SetQueueMode(QueueMode),
+    SetSchedule(Box<SetSchedule>),
+    DeleteSchedule(Name),
+    PauseSchedule(Name),
+    ResumeSchedule {
+        schedule: Name,
+        revision: Pick,
+        next: Option<NextFiring>,
+    },
+    FireSchedule {
+        fire: Box<FireSchedule>,
+        revision: Pick,
+    },
     Purge {
         queue: Name,
         states: Vec<TaskState>,

@@ -12,6 +12,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
+use super::schedules;
 use super::steps::{Act, Pick, Step};
 use crate::bench::name;
 
@@ -52,7 +53,8 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn single() -> impl Strategy<Value = Act> {
+/// Boxed: what is made up for it is large, and it is there several times.
+fn single() -> BoxedStrategy<Act> {
     prop_oneof![
         8 => new_task().prop_map(|new| Act::Submit(Box::new(new))),
         8 => claim(),
@@ -60,8 +62,10 @@ fn single() -> impl Strategy<Value = Act> {
         4 => session(),
         4 => control(),
         2 => removal(),
+        3 => schedules::act(),
         1 => Just(Act::Sweep),
     ]
+    .boxed()
 }
 
 fn session() -> impl Strategy<Value = Act> {
@@ -180,7 +184,7 @@ fn removal() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn new_task() -> impl Strategy<Value = NewTask> {
+pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let what =
         (kind(), queue(), select(vec![b"".as_slice(), b"payload", &[0xff; 33]]), select(vec![32u8, 128, 128, 255]));
     let limits =
@@ -201,6 +205,7 @@ fn new_task() -> impl Strategy<Value = NewTask> {
             deadline,
             retry,
             group,
+            scheduled_at: None,
         },
     )
 }
@@ -249,7 +254,7 @@ fn scope() -> impl Strategy<Value = Scope> {
 }
 
 /// Mostly one of the newest.
-fn pick() -> impl Strategy<Value = Pick> {
+pub(super) fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![3 => 0..3usize, 1 => 0..64usize].prop_map(Pick)
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::{
     Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord,
-    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, SessionId, SessionRecord, Store, TaskFilter, TaskId,
-    TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId,
+    SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -23,6 +23,7 @@ pub(super) struct View {
     limits: Vec<LimitRecord>,
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
+    pub(super) schedules: [Vec<ScheduleRecord>; 4],
 }
 
 impl View {
@@ -55,6 +56,12 @@ impl View {
             sessions: store.sessions().await?,
             pauses: store.pauses().await?,
             limits: store.limits().await?,
+            schedules: [
+                store.schedules(ScheduleSelection::All).await?,
+                store.schedules(ScheduleSelection::Named(name("daily"))).await?,
+                store.schedules(ScheduleSelection::Next { limit: 2 }).await?,
+                store.schedules(ScheduleSelection::Held).await?,
+            ],
         })
     }
 
@@ -70,6 +77,7 @@ impl View {
             .or_else(|| each(&self.limits, &other.limits))
             .or_else(|| each(&self.reasons, &other.reasons))
             .or_else(|| each(&self.peeked, &other.peeked))
+            .or_else(|| each(&self.schedules, &other.schedules))
     }
 }
 

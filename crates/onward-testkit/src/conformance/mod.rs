@@ -13,6 +13,7 @@ pub mod queues;
 pub mod reads;
 pub mod removal;
 pub mod reopen;
+pub mod schedules;
 pub mod sessions;
 pub mod submit;
 pub mod sweep;

@@ -81,6 +81,11 @@ impl Dispatcher {
         }
     }
 
+    /// What stops it.
+    pub(crate) fn stop_token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
     /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go to others when the lease is
     /// over, and the error is returned.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
@@ -263,6 +268,9 @@ impl Dispatcher {
         }
         if hint.transitions != self.seen.transitions {
             self.agenda.ask = true;
+        }
+        if hint.schedules != self.seen.schedules {
+            self.run.inner.schedules_changed.notify_one();
         }
         self.seen = hint;
     }

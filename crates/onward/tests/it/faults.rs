@@ -14,7 +14,7 @@ use onward::{
 };
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord,
-    QueueMode, QueueRecord, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
+    QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
@@ -236,6 +236,10 @@ impl Store for Damaged {
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
         self.store.limits()
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.store.schedules(which)
     }
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.store.events(after, limit)

@@ -18,6 +18,8 @@ mod queues;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod schedules;
+#[cfg(test)]
 mod seen;
 #[cfg(test)]
 mod stops;

@@ -125,7 +125,7 @@ impl Arguments {
 }
 
 /// The policy of so many further attempts; what is not given is as by default, and nothing is if nothing is given.
-fn retry_policy(retries: Option<u32>, backoff: Option<Backoff>) -> Option<RetryPolicy> {
+pub(crate) fn retry_policy(retries: Option<u32>, backoff: Option<Backoff>) -> Option<RetryPolicy> {
     if retries.is_none() && backoff.is_none() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! Handing in one task.
 
 use std::io::Read;
+use std::path::Path;
 
 use bytes::Bytes;
 use onward_store::{Outcome, Store, Submitted, TaskId, TaskRecord, TaskState, Write, limits};
@@ -39,7 +40,12 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 }
 
 fn payload(arguments: &Arguments) -> anyhow::Result<Bytes> {
-    match (&arguments.payload_file, arguments.payload.as_deref()) {
+    read_payload(arguments.payload_file.as_deref(), arguments.payload.as_deref())
+}
+
+/// A payload as it was typed, or what a file or stdin (`-`) holds.
+pub(crate) fn read_payload(file: Option<&Path>, typed: Option<&str>) -> anyhow::Result<Bytes> {
+    match (file, typed) {
         (Some(path), _) => read_whole(input::open(Some(path))?),
         (None, Some("-")) => read_whole(input::open(None)?),
         (None, Some(text)) => Ok(text.to_owned().into()),

@@ -4,5 +4,5 @@ mod arguments;
 mod command;
 mod lines;
 
-pub(crate) use arguments::Arguments;
-pub(crate) use command::run;
+pub(crate) use arguments::{Arguments, retry_policy};
+pub(crate) use command::{read_payload, run};

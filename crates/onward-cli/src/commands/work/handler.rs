@@ -46,13 +46,16 @@ impl TaskWork {
     }
 
     fn invocation(&self, context: &Context, mailbox: &Mailbox) -> Invocation {
-        let environment = vec![
+        let mut environment = vec![
             ("ONWARD_TASK_ID", context.id().to_string().into()),
             ("ONWARD_KIND", context.kind().as_str().into()),
             ("ONWARD_QUEUE", context.queue().as_str().into()),
             ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
             ("ONWARD_REPORT", mailbox.path().as_os_str().to_owned()),
         ];
+        if let Some(at) = context.scheduled_at() {
+            environment.push(("ONWARD_SCHEDULED_AT", at.to_string().into()));
+        }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
         Invocation { program, arguments, environment, stdin: Some(context.payload().clone()) }
     }

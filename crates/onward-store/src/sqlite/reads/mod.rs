@@ -7,6 +7,7 @@ pub(super) mod list;
 pub(super) mod peek;
 pub(super) mod queues;
 mod record;
+pub(super) mod schedules;
 pub(super) mod sessions;
 pub(super) mod statistics;
 pub(super) mod task;

@@ -172,6 +172,7 @@ impl Transaction<'_> {
             timeout: task.options.timeout,
             deadline: task.options.deadline,
             retry: task.options.retry,
+            scheduled_at: task.options.scheduled_at,
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

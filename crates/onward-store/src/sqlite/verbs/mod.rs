@@ -9,6 +9,7 @@ mod limit;
 mod processes;
 mod queue;
 mod removal;
+mod schedule;
 mod session;
 mod submit;
 mod sweep;

@@ -1,0 +1,45 @@
+//! `onward schedule backfill`
+
+use clap::Args;
+use onward_store::{Firing, Timestamp};
+use serde_json::json;
+
+use super::command::{OverlapPolicy, Schedule, open};
+use super::trigger::text;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{moment, print_json, print_line, remark};
+
+/// Arguments of `onward schedule backfill`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    schedule: Schedule,
+    /// From this time on (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    from: Timestamp,
+    /// Up to, but not including, this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    until: Timestamp,
+    /// What to do while the task of the firing before is active
+    #[arg(long, value_name = "POLICY", default_value = "allow")]
+    overlap: OverlapPolicy,
+}
+
+/// Fires a schedule for its moments in a range, at most 1000.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { schedule: Schedule { schedule }, from, until, overlap } = arguments;
+    let filled = open(options).await?.backfill_schedule(&schedule, from, until, overlap.into()).await?;
+    for (at, firing) in &filled {
+        if options.json {
+            print_json(&json!({ "at": at, "became": firing }))?;
+        } else {
+            print_line(format_args!("{}  {}", moment(*at), text(firing)))?;
+        }
+    }
+    if filled.is_empty() {
+        remark("the schedule has no moment in this range");
+    }
+    let failed = filled.iter().any(|(_, firing)| matches!(firing, Firing::Failed { .. }));
+    Ok(if failed { ExitCode::Failed } else { ExitCode::Done })
+}

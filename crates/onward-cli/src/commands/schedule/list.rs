@@ -1,0 +1,74 @@
+//! `onward schedule list`
+
+use onward_store::{Recurrence, ScheduleRecord};
+
+use super::command::open;
+use super::json::schedule_json;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{Align, Table, duration_text, moment, one_line, optional, print_json, print_line, remark};
+
+/// How much of an error is shown, in columns; `onward schedule show` has all of it.
+const ERROR_COLUMNS: usize = 60;
+
+/// Lists the schedules.
+pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
+    let schedules = open(options).await?.schedules().await?;
+    if options.json {
+        for schedule in &schedules {
+            print_json(&schedule_json(schedule)?)?;
+        }
+    } else if schedules.is_empty() {
+        remark("no schedules; onward schedule set makes one");
+    } else {
+        print_line(table(&schedules))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn table(schedules: &[ScheduleRecord]) -> Table {
+    let mut table = Table::new(vec![
+        ("SCHEDULE", Align::Left),
+        ("WHEN", Align::Left),
+        ("KIND", Align::Left),
+        ("NEXT", Align::Left),
+        ("LAST", Align::Left),
+        ("FIRED", Align::Right),
+        ("SKIPPED", Align::Right),
+        ("MISSED", Align::Right),
+        ("FAILED", Align::Right),
+        ("ERROR", Align::Left),
+    ]);
+    for record in schedules {
+        table.row(vec![
+            record.schedule.name.to_string(),
+            when(&record.schedule.recurrence),
+            record.schedule.task.kind.to_string(),
+            next(record),
+            optional(record.last, |last| moment(last.at)),
+            record.fired.to_string(),
+            record.skipped.to_string(),
+            record.missed.to_string(),
+            record.failed.to_string(),
+            optional(record.error.as_ref(), |error| one_line(&error.message, ERROR_COLUMNS)),
+        ]);
+    }
+    table
+}
+
+/// When it fires, as it was set.
+pub(super) fn when(recurrence: &Recurrence) -> String {
+    match recurrence {
+        Recurrence::Every(interval) => format!("every {}", duration_text(*interval)),
+        Recurrence::Cron { expression, zone } => format!("{expression} {zone}"),
+    }
+}
+
+/// When it fires next.
+pub(super) fn next(record: &ScheduleRecord) -> String {
+    match record.next {
+        _ if record.paused => "paused".to_owned(),
+        Some(next) => moment(next.at),
+        None => "over".to_owned(),
+    }
+}

@@ -1,0 +1,38 @@
+//! `onward schedule next`
+
+use clap::Args;
+
+use super::command::{Schedule, open};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{moment, print_json, print_line, remark};
+
+/// Arguments of `onward schedule next`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    schedule: Schedule,
+    /// How many firings
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    count: u16,
+}
+
+/// Shows when a schedule fires next.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let (engine, name) = (open(options).await?, arguments.schedule.schedule);
+    let paused = engine.find_schedule(&name).await?.paused;
+    let firings = engine.upcoming(&name, usize::from(arguments.count)).await?;
+    for firing in &firings {
+        if options.json {
+            print_json(firing)?;
+        } else {
+            print_line(moment(firing.at))?;
+        }
+    }
+    if paused {
+        remark("the schedule is paused, and fires none of these until it is resumed");
+    } else if firings.is_empty() {
+        remark("the schedule is over");
+    }
+    Ok(ExitCode::Done)
+}

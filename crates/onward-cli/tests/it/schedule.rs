@@ -1,0 +1,149 @@
+//! `onward schedule`.
+
+use crate::harness::{Place, settings};
+
+/// A schedule that fires at noon of every day, in Berlin.
+fn place() -> Place {
+    let place = Place::new();
+    let set = ["schedule", "set", "noon", "--cron", "0 12 * * *", "--zone", "Europe/Berlin", "--kind", "report", "{}"];
+    let ran = place.onward(&set);
+    assert_eq!((ran.code, ran.stdout.starts_with("schedule noon created; next at ")), (Some(0), true), "{ran:?}");
+    place
+}
+
+/// Shows: T5
+#[test]
+fn a_schedule_is_set_listed_and_shown() {
+    let place = place();
+    let listed = place.onward(&["schedule", "list"]);
+    let shown = place.onward(&["schedule", "show", "noon"]);
+    settings().bind(|| {
+        insta::assert_snapshot!(listed.stdout, @r"
+        SCHEDULE  WHEN                      KIND    NEXT                  LAST  FIRED  SKIPPED  MISSED  FAILED  ERROR
+        noon      0 12 * * * Europe/Berlin  report  [time]  -         0        0       0       0  -
+        ");
+        insta::assert_snapshot!(shown.stdout, @r"
+        schedule     noon
+        when         0 12 * * * Europe/Berlin
+        overlap      skip
+        catch-up     last
+        kind         report
+        queue        default
+        payload      {}
+        next         [time]
+        firings      0 fired, 0 skipped, 0 missed, 0 failed
+        ");
+    });
+}
+
+/// Shows: T5
+#[test]
+fn a_schedule_is_json_for_programs() {
+    let place = place();
+    let shown = place.json(&["schedule", "show", "noon"]).remove(0);
+    assert_eq!(
+        (&shown["cron"], &shown["zone"], &shown["task"]["payload"]),
+        (&"0 12 * * *".into(), &"Europe/Berlin".into(), &"{}".into())
+    );
+    assert_eq!(place.json(&["schedule", "list"]), [shown]);
+    let again = [
+        "schedule",
+        "set",
+        "noon",
+        "--every",
+        "1h30m",
+        "--kind",
+        "report",
+        "--overlap",
+        "queue-one",
+        "--catch-up",
+        "3",
+    ];
+    assert_eq!(place.json(&again)[0]["set"], "changed");
+    let shown = place.json(&["schedule", "show", "noon"]).remove(0);
+    assert_eq!(
+        (&shown["every"], &shown["overlap"], &shown["catch_up"]),
+        (&5400.0.into(), &"queue-one".into(), &"3".into())
+    );
+}
+
+/// Shows: T5
+#[test]
+fn upcoming_firings_are_shown() {
+    let place = place();
+    let set = ["schedule", "set", "leap", "--cron", "0 0 29 2 *", "--start", "2096-01-01T00:00:00Z", "--kind", "k"];
+    place.onward(&set);
+    let ran = place.onward(&["schedule", "next", "leap", "--count", "2"]);
+    assert_eq!(ran.stdout, "2096-02-29T00:00:00Z\n2104-02-29T00:00:00Z\n");
+    assert_eq!(place.json(&["schedule", "next", "noon", "--count", "3"]).len(), 3);
+}
+
+/// Shows: T5
+#[test]
+fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment() {
+    let place = place();
+    assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "task 1 submitted\n");
+    assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "skipped: task 1 is active\n");
+    let echo = ["work", "--kind", "report", "--until-idle", "--", "sh", "-c", "echo $ONWARD_SCHEDULED_AT"];
+    place.onward(&echo);
+    let task = place.json(&["task", "show", "1"]).remove(0);
+    let moment = task["key"].as_str().unwrap().trim_start_matches("schedule:noon:").to_owned();
+    assert_eq!(task["result"].as_str().unwrap().trim_end(), moment);
+}
+
+/// Shows: T5
+#[test]
+fn a_worker_fires_what_is_due() {
+    let place = Place::new();
+    place.onward(&["schedule", "set", "often", "--every", "100ms", "--kind", "report"]);
+    place.pipe("done");
+    let once = "mkdir once && echo fired > done; true";
+    let work = place.start(&["work", "--kind", "report", "--", "sh", "-c", once], "");
+    assert_eq!(place.await_writer("done"), "fired\n");
+    work.signal(rustix::process::Signal::INT);
+    work.wait();
+    assert!(place.json(&["schedule", "show", "often"])[0]["fired"].as_u64().unwrap() > 0);
+}
+
+/// Shows: T5
+#[test]
+fn a_range_is_backfilled() {
+    let place = place();
+    let fill = ["schedule", "backfill", "noon", "--from", "2026-03-28T00:00:00Z", "--until", "2026-03-30T00:00:00Z"];
+    let ran = place.onward(&fill);
+    assert_eq!(ran.stdout, "2026-03-28T11:00:00Z  task 1 submitted\n2026-03-29T10:00:00Z  task 2 submitted\n");
+    let again = place.onward(&fill);
+    assert_eq!(again.code, Some(1), "{again:?}");
+}
+
+/// Shows: T5
+#[test]
+fn a_schedule_is_paused_resumed_and_deleted() {
+    let place = place();
+    assert_eq!(place.onward(&["schedule", "pause", "noon"]).stdout, "paused schedule noon\n");
+    assert_eq!(place.json(&["schedule", "show", "noon"])[0]["paused"], true);
+    assert_eq!(place.onward(&["schedule", "resume", "noon"]).stdout, "resumed schedule noon\n");
+    assert_eq!(place.json(&["schedule", "show", "noon"])[0]["paused"], false);
+    assert_eq!(place.onward(&["schedule", "delete", "noon"]).stdout, "deleted schedule noon\n");
+    let gone = place.onward(&["schedule", "show", "noon"]);
+    assert_eq!((gone.code, gone.stderr.contains("no schedule `noon`")), (Some(1), true));
+}
+
+/// Shows: T5
+#[test]
+fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing() {
+    let place = place();
+    let set = |when: &[&str]| place.onward(&[&["schedule", "set", "bad", "--kind", "k"], when].concat());
+    for (when, part) in [
+        (&["--cron", "0 25 * * *"][..], "`0 25 * * *`"),
+        (&["--cron", "@daily", "--zone", "Europe/Berln"], "`Europe/Berln`"),
+        (&["--cron", "0 0 30 2 *"], "never fires"),
+        (&["--every", "0"], "zero"),
+        (&["--every", "1h", "--catch-up", "some"], "none, last"),
+        (&[], "--every"),
+    ] {
+        let ran = set(when);
+        assert_eq!((ran.code, ran.stderr.contains(part)), (Some(2), true), "{ran:?}");
+    }
+    assert_eq!(place.json(&["schedule", "list"]).len(), 1);
+}

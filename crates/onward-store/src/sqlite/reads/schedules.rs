@@ -1,0 +1,19 @@
+//! Schedules.
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::sqlite::schedules::read;
+
+pub(in crate::sqlite) fn schedules(connection: &Connection, which: &ScheduleSelection) -> Result<Vec<ScheduleRecord>> {
+    match which {
+        ScheduleSelection::All => read(connection, "ORDER BY name", []),
+        ScheduleSelection::Named(name) => read(connection, "WHERE name = ?", [name.as_str()]),
+        ScheduleSelection::Next { limit } => {
+            let next = "WHERE paused = 0 AND next_due IS NOT NULL ORDER BY next_due, name LIMIT ?";
+            read(connection, next, [i64::try_from(*limit).unwrap_or(i64::MAX)])
+        }
+        ScheduleSelection::Held => read(connection, "WHERE held IS NOT NULL AND paused = 0 ORDER BY name", []),
+    }
+}

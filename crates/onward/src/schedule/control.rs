@@ -1,0 +1,195 @@
+//! What people and programs do with schedules.
+
+use onward_store::{
+    AfterFiring, FireSchedule, Fired, Firing, Name, NewSchedule, NextFiring, Outcome, Overlap, Refusal, ScheduleRecord,
+    ScheduleSelection, ScheduleSet, SetSchedule, Timestamp, Write, limits as store_limits,
+};
+
+use super::builder::ScheduleBuilder;
+use super::calendar::Calendar;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// Schedules: tasks that recur. They are kept in the store, and fired by any engine on it that [runs](Engine::run), each firing by one.
+///
+/// The task of a firing has the moment of the firing in [`Context::scheduled_at`](crate::Context::scheduled_at). A schedule goes on whatever
+/// becomes of its tasks: one whose task cannot be submitted says so in its [record](ScheduleRecord::error) and fires again at its next moment.
+impl Engine {
+    /// Describes a schedule, to be set with `.await`. Setting it again as it is changes nothing, so a program may do so at every start.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), onward::Error> {
+    /// use onward::{Engine, NewTask, Overlap};
+    ///
+    /// let engine = Engine::builder().memory().open().await?;
+    /// let report = NewTask::new("report")?;
+    /// engine.schedule("nightly-report").cron("0 3 * * *", "Europe/Berlin").task(report).overlap(Overlap::Skip).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn schedule(&self, name: impl AsRef<str>) -> ScheduleBuilder {
+        ScheduleBuilder::new(self.clone(), name.as_ref())
+    }
+
+    /// Makes a schedule, or changes the one of that name. Its next firing is the first after now; where only its task or its policies change,
+    /// what is due stays due. A paused one stays paused.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a cron expression, a zone, an interval, a policy or a task that cannot be used, for a schedule
+    /// that never fires, and for one that belongs to a provider; what the store reports if it could not keep it.
+    pub async fn set_schedule(&self, schedule: NewSchedule) -> Result<ScheduleSet> {
+        let next = Calendar::of(&schedule)?.next_firing(self.inner.clock.now());
+        if next.is_none() {
+            let what = "never fires from now on; look at its days, its year, its start and its end";
+            return Err(Error::invalid(format!("the schedule `{}` {what}", schedule.name)));
+        }
+        match self.apply(Write::SetSchedule(Box::new(SetSchedule { schedule, next }))).await? {
+            Outcome::ScheduleSet(set) => Ok(set),
+            _ => Err(Error::unexpected("a schedule")),
+        }
+    }
+
+    /// Every schedule, by name.
+    ///
+    /// # Errors
+    /// What the store reports if it could not be read.
+    pub async fn schedules(&self) -> Result<Vec<ScheduleRecord>> {
+        Ok(self.inner.store.schedules(ScheduleSelection::All).await?)
+    }
+
+    /// One schedule.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not be read.
+    pub async fn find_schedule(&self, name: &Name) -> Result<ScheduleRecord> {
+        let found = self.inner.store.schedules(ScheduleSelection::Named(name.clone())).await?.pop();
+        found.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
+    }
+
+    /// Lets a schedule fire no more until it is resumed, also after a restart. What it has submitted goes on.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    pub async fn pause_schedule(&self, name: &Name) -> Result<()> {
+        self.done(Write::PauseSchedule { schedule: name.clone() }).await
+    }
+
+    /// Lets a paused schedule fire again, from its first moment after now on. What came up while it was paused is left out; see
+    /// [`backfill_schedule`](Self::backfill_schedule).
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    pub async fn resume_schedule(&self, name: &Name) -> Result<()> {
+        let resume = |record: &ScheduleRecord| {
+            let next = Calendar::of(&record.schedule)?.next_firing(self.inner.clock.now());
+            Ok(Write::ResumeSchedule { schedule: name.clone(), revision: record.revision, next })
+        };
+        self.apply_to_schedule(name, resume).await.map(drop)
+    }
+
+    /// Forgets a schedule. The tasks that it has submitted stay.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    pub async fn delete_schedule(&self, name: &Name) -> Result<()> {
+        self.done(Write::DeleteSchedule { schedule: name.clone() }).await
+    }
+
+    /// Fires a schedule once, now, beside its moments; also one that is paused or over. With `overlap` instead of its own policy.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    pub async fn trigger_schedule(&self, name: &Name, overlap: Option<Overlap>) -> Result<Firing> {
+        let now = self.inner.clock.now();
+        let firings = self.fire_extra(name, overlap, |_| Ok(vec![now])).await?;
+        firings.into_iter().next().map(|(_, firing)| firing).ok_or_else(|| Error::unexpected("a firing"))
+    }
+
+    /// Fires a schedule for its moments of the past (or the future) from `from` up to, but not including, `until`, at most 1000, in one
+    /// commit. Answers what became of each. With [`Overlap::Allow`] all of them are submitted, and hold none of the regular ones back.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there are more than 1000; what the store reports if it could
+    /// not keep it.
+    pub async fn backfill_schedule(
+        &self,
+        name: &Name,
+        from: Timestamp,
+        until: Timestamp,
+        overlap: Overlap,
+    ) -> Result<Vec<(Timestamp, Firing)>> {
+        self.fire_extra(name, Some(overlap), |record| moments(&record.schedule, from, until)).await
+    }
+
+    /// The next firings of a schedule, at most 1000, as if it were not paused.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not be read.
+    pub async fn upcoming(&self, name: &Name, count: usize) -> Result<Vec<NextFiring>> {
+        let record = self.find_schedule(name).await?;
+        let calendar = Calendar::of(&record.schedule)?;
+        let first = match record.next {
+            Some(next) if !record.paused => Some(next),
+            _ => calendar.next_firing(self.inner.clock.now()),
+        };
+        let firings = std::iter::successors(first, |firing| calendar.next_firing(firing.at));
+        Ok(firings.take(count.min(store_limits::FIRINGS)).collect())
+    }
+
+    async fn fire_extra(
+        &self,
+        name: &Name,
+        overlap: Option<Overlap>,
+        moments: impl Fn(&ScheduleRecord) -> Result<Vec<Timestamp>> + Send + Sync,
+    ) -> Result<Vec<(Timestamp, Firing)>> {
+        let fire = |record: &ScheduleRecord| {
+            Ok(Write::FireSchedule(Box::new(FireSchedule {
+                name: name.clone(),
+                revision: record.revision,
+                firings: moments(record)?,
+                overlap,
+                missed: 0,
+                error: None,
+                then: AfterFiring::AsBefore,
+            })))
+        };
+        match self.apply_to_schedule(name, fire).await? {
+            (Write::FireSchedule(fire), Outcome::ScheduleFired(Fired { firings, .. })) => {
+                Ok(fire.firings.into_iter().zip(firings).collect())
+            }
+            _ => Err(Error::unexpected("a firing")),
+        }
+    }
+
+    /// Applies a write that was made from what a schedule is; made anew if that changes at the same time.
+    async fn apply_to_schedule(
+        &self,
+        name: &Name,
+        make: impl Fn(&ScheduleRecord) -> Result<Write> + Send + Sync,
+    ) -> Result<(Write, Outcome)> {
+        for _ in 1..limits::SCHEDULE_ATTEMPTS {
+            let write = make(&self.find_schedule(name).await?)?;
+            match self.apply(write.clone()).await {
+                Ok(outcome) => return Ok((write, outcome)),
+                Err(error) if matches!(error.refusal(), Some(Refusal::ScheduleChanged(_))) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Refusal::ScheduleChanged(name.clone()).into())
+    }
+}
+
+fn moments(schedule: &NewSchedule, from: Timestamp, until: Timestamp) -> Result<Vec<Timestamp>> {
+    let microsecond = std::time::Duration::from_micros(1);
+    let limit = store_limits::FIRINGS;
+    let (after, last) = (from.minus(microsecond), until.minus(microsecond));
+    let moments = Calendar::of(schedule)?.between(after, last, limit + 1);
+    if moments.len() > limit {
+        let name = &schedule.name;
+        return Err(Error::invalid(format!(
+            "the schedule `{name}` fires more than {limit} times from {from} to {until}; do it in shorter ranges"
+        )));
+    }
+    Ok(moments)
+}
