@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, each, events, generate, queue, store, submit, task, work};
+use crate::commands::{completions, each, events, generate, queue, store, submit, tag, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -27,9 +27,12 @@ pub(crate) enum Command {
     Work(work::Arguments),
     /// Hand in tasks
     Submit(Box<submit::Arguments>),
-    /// List, show, cancel, retry and await tasks
+    /// List, count, show, cancel, retry and await tasks
     #[command(subcommand)]
     Task(task::Command),
+    /// List the keys and values of tags
+    #[command(subcommand)]
+    Tag(tag::Command),
     /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),

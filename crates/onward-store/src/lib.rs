@@ -43,6 +43,7 @@ pub mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod tag;
 mod task;
 mod timestamp;
 mod write;
@@ -63,8 +64,9 @@ pub use rusqlite;
 pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
-    Store, StoreInfo, TaskFilter, TaskPage,
+    Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
 };
+pub use tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
 pub use task::{
     AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord,
     TaskState, Ttl, TtlFrom, UniqueKey, When,

@@ -67,3 +67,15 @@ pub const QUEUE_CONCURRENCY: u32 = 1_000_000;
 
 /// How many kinds one store may hold.
 pub const KINDS: usize = 10_000;
+
+/// How many tags one task may have.
+pub const TAGS: usize = 32;
+
+/// The longest key of a tag, in bytes.
+pub const TAG_KEY_BYTES: usize = 64;
+
+/// The longest value of a tag, in bytes.
+pub const TAG_VALUE_BYTES: usize = 256;
+
+/// The most tasks that one page of a listing of numbers holds.
+pub const ID_PAGE: usize = 10_000;

@@ -458,6 +458,32 @@ macro_rules! conformance {
                 a_session_that_holds_nothing_is_not_due_next,
                 the_end_of_a_pause_is_due_next,
             }
+            tags {
+                a_task_has_the_tags_of_its_submission,
+                a_worker_sees_the_tags,
+                a_worker_of_another_time_sees_the_tags,
+                an_ended_task_keeps_its_tags,
+                a_listing_shows_tags,
+                tasks_are_found_by_a_tag,
+                of_several_tags_a_task_has_all,
+                tags_and_other_conditions_combine,
+                a_tag_that_no_task_has_finds_nothing,
+                numbers_come_in_pages,
+                tasks_are_found_by_the_beginning_of_a_tags_key,
+                what_a_query_language_would_take_for_its_own_is_text,
+                the_values_of_a_key_come_with_their_counts,
+                the_values_of_a_key_are_counted_under_a_filter,
+                values_and_keys_come_in_pages,
+                keys_are_found_by_their_beginning,
+                the_tags_of_a_pruned_task_are_gone,
+                the_tags_of_a_purged_task_are_gone,
+                a_task_that_is_tried_again_keeps_its_tags,
+                a_task_that_follows_another_has_its_own_tags,
+                a_duplicate_changes_no_tags,
+                a_refused_member_leaves_no_tags,
+                as_many_tags_as_may_be_are_taken,
+                tags_out_of_bounds_are_refused,
+            }
         }
     };
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, NewsReceiver, Outcome, Page,
-    PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord,
-    Write,
+    PauseRecord, QueueMode, QueueRecord, SessionRecord, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage,
+    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -189,6 +189,22 @@ impl Store for FaultyStore {
 
     fn info(&self) -> StoreInfo {
         self.inner.info()
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.inner.task_ids(filter, page)
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.inner.count(filter)
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.inner.tag_values(key, filter, page)
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.inner.tag_keys(prefix, page)
     }
 }
 

@@ -126,6 +126,7 @@ pub(crate) mod tests {
             timeout: None,
             deadline: None,
             retry: None,
+            tags: onward_store::Tags::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Name, Priority, TaskId, Timestamp};
+use onward_store::{Name, Priority, Tags, TaskId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Attempt;
@@ -54,6 +54,12 @@ impl Context {
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.attempt.task.payload
+    }
+
+    /// The tags that the submitter gave it.
+    #[must_use]
+    pub fn tags(&self) -> &Tags {
+        &self.attempt.task.tags
     }
 
     /// When the store accepted the task.

@@ -8,6 +8,10 @@ mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }
 
+mod tags {
+    #![doc = include_str!("../../../docs/guides/tags.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

@@ -124,7 +124,8 @@ pub use onward_store::{
     AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics,
     MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
     QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
-    SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 
 /// The five names that most programs need.

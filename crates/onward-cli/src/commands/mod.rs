@@ -11,6 +11,7 @@ mod run;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod submit;
+pub(crate) mod tag;
 pub(crate) mod task;
 pub(crate) mod work;
 

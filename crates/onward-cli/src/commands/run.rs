@@ -1,6 +1,6 @@
 //! From what was typed to the command that does it.
 
-use super::{completions, doctor, each, events, generate, man, queue, stats, store, submit, task, work};
+use super::{completions, doctor, each, events, generate, man, queue, stats, store, submit, tag, task, work};
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 
@@ -12,6 +12,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Work(arguments) => work::run(options, arguments).await,
         Command::Submit(arguments) => submit::run(options, *arguments).await,
         Command::Task(command) => task::run(options, command).await,
+        Command::Tag(command) => tag::run(options, command).await,
         Command::Queue(command) => queue::run(options, command).await,
         Command::Stats => stats::run(options).await,
         Command::Doctor => doctor::run(options).await,

@@ -11,6 +11,7 @@ mod harness;
 mod queue;
 mod store;
 mod submit;
+mod tag;
 mod task;
 mod work;
 mod wrong_usage;

@@ -29,6 +29,7 @@ mod claim;
 mod control;
 mod ending;
 mod events;
+mod filter;
 mod keys;
 mod names;
 mod queues;
@@ -39,6 +40,7 @@ mod state;
 mod store;
 mod submit;
 mod sweep;
+mod tags;
 mod task;
 mod tasks;
 

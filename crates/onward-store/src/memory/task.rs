@@ -142,6 +142,7 @@ impl Task {
             timeout: self.new.timeout,
             deadline: self.new.deadline,
             retry: self.new.retry,
+            tags: self.new.tags.clone(),
         }
     }
 
@@ -166,6 +167,7 @@ impl Task {
             result: self.result.clone().filter(|_| with_payload),
             errors: self.errors.clone(),
             progress: self.progress.clone(),
+            tags: self.new.tags.clone(),
         }
     }
 }

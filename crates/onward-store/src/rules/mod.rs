@@ -8,6 +8,7 @@ pub mod duplicate;
 pub mod errors;
 pub mod key;
 pub mod order;
+pub mod prefix;
 pub mod prune;
 pub mod purge;
 pub mod queue;

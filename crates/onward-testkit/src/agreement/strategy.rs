@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Scope, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    QueueSelection, Scope, SetQueue, Tags, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -165,8 +165,9 @@ fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry)| NewTask {
+    let key = (option::weighted(0.5, unique()), tags());
+    (what, when(), key, option::weighted(0.3, ttl()), limits, retry).prop_map(
+        |((kind, queue, payload, priority), when, (unique, tags), ttl, (timeout, deadline), retry)| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -177,6 +178,7 @@ fn new_task() -> impl Strategy<Value = NewTask> {
             timeout,
             deadline,
             retry,
+            tags,
         },
     )
 }
@@ -203,6 +205,16 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         on_duplicate,
         keep_for,
     })
+}
+
+/// Mostly none; few keys and values, and now and then one that is refused.
+fn tags() -> impl Strategy<Value = Tags> {
+    let tag = (select(vec!["a", "a", "ab", "b", "ä"]), select(vec!["", "1", "1", "2"]));
+    let tags = prop_oneof![
+        30 => vec(tag, 0..4).prop_map(|tags| tags.into_iter().collect()),
+        1 => Just([("a=b", "1")].into_iter().collect()),
+    ];
+    option::weighted(0.5, tags).prop_map(Option::unwrap_or_default)
 }
 
 fn ttl() -> impl Strategy<Value = Ttl> {

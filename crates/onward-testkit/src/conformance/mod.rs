@@ -15,3 +15,4 @@ pub mod reopen;
 pub mod sessions;
 pub mod submit;
 pub mod sweep;
+pub mod tags;

@@ -20,5 +20,6 @@ mod runs;
 mod seen;
 #[cfg(test)]
 mod stops;
+mod tags;
 #[cfg(test)]
 mod waits;

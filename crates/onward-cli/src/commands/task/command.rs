@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand};
 use onward_store::TaskId;
 
-use super::{cancel, list, retry, show, wait};
+use super::filter::FilterArguments;
+use super::{cancel, count, list, retry, show, wait};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -11,7 +12,9 @@ use crate::options::GlobalOptions;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List tasks, the newest first
-    List(list::Arguments),
+    List(Box<list::Arguments>),
+    /// Count tasks
+    Count(Box<FilterArguments>),
     /// Show all that is known of tasks
     Show(Tasks),
     /// End tasks that have not started, and ask running ones to stop
@@ -33,7 +36,8 @@ pub(crate) struct Tasks {
 /// Runs a verb.
 pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::List(arguments) => list::run(options, arguments).await,
+        Command::List(arguments) => list::run(options, *arguments).await,
+        Command::Count(arguments) => count::run(options, *arguments).await,
         Command::Show(tasks) => show::run(options, tasks).await,
         Command::Cancel(tasks) => cancel::run(options, tasks).await,
         Command::Retry(tasks) => retry::run(options, tasks).await,

@@ -280,6 +280,7 @@ impl Transaction<'_> {
             timeout: task.options.timeout,
             deadline: task.options.deadline,
             retry: task.options.retry,
+            tags: task.options.tags.clone(),
         };
         self.count_running(task.lane, 1);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

@@ -10,6 +10,7 @@ mod removal;
 mod session;
 mod submit;
 mod sweep;
+mod tags;
 
 pub(super) use complete::Completion;
 pub(super) use session::microseconds;
