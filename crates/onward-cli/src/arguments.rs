@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Work(work::Arguments),
     /// Hand in tasks
     Submit(Box<submit::Arguments>),
-    /// List, count, show, cancel, retry and await tasks
+    /// List, count, show, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
     /// List the keys and values of tags

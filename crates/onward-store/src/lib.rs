@@ -30,6 +30,7 @@
 //!
 //! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
 
+mod bulk;
 mod clock;
 mod error;
 mod event;
@@ -48,6 +49,7 @@ mod task;
 mod timestamp;
 mod write;
 
+pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};

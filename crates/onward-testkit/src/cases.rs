@@ -458,6 +458,26 @@ macro_rules! conformance {
                 a_session_that_holds_nothing_is_not_due_next,
                 the_end_of_a_pause_is_due_next,
             }
+            bulk {
+                tasks_that_have_not_started_are_cancelled_together,
+                running_tasks_are_asked_to_stop_and_named,
+                what_was_asked_to_stop_is_not_asked_again,
+                ended_tasks_are_not_cancelled,
+                a_chunk_does_no_more_than_its_limit_and_says_where_to_go_on,
+                a_task_that_came_after_the_first_chunk_is_not_touched,
+                ended_tasks_are_tried_again_together,
+                of_tasks_with_one_key_the_newest_is_tried_again,
+                all_but_running_tasks_are_deleted_without_a_trace,
+                what_is_done_to_many_is_told_of_each,
+                tasks_are_cancelled_by_their_tags,
+                tasks_are_cancelled_by_kind_and_queue,
+                a_filter_takes_a_range_of_priorities_with_both_ends,
+                a_filter_takes_the_beginning_of_a_key,
+                a_filter_takes_those_who_were_asked_to_stop,
+                a_verb_that_can_do_nothing_to_the_states_asked_for_does_nothing,
+                a_chunk_of_a_refused_all_did_nothing,
+                a_chunk_in_which_nothing_is_selected_says_where_to_go_on,
+            }
             tags {
                 a_task_has_the_tags_of_its_submission,
                 a_worker_sees_the_tags,

@@ -78,6 +78,7 @@
 
 mod attempt;
 mod builder;
+mod bulk;
 mod context;
 mod dispatch;
 #[cfg(doctest)]
@@ -106,6 +107,7 @@ mod typed;
 mod wait;
 
 pub use builder::EngineBuilder;
+pub use bulk::BulkSummary;
 pub use context::Context;
 pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};

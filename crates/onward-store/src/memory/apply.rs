@@ -29,6 +29,7 @@ impl State {
             Write::DeleteQueue { queue } => self.delete_queue(queue),
             Write::Prune(prune) => self.prune(&prune),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
+            Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -25,6 +25,7 @@
 
 mod apply;
 mod attempts;
+mod bulk;
 mod claim;
 mod control;
 mod ending;

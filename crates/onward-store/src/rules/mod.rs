@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempt;
+pub mod bulk;
 pub mod choice;
 pub mod due;
 pub mod duplicate;

@@ -11,12 +11,28 @@ use crate::store::TaskFilter;
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
-/// The tasks that a filter selects, up to a number.
+/// From which number on, and below which.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Range {
+    pub(super) from: Option<TaskId>,
+    pub(super) before: Option<TaskId>,
+}
+
+impl Range {
+    pub(super) fn before(before: Option<TaskId>) -> Self {
+        Self { from: None, before }
+    }
+
+    fn is_all(self) -> bool {
+        self.from.is_none() && self.before.is_none()
+    }
+}
+
+/// The tasks of a range that a filter selects.
 #[derive(Debug)]
 pub(super) struct Selection<'f> {
     filter: &'f TaskFilter,
-    /// Only tasks with lower numbers.
-    before: Option<TaskId>,
+    range: Range,
     /// The tags that the tasks must have, the rarest first.
     tags: Vec<TagInUse>,
 }
@@ -75,7 +91,7 @@ impl Query {
 
 impl<'f> Selection<'f> {
     /// What `filter` selects; `None` if it asks for a tag that no task has.
-    pub(super) fn of(connection: &Connection, filter: &'f TaskFilter, before: Option<TaskId>) -> Result<Option<Self>> {
+    pub(super) fn of(connection: &Connection, filter: &'f TaskFilter, range: Range) -> Result<Option<Self>> {
         if filter.tags.len() > limits::TAGS {
             return Ok(None);
         }
@@ -90,13 +106,13 @@ impl<'f> Selection<'f> {
             }
         }
         tags.sort_unstable_by_key(|tag| tag.tasks);
-        Ok(Some(Self { filter, before, tags }))
+        Ok(Some(Self { filter, range, tags }))
     }
 
     /// How many tasks it selects, if that is known without counting.
     pub(super) fn known_count(&self) -> Option<u64> {
         match self.tags[..] {
-            [tag] if self.is_by_tags_alone() && self.before.is_none() => Some(tag.tasks),
+            [tag] if self.is_by_tags_alone() && self.range.is_all() => Some(tag.tasks),
             _ => None,
         }
     }
@@ -116,9 +132,7 @@ impl<'f> Selection<'f> {
         }
         let mut query = Query { from: "tagged g".to_owned(), id: "g.task", order: "g.task DESC", ..Query::default() };
         self.add_tags(&mut query);
-        if let Some(before) = self.before {
-            query.add("g.task < ?", before.0);
-        }
+        self.add_range(&mut query);
         Some(query)
     }
 
@@ -126,6 +140,15 @@ impl<'f> Selection<'f> {
         let filter = self.filter;
         let by_tags = TaskFilter { tags: filter.tags.clone(), with_payload: filter.with_payload, ..Default::default() };
         by_tags == *filter
+    }
+
+    fn add_range(&self, query: &mut Query) {
+        if let Some(from) = self.range.from {
+            query.add(format!("{} >= ?", query.id), from.0);
+        }
+        if let Some(before) = self.range.before {
+            query.add(format!("{} < ?", query.id), before.0);
+        }
     }
 
     fn add_tags(&self, query: &mut Query) {
@@ -190,9 +213,7 @@ impl<'f> Selection<'f> {
     fn query_from(&self, mut query: Query) -> Query {
         let filter = self.filter;
         self.add_tags(&mut query);
-        if let Some(before) = self.before {
-            query.add(format!("{} < ?", query.id), before.0);
-        }
+        self.add_range(&mut query);
         if let Some(kind) = &filter.kind {
             query.add(include_str!("sql/in_lanes_of_kind.sql").trim(), kind.to_string());
         }

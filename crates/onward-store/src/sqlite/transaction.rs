@@ -254,6 +254,7 @@ impl Transaction<'_> {
             Write::DeleteQueue { queue } => self.delete_queue(queue),
             Write::Prune(prune) => self.prune(prune),
             Write::Sweep => self.sweep().map(Outcome::Swept),
+            Write::Bulk(bulk) => self.bulk(bulk).map(Outcome::Bulk),
             Write::All(members) => self.all(members),
         }
     }

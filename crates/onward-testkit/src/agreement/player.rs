@@ -1,7 +1,8 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Claim, Failed, Lease, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
+    Bulk, Claim, Failed, Lease, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp,
+    Write,
 };
 
 use super::steps::{Act, Pick};
@@ -45,6 +46,10 @@ impl Player {
             Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
             Act::Prune(prune) => Write::Prune(prune),
+            Act::Bulk { verb, filter, before, limit } => {
+                let before = before.map(|before| self.task(before));
+                Write::Bulk(Box::new(Bulk { verb, filter: *filter, before, limit }))
+            }
             Act::Sweep => Write::Sweep,
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
         }

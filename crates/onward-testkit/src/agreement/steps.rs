@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+    AfterFailure, BulkVerb, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue,
+    TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -71,6 +72,12 @@ pub enum Act {
     },
     DeleteQueue(Name),
     Prune(Prune),
+    Bulk {
+        verb: BulkVerb,
+        filter: Box<TaskFilter>,
+        before: Option<Pick>,
+        limit: usize,
+    },
     Sweep,
     All(Vec<Act>),
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Scope, SetQueue, Tags, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
+    QueueSelection, Scope, SetQueue, Tags, TaskFilter, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -60,6 +60,7 @@ fn single() -> impl Strategy<Value = Act> {
         4 => session(),
         4 => control(),
         2 => removal(),
+        2 => bulk(),
         1 => Just(Act::Sweep),
     ]
 }
@@ -156,6 +157,23 @@ fn removal() -> impl Strategy<Value = Act> {
         2 => queue().prop_map(Act::DeleteQueue),
         2 => prune.prop_map(|(older_than, keep, limit)| Act::Prune(Prune { older_than, keep, limit })),
     ]
+}
+
+fn bulk() -> impl Strategy<Value = Act> {
+    let any = TaskFilter::default;
+    let filters = vec![
+        any(),
+        TaskFilter { kind: Some(name("copy")), ..any() },
+        TaskFilter { queue: Some(name("slow")), priority_to: Some(Priority::NORMAL), ..any() },
+        TaskFilter { tags: [("a", "1")].into_iter().collect(), ..any() },
+        TaskFilter { tag_key_prefix: Some("a".to_owned()), ..any() },
+        TaskFilter { states: vec![TaskState::Waiting, TaskState::Running, TaskState::Completed], ..any() },
+        TaskFilter { key_prefix: Some("b".to_owned()), ..any() },
+        TaskFilter { cancel_requested: Some(true), ..any() },
+    ];
+    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete]);
+    (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
+        .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
 }
 
 fn new_task() -> impl Strategy<Value = NewTask> {

@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempts;
+pub mod bulk;
 pub mod claim;
 pub mod control;
 pub mod events;

@@ -5,6 +5,7 @@ mod fixture;
 
 #[cfg(test)]
 mod buffered;
+mod bulk;
 #[cfg(test)]
 mod callers;
 mod cancel;

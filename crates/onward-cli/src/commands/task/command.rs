@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use onward_store::TaskId;
 
+use super::chosen::{ByFilter, Chosen};
 use super::filter::FilterArguments;
-use super::{cancel, count, list, retry, show, wait};
+use super::{cancel, count, delete, list, retry, show, wait};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -18,9 +19,11 @@ pub(crate) enum Command {
     /// Show all that is known of tasks
     Show(Tasks),
     /// End tasks that have not started, and ask running ones to stop
-    Cancel(Tasks),
+    Cancel(Box<Chosen>),
     /// Make ended tasks wait again, with their attempts counted from zero
-    Retry(Tasks),
+    Retry(Box<Chosen>),
+    /// Remove tasks without a trace, running ones excepted
+    Delete(Box<ByFilter>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
 }
@@ -39,8 +42,9 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::List(arguments) => list::run(options, *arguments).await,
         Command::Count(arguments) => count::run(options, *arguments).await,
         Command::Show(tasks) => show::run(options, tasks).await,
-        Command::Cancel(tasks) => cancel::run(options, tasks).await,
-        Command::Retry(tasks) => retry::run(options, tasks).await,
+        Command::Cancel(chosen) => cancel::run(options, *chosen).await,
+        Command::Retry(chosen) => retry::run(options, *chosen).await,
+        Command::Delete(chosen) => delete::run(options, *chosen).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }
 }

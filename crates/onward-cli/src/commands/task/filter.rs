@@ -51,6 +51,14 @@ pub(crate) struct FilterArguments {
 }
 
 impl FilterArguments {
+    /// Whether every task is meant.
+    ///
+    /// # Errors
+    /// As [`filter`](Self::filter).
+    pub(super) fn is_empty(&self) -> anyhow::Result<bool> {
+        Ok(self.filter()? == TaskFilter::default())
+    }
+
     /// The filter that was written.
     ///
     /// # Errors

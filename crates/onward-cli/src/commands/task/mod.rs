@@ -1,8 +1,11 @@
 //! `onward task …`
 
+mod bulk;
 mod cancel;
+mod chosen;
 mod command;
 mod count;
+mod delete;
 mod filter;
 mod list;
 mod retry;

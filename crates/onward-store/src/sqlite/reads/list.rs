@@ -5,7 +5,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::error::Result;
 use crate::limits;
-use crate::sqlite::filter::{Query, Selection};
+use crate::sqlite::filter::{Query, Range, Selection};
 use crate::sqlite::reads::lane_names::LaneNames;
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
 use crate::store::{Page, TaskFilter, TaskIdPage, TaskPage};
@@ -14,7 +14,9 @@ use crate::task::{TaskId, TaskRecord};
 /// A page of tasks, newest first: the newest of the live and of the ended ones, merged.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, limits::PAGE);
-    let Some(selection) = Selection::of(connection, filter, page.before)? else { return Ok(TaskPage::default()) };
+    let Some(selection) = Selection::of(connection, filter, Range::before(page.before))? else {
+        return Ok(TaskPage::default());
+    };
     let mut listing =
         Listing { names: LaneNames::new(connection), connection, payload: filter.with_payload, limit: limit + 1 };
     let mut tasks = listing.select(selection.live(), LIVE, "t.payload, NULL")?;
@@ -57,17 +59,17 @@ fn with_limit(mut values: Vec<Value>, limit: usize) -> Vec<Value> {
 /// The numbers of a page of tasks, highest first.
 pub(in crate::sqlite) fn task_ids(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, limits::ID_PAGE);
-    Ok(TaskIdPage::of(newest_ids(connection, filter, page.before, limit + 1)?, limit))
+    Ok(TaskIdPage::of(newest_ids(connection, filter, Range::before(page.before), limit + 1)?, limit))
 }
 
 /// The numbers of the newest tasks, highest first.
 pub(in crate::sqlite) fn newest_ids(
     connection: &Connection,
     filter: &TaskFilter,
-    before: Option<TaskId>,
+    range: Range,
     limit: usize,
 ) -> Result<Vec<TaskId>> {
-    let Some(selection) = Selection::of(connection, filter, before)? else { return Ok(Vec::new()) };
+    let Some(selection) = Selection::of(connection, filter, range)? else { return Ok(Vec::new()) };
     let queries = selection.queries();
     let mut ids = Vec::new();
     for query in &queries {
@@ -86,7 +88,7 @@ pub(in crate::sqlite) fn newest_ids(
 
 /// How many tasks a filter selects.
 pub(in crate::sqlite) fn count(connection: &Connection, filter: &TaskFilter) -> Result<u64> {
-    let Some(selection) = Selection::of(connection, filter, None)? else { return Ok(0) };
+    let Some(selection) = Selection::of(connection, filter, Range::default())? else { return Ok(0) };
     if let Some(known) = selection.known_count() {
         return Ok(known);
     }

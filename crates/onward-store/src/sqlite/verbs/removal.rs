@@ -90,7 +90,7 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
+    pub(in crate::sqlite) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
             self.cache.index.remove(self.connection, &task.entry())?;
             if let Some(key) = &task.key {
