@@ -107,6 +107,30 @@ impl Context {
         self.attempt.token().clone()
     }
 
+    /// Leaves something to be run if this attempt is stopped: when it was asked to stop, for whatever reason, and the handler has answered an
+    /// error since, or was aborted after its grace. It does not run when the handler completes, or fails by itself. What was left before is
+    /// replaced.
+    ///
+    /// The task stays this attempt's meanwhile: nobody starts another one (unless the lease was lost). It is aborted after the
+    /// [cleanup limit](crate::EngineBuilder::cleanup_limit); a panic in it is logged. It does not run if the process dies.
+    ///
+    /// ```
+    /// # use onward::{Context, Failure};
+    /// async fn convert(context: Context) -> Result<(), Failure> {
+    ///     let part = format!("/tmp/{}.part", context.id());
+    ///     let unfinished = part.clone();
+    ///     context.clean_up_with(async move {
+    ///         let _ = std::fs::remove_file(unfinished);
+    ///     });
+    ///     std::fs::write(&part, context.payload())?;
+    ///     context.cancelled().cancelled().await;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn clean_up_with(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
+        self.attempt.cleanup.set(Box::pin(cleanup));
+    }
+
     /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).
     ///
     /// Costs a few nanoseconds and waits for nothing. [`Engine::snapshot`] shows the newest value at once; the store gets it

@@ -64,6 +64,8 @@
 //! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
 //! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
 //!
+//! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
+//!   handler has stopped or was aborted. The attempt ends after it.
 //! * **Handlers that block.** A handler is aborted by dropping its future where it awaits. One that computes or blocks without
 //!   awaiting cannot be aborted: it keeps its slot, its lease and its attempt until it returns, because to give the task away
 //!   while the old code still runs would run it twice at once. Its timeout then takes effect when it returns with an error or
@@ -79,6 +81,7 @@
 mod attempt;
 mod builder;
 mod bulk;
+mod cleanup;
 mod context;
 mod dispatch;
 #[cfg(doctest)]

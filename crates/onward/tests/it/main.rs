@@ -9,6 +9,7 @@ mod bulk;
 #[cfg(test)]
 mod callers;
 mod cancel;
+mod cleanup;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
