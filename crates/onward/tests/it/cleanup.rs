@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward::{Context, Engine, Failure, TaskId, TaskRecord, TaskState};
+use onward::{Context, Engine, Failure, TaskId, TaskState};
 
 use crate::fixture::{Gate, SECOND, World, start, state, stop, submit, worlds};
 
@@ -34,10 +34,10 @@ fn deaf(engine: &Engine, gate: &Gate, cleaned: &Cleaned) {
     });
 }
 
-/// Moves time until a task has ended.
-async fn ended(world: &World, engine: &Engine, task: TaskId) -> TaskRecord {
+/// Moves time until a task has ended, and answers how.
+async fn ended(world: &World, engine: &Engine, task: TaskId) -> Option<TaskState> {
     let engine = engine.clone();
-    let ended = tokio::spawn(async move { engine.wait(task).await.unwrap() });
+    let ended = tokio::spawn(async move { engine.wait(task).await.ok().map(|record| record.state) });
     world.advance_until(SECOND, ended).await
 }
 
@@ -52,7 +52,7 @@ async fn an_aborted_handler_is_cleaned_up_after() {
         gate.entered(1).await;
         engine.cancel(id).await.unwrap();
         assert_eq!(cleaned.times(), 0, "its grace is not over");
-        assert_eq!(ended(&world, &engine, id).await.state, TaskState::Cancelled);
+        assert_eq!(ended(&world, &engine, id).await, Some(TaskState::Cancelled));
         assert_eq!(cleaned.times(), 1);
         stop(&engine, run).await;
     }
@@ -94,7 +94,7 @@ async fn a_handler_whose_time_is_over_is_cleaned_up_after() {
         let id = submit(&engine, "deaf").await;
         let run = start(&engine);
         gate.entered(1).await;
-        assert_eq!(ended(&world, &engine, id).await.state, TaskState::Dead);
+        assert_eq!(ended(&world, &engine, id).await, Some(TaskState::Dead));
         assert_eq!(cleaned.times(), 1);
         stop(&engine, run).await;
     }
@@ -141,7 +141,7 @@ async fn a_task_runs_on_while_it_is_cleaned_up_after_and_no_longer_than_may_be()
         let waits = cleaning.clone();
         world.advance_until(SECOND, tokio::spawn(async move { waits.entered(1).await })).await;
         assert_eq!(state(&world, id).await, TaskState::Running);
-        assert_eq!(ended(&world, &engine, id).await.state, TaskState::Cancelled);
+        assert_eq!(ended(&world, &engine, id).await, Some(TaskState::Cancelled));
         stop(&engine, run).await;
     }
 }
@@ -165,7 +165,7 @@ async fn a_panic_while_cleaning_up_leaks_no_slot() {
         let run = start(&engine);
         gate.entered(1).await;
         engine.cancel(first).await.unwrap();
-        assert_eq!(ended(&world, &engine, first).await.state, TaskState::Cancelled);
+        assert_eq!(ended(&world, &engine, first).await, Some(TaskState::Cancelled));
         gate.entered(1).await;
         gate.open(1);
         assert_eq!(engine.wait(second).await.unwrap().state, TaskState::Completed);

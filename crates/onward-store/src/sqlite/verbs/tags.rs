@@ -10,18 +10,33 @@ use crate::task::TaskId;
 impl Transaction<'_> {
     /// Notes the tags of a new task.
     pub(in crate::sqlite) fn tag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
+        let connection = self.connection;
+        let mut look = connection.prepare_cached("SELECT number FROM tag WHERE key = ? AND value = ?")?;
+        let mut note = connection.prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?;
         for (key, value) in tags.iter() {
-            let next = self.next_tag()?;
-            let mut statement = self.connection.prepare_cached(include_str!("../sql/add_tag.sql"))?;
-            let number: i64 = statement.query_row(params![key, value, next], |row| row.get(0))?;
-            if number == next {
-                self.cache.next_tag = Some(next + 1);
-            }
-            self.connection
-                .prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?
-                .execute([number, task.0])?;
+            let number: Option<i64> = look.query_row([key, value], |row| row.get(0)).optional()?;
+            let number = match number {
+                Some(number) => {
+                    connection
+                        .prepare_cached("UPDATE tag SET tasks = tasks + 1 WHERE key = ? AND value = ?")?
+                        .execute([key, value])?;
+                    number
+                }
+                None => self.add_tag(key, value)?,
+            };
+            note.execute([number, task.0])?;
         }
         Ok(())
+    }
+
+    /// Adds a tag that no other task has, and answers its number.
+    fn add_tag(&mut self, key: &str, value: &str) -> Result<i64> {
+        let number = self.next_tag()?;
+        self.connection
+            .prepare_cached("INSERT INTO tag (key, value, number, tasks) VALUES (?, ?, ?, 1)")?
+            .execute(params![key, value, number])?;
+        self.cache.next_tag = Some(number + 1);
+        Ok(number)
     }
 
     /// Forgets the tags of a task that is removed.
