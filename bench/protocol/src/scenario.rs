@@ -132,6 +132,9 @@ pub struct Row {
     /// Size of a payload; zero for none.
     #[serde(default)]
     pub payload_bytes: usize,
+    /// Tags of each task.
+    #[serde(default)]
+    pub tags: usize,
     /// Arrivals per second of an open loop.
     #[serde(default)]
     pub rate: u32,

@@ -52,6 +52,9 @@ pub fn key_prefix(workload: &str) -> &'static str {
         "permanent_failure" => "pf",
         "dead_letter" => "rf",
         "peek" => "pk",
+        "submit_with_tags" => "st",
+        "query_ids_by_tags" | "count_by_tags" => "tq",
+        "tag_values" => "tv",
         "history_query" | "history_by_type" | "history_stats" => "h",
         _ => "d",
     }

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, each, events, generate, limit, queue, schedule, store, submit, task, work};
+use crate::commands::{completions, each, events, generate, limit, queue, schedule, store, submit, tag, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -28,8 +28,12 @@ pub(crate) enum Command {
     /// Hand in tasks
     Submit(Box<submit::Arguments>),
     /// List, show, explain, cancel, retry and await tasks
+    /// List, count, show, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
+    /// List the keys and values of tags
+    #[command(subcommand)]
+    Tag(tag::Command),
     /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),

@@ -30,6 +30,7 @@
 //!
 //! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
 
+mod bulk;
 mod clock;
 mod error;
 mod event;
@@ -46,10 +47,12 @@ mod schedule;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod tag;
 mod task;
 mod timestamp;
 mod write;
 
+pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
@@ -72,8 +75,9 @@ pub use schedule::{
 pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
-    Store, StoreInfo, TaskFilter, TaskPage,
+    Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
 };
+pub use tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
 pub use task::{
     AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord,
     TaskState, Ttl, TtlFrom, UniqueKey, When,

@@ -108,3 +108,20 @@ pub const ZONE_BYTES: usize = 64;
 
 /// For how many moments a schedule fires in one write at the most.
 pub const FIRINGS: usize = 1000;
+/// How many tags one task may have.
+pub const TAGS: usize = 32;
+
+/// The longest key of a tag, in bytes.
+pub const TAG_KEY_BYTES: usize = 64;
+
+/// The longest value of a tag, in bytes.
+pub const TAG_VALUE_BYTES: usize = 256;
+
+/// To how many tasks a [`Write::Bulk`](crate::Write::Bulk) does something at the most.
+pub const BULK: usize = 1000;
+
+/// How many numbers of tasks a [`Write::Bulk`](crate::Write::Bulk) looks at, so that it holds nobody up for long where few are selected.
+pub const BULK_WINDOW: i64 = 16_384;
+
+/// The most tasks that one page of a listing of numbers holds.
+pub const ID_PAGE: usize = 10_000;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::bulk::BulkDone;
 use crate::flow::Limit;
 use crate::name::Name;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
@@ -42,6 +43,8 @@ pub enum Outcome {
         /// Whether the limit left some that would have been removed too.
         more: bool,
     },
+    /// What a chunk of a change of many tasks did.
+    Bulk(BulkDone),
     /// How the queue is worked off from now on.
     QueueSet(QueueSettings),
     /// What limits the scope from now on.

@@ -19,7 +19,8 @@ use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
+use crate::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
+use crate::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Scope, Write};
 
@@ -127,6 +128,33 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// What this store is and promises.
     fn info(&self) -> StoreInfo;
+
+    /// The numbers of a page of tasks, newest (highest) first: what [`tasks`](Self::tasks) shows, without the tasks. Where tags are asked for, cost
+    /// follows the tasks with the rarest of them, not the store.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage>;
+
+    /// How many tasks a listing shows in all. The count of one tag alone is known without counting; otherwise cost is as that of
+    /// [`task_ids`](Self::task_ids) for every page.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64>;
+
+    /// A page of the values that a tag key has, and how many of the tasks that a listing shows have each. Without a filter cost follows
+    /// the page alone; with one, the tasks that have the key.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage>;
+
+    /// A page of the tag keys that begin with a text, all for an empty one. Cost follows the page alone.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
 }
 
 /// Which tasks a listing shows. Every condition that is given must hold.
@@ -153,6 +181,18 @@ pub struct TaskFilter {
     pub finished_before: Option<Timestamp>,
     /// Whether payloads and results are read too.
     pub with_payload: bool,
+    /// With all of these tags.
+    pub tags: Tags,
+    /// With at least one tag whose key begins so.
+    pub tag_key_prefix: Option<String>,
+    /// With a key that begins so.
+    pub key_prefix: Option<String>,
+    /// At least so urgent.
+    pub priority_from: Option<Priority>,
+    /// At most so urgent.
+    pub priority_to: Option<Priority>,
+    /// Asked to stop, or not: of running tasks, and of ended ones that were running then.
+    pub cancel_requested: Option<bool>,
 }
 
 /// Which part of a listing.
@@ -177,6 +217,25 @@ pub struct TaskPage {
     pub tasks: Vec<TaskRecord>,
     /// Where the next page begins; `None` if this was the last.
     pub next: Option<TaskId>,
+}
+
+/// A page of the numbers of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TaskIdPage {
+    /// The numbers, highest first.
+    pub tasks: Vec<TaskId>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<TaskId>,
+}
+
+impl TaskIdPage {
+    /// The page of those of `tasks` that fit in; one more than fits says that there are more.
+    pub(crate) fn of(mut tasks: Vec<TaskId>, limit: usize) -> Self {
+        let more = tasks.len() > limit;
+        tasks.truncate(limit);
+        let next = tasks.last().filter(|_| more).copied();
+        Self { tasks, next }
+    }
 }
 
 /// A queue and its sizes.

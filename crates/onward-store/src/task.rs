@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::name::Name;
 use crate::rules::retry::RetryPolicy;
+use crate::tag::Tags;
 use crate::timestamp::Timestamp;
 
 /// The number of a task. Numbers grow in the order in which a store accepted the tasks and are never used again.
@@ -279,6 +280,9 @@ pub struct NewTask {
     pub group: Option<Name>,
     /// The moment of the schedule's firing that submits it. Default: none; a schedule sets it.
     pub scheduled_at: Option<Timestamp>,
+    /// What it can be found by. Default: none.
+    #[serde(default, skip_serializing_if = "Tags::is_empty")]
+    pub tags: Tags,
 }
 
 impl NewTask {
@@ -306,19 +310,21 @@ impl NewTask {
             retry: None,
             group: None,
             scheduled_at: None,
+            tags: Tags::new(),
         }
     }
 
     /// Checks what a store would refuse, so that a caller can know before it submits.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key is empty or too long, or a
-    /// duration is zero where that makes no sense.
+    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key is empty or too long, tags are
+    /// too many or out of bounds, or a duration is zero where that makes no sense.
     pub fn check(&self, payload_limit: usize) -> Result<()> {
         check_payload("payload", self.payload.len(), payload_limit, &self.kind)?;
         if let Some(unique) = &self.unique {
             check_key(&unique.key, &self.kind)?;
         }
+        self.tags.check()?;
         if self.ttl.is_some_and(|ttl| ttl.duration.is_zero()) {
             return Err(self.wrong("a time to live of zero", "leave it out, or give it at least a microsecond"));
         }
@@ -390,6 +396,8 @@ pub struct ClaimedTask {
     pub retry: Option<RetryPolicy>,
     /// The moment of the schedule's firing that submitted it.
     pub scheduled_at: Option<Timestamp>,
+    /// Its tags.
+    pub tags: Tags,
 }
 
 /// One attempt that did not end well.
@@ -455,4 +463,7 @@ pub struct TaskRecord {
     pub errors: Vec<AttemptError>,
     /// How far it last said it was.
     pub progress: Option<Progress>,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: Tags,
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::bulk::Bulk;
 use crate::flow::SetLimit;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
@@ -206,6 +207,11 @@ pub enum Write {
     /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
     /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
+
+    /// Cancels, tries again or deletes tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
+    /// which says whether there is more. A chunk looks at no more than 16 384 numbers of tasks, so that it may do nothing and have more to
+    /// look at. Tasks that are submitted after the first chunk are not looked at.
+    Bulk(Box<Bulk>),
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is
     /// [`Refusal::Member`](crate::Refusal::Member). Members may not be `All` themselves. At most 100 000. Answers

@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo,
-    TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
+    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -201,6 +199,22 @@ impl Store for FaultyStore {
 
     fn info(&self) -> StoreInfo {
         self.inner.info()
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.inner.task_ids(filter, page)
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.inner.count(filter)
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.inner.tag_values(key, filter, page)
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.inner.tag_keys(prefix, page)
     }
 }
 

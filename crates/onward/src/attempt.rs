@@ -9,6 +9,7 @@ use onward_store::rules::order::{Place, place};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
+use crate::cleanup::Cleanup;
 use crate::progress::LiveProgress;
 use crate::telemetry::KindTelemetry;
 
@@ -18,6 +19,7 @@ pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
     pub(crate) telemetry: Arc<KindTelemetry>,
+    pub(crate) cleanup: Cleanup,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Made only when somebody asks: most attempts end without ever needing one.
@@ -52,6 +54,7 @@ impl Attempt {
             task,
             telemetry,
             progress: LiveProgress::default(),
+            cleanup: Cleanup::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             token: OnceLock::new(),
@@ -128,6 +131,7 @@ pub(crate) mod tests {
             deadline: None,
             retry: None,
             scheduled_at: None,
+            tags: onward_store::Tags::new(),
         }
     }
 

@@ -22,6 +22,7 @@ pub(crate) struct Settings {
     pub(crate) prefetch: usize,
     pub(crate) lease: Duration,
     pub(crate) grace: Duration,
+    pub(crate) cleanup_limit: Duration,
     pub(crate) shutdown_limit: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: RetryPolicy,
@@ -41,6 +42,7 @@ impl Default for Settings {
             prefetch: 4096,
             lease: Duration::from_secs(10),
             grace: Duration::from_secs(5),
+            cleanup_limit: Duration::from_secs(5),
             shutdown_limit: Duration::from_secs(30),
             timeout: None,
             retry: RetryPolicy::default(),
@@ -205,6 +207,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.settings.grace = grace;
+        self
+    }
+
+    /// How long what a handler left to [clean up](crate::Context::clean_up_with) may take. Default: 5 seconds. Zero: it is polled once.
+    #[must_use]
+    pub fn cleanup_limit(mut self, limit: Duration) -> Self {
+        self.settings.cleanup_limit = limit;
         self
     }
 

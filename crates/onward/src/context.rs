@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Name, Priority, TaskId, Timestamp};
+use onward_store::{Name, Priority, Tags, TaskId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::Attempt;
@@ -62,6 +62,12 @@ impl Context {
         &self.attempt.task.payload
     }
 
+    /// The tags that the submitter gave it.
+    #[must_use]
+    pub fn tags(&self) -> &Tags {
+        &self.attempt.task.tags
+    }
+
     /// When the store accepted the task.
     #[must_use]
     pub fn submitted_at(&self) -> Timestamp {
@@ -112,6 +118,30 @@ impl Context {
     #[must_use]
     pub fn cancelled(&self) -> CancellationToken {
         self.attempt.token().clone()
+    }
+
+    /// Leaves something to be run if this attempt is stopped: when it was asked to stop, for whatever reason, and the handler has answered an
+    /// error since, or was aborted after its grace. It does not run when the handler completes, or fails by itself. What was left before is
+    /// replaced.
+    ///
+    /// The task stays this attempt's meanwhile: nobody starts another one (unless the lease was lost). It is aborted after the
+    /// [cleanup limit](crate::EngineBuilder::cleanup_limit); a panic in it is logged. It does not run if the process dies.
+    ///
+    /// ```
+    /// # use onward::{Context, Failure};
+    /// async fn convert(context: Context) -> Result<(), Failure> {
+    ///     let part = format!("/tmp/{}.part", context.id());
+    ///     let unfinished = part.clone();
+    ///     context.clean_up_with(async move {
+    ///         let _ = std::fs::remove_file(unfinished);
+    ///     });
+    ///     std::fs::write(&part, context.payload())?;
+    ///     context.cancelled().cancelled().await;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn clean_up_with(&self, cleanup: impl Future<Output = ()> + Send + 'static) {
+        self.attempt.cleanup.set(Box::pin(cleanup));
     }
 
     /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).

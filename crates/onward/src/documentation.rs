@@ -16,6 +16,10 @@ mod schedules {
     #![doc = include_str!("../../../docs/guides/schedules.md")]
 }
 
+mod tags {
+    #![doc = include_str!("../../../docs/guides/tags.md")]
+}
+
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }

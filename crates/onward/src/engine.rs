@@ -423,12 +423,17 @@ impl Engine {
         match self.apply(Write::Cancel { task }).await? {
             Outcome::Cancelled => Ok(Cancellation::Ended),
             Outcome::CancelRequested => {
-                if let Some(run) = self.inner.run() {
-                    run.floor.cancel(task);
-                }
+                self.ask_to_stop(&[task]);
                 Ok(Cancellation::Requested)
             }
             _ => Err(Error::unexpected("a cancellation")),
+        }
+    }
+
+    /// Has the handlers of those of the tasks that run here know at once that they should stop.
+    pub(crate) fn ask_to_stop(&self, tasks: &[TaskId]) {
+        if let Some(run) = self.inner.run() {
+            tasks.iter().for_each(|task| run.floor.cancel(*task));
         }
     }
 

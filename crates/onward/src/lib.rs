@@ -64,6 +64,8 @@
 //! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
 //! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
 //!
+//! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
+//!   handler has stopped or was aborted. The attempt ends after it.
 //! * **Handlers that block.** A handler is aborted by dropping its future where it awaits. One that computes or blocks without
 //!   awaiting cannot be aborted: it keeps its slot, its lease and its attempt until it returns, because to give the task away
 //!   while the old code still runs would run it twice at once. Its timeout then takes effect when it returns with an error or
@@ -78,6 +80,8 @@
 
 mod attempt;
 mod builder;
+mod bulk;
+mod cleanup;
 mod context;
 mod dispatch;
 #[cfg(doctest)]
@@ -108,6 +112,7 @@ mod typed;
 mod wait;
 
 pub use builder::EngineBuilder;
+pub use bulk::BulkSummary;
 pub use context::Context;
 pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
@@ -128,8 +133,9 @@ pub use onward_store::{
     KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
     OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord, QueueSettings, Rate,
     RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord,
-    SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage,
-    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue,
+    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom,
+    UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

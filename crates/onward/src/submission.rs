@@ -109,6 +109,11 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.deadline = Some(deadline))
     }
 
+    /// A tag that it can be found by; a value that the key had before is replaced. At most 32 keys.
+    pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set(|task| task.tags.set(key, value))
+    }
+
     /// How it is tried again.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.set(|task| task.retry = Some(policy))

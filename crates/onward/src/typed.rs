@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{NewTask, OnDuplicate, Priority, UniqueKey};
+use onward_store::{NewTask, OnDuplicate, Priority, Tags, UniqueKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -70,6 +70,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// What it can be found by. Default: none.
+    fn tags(&self) -> Tags {
+        Tags::new()
+    }
+
     /// How it is tried again. Default: as its handler, its queue or the engine says.
     fn retry(&self) -> Option<RetryPolicy> {
         None
@@ -87,6 +92,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.unique = task.key().map(|key| UniqueKey { key, on_duplicate: task.on_duplicate(), keep_for: Duration::ZERO });
     new.timeout = task.timeout();
     new.retry = task.retry();
+    new.tags = task.tags();
     Ok(new)
 }
 

@@ -14,6 +14,7 @@ mod resident;
 mod restart;
 mod running;
 mod submit;
+mod tags;
 
 use anyhow::{Result, bail};
 use bench_protocol::{Measurement, Request, repeat, run};
@@ -36,6 +37,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
             repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
         }
+        "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(request))),
+        "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, request),
         "peek" => read::peek(&runtime, request),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, request),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

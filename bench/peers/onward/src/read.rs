@@ -77,7 +77,7 @@ async fn fill_history(store: &Arc<dyn Store>, row: &Row) -> Result<()> {
 }
 
 /// One repetition is [`READS`] reads on the runtime, each timed.
-fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
+pub(crate) fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
 where
     F: Future<Output = Result<u64>>,
 {

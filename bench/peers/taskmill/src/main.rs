@@ -4,6 +4,7 @@ mod dispatch;
 mod file;
 mod read;
 mod submit;
+mod tags;
 mod tasks;
 
 use anyhow::{Result, bail};
@@ -24,6 +25,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
             repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
         }
+        "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(row))),
+        "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, row),
         "peek" => read::peek(&runtime, row),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

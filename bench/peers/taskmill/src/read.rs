@@ -53,7 +53,7 @@ async fn store_with_history(row: &Row) -> Result<TaskStore> {
 }
 
 /// One repetition is [`READS`] reads on the runtime, each timed.
-fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
+pub(crate) fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
 where
     F: Future<Output = Result<u64>>,
 {

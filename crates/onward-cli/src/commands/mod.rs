@@ -13,6 +13,7 @@ pub(crate) mod schedule;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod submit;
+pub(crate) mod tag;
 pub(crate) mod task;
 pub(crate) mod work;
 

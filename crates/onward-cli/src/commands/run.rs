@@ -1,7 +1,7 @@
 //! From what was typed to the command that does it.
 
 use super::{
-    completions, doctor, each, events, generate, limit, man, queue, schedule, stats, store, submit, task, work,
+    completions, doctor, each, events, generate, limit, man, queue, schedule, stats, store, submit, tag, task, work,
 };
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
@@ -14,6 +14,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Work(arguments) => work::run(options, arguments).await,
         Command::Submit(arguments) => submit::run(options, *arguments).await,
         Command::Task(command) => task::run(options, command).await,
+        Command::Tag(command) => tag::run(options, command).await,
         Command::Queue(command) => queue::run(options, command).await,
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,

@@ -25,6 +25,9 @@ pub(crate) fn show_task(task: &TaskRecord) -> String {
     for (name, value) in optional_facts(task) {
         fact(name, value);
     }
+    for (key, value) in task.tags.iter() {
+        fact("tag", format!("{key}={}", one_line(value, SHOWN_COLUMNS)));
+    }
     for error in &task.errors {
         fact("error", format!("attempt {} at {}: {}", error.attempt, moment(error.at), error.message.trim_end()));
     }

@@ -4,8 +4,10 @@ mod backoff;
 mod bytes;
 mod duration;
 mod rate;
+mod tag;
 
 pub(crate) use backoff::parse_backoff;
 pub(crate) use bytes::parse_bytes;
 pub(crate) use duration::{parse_duration, parse_positive_duration};
 pub(crate) use rate::Rate;
+pub(crate) use tag::{Tag, tags_of};

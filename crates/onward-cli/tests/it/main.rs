@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod bulk;
 mod doctor;
 mod each;
 mod each_interrupted;
@@ -13,6 +14,7 @@ mod queue;
 mod schedule;
 mod store;
 mod submit;
+mod tag;
 mod task;
 mod work;
 mod wrong_usage;

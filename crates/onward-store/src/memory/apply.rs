@@ -35,6 +35,7 @@ impl State {
             Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(&schedule, revision, next),
             Write::FireSchedule(fire) => self.fire_schedule(&fire),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
+            Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::All(writes) => self.all(writes),
         }
     }

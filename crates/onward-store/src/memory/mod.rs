@@ -26,10 +26,12 @@
 
 mod apply;
 mod attempts;
+mod bulk;
 mod claim;
 mod control;
 mod ending;
 mod events;
+mod filter;
 mod flow;
 mod keys;
 mod names;
@@ -42,6 +44,7 @@ mod state;
 mod store;
 mod submit;
 mod sweep;
+mod tags;
 mod task;
 mod tasks;
 mod why;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::filter::shows;
 use super::state::State;
 use super::task::Task;
 use crate::limits;
 use crate::name::Name;
 use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage};
 use crate::task::{TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
 impl State {
@@ -67,18 +67,4 @@ fn count(record: &mut QueueRecord, task: &Task) {
         TaskState::Running => record.running += 1,
         ended => record.ended.of(ended).into_iter().for_each(|count| *count += 1),
     }
-}
-
-fn shows(filter: &TaskFilter, task: &Task) -> bool {
-    let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
-        from.is_none_or(|from| at.is_some_and(|at| at >= from))
-            && before.is_none_or(|before| at.is_some_and(|at| at < before))
-    };
-    filter.kind.as_ref().is_none_or(|kind| *kind == task.new.kind)
-        && filter.queue.as_ref().is_none_or(|queue| *queue == task.new.queue)
-        && filter.group.as_ref().is_none_or(|group| task.new.group.as_ref() == Some(group))
-        && filter.key.as_ref().is_none_or(|key| task.new.unique.as_ref().is_some_and(|unique| unique.key == *key))
-        && (filter.states.is_empty() || filter.states.contains(&task.state))
-        && within(Some(task.submitted_at), filter.submitted_from, filter.submitted_before)
-        && within(task.finished_at, filter.finished_from, filter.finished_before)
 }

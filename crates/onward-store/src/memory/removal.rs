@@ -21,14 +21,18 @@ impl State {
         let more = tasks.len() > limit;
         tasks.truncate(limit);
         for id in &tasks {
-            self.log(*id, Change::Purged);
-            if let Some(task) = self.tasks.remove(*id) {
-                self.keys.free(*id, &task.new);
-            }
-            self.hint_transition();
-            self.news.push(TaskNews::Ended { task: *id });
+            self.remove_without_trace(*id);
         }
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
+    }
+
+    pub(super) fn remove_without_trace(&mut self, id: TaskId) {
+        self.log(id, Change::Purged);
+        if let Some(task) = self.tasks.remove(id) {
+            self.keys.free(id, &task.new);
+        }
+        self.hint_transition();
+        self.news.push(TaskNews::Ended { task: id });
     }
 
     pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {

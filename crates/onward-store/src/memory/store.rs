@@ -18,8 +18,9 @@ use crate::reason::WaitReason;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
-    TaskFilter, TaskPage,
+    TaskFilter, TaskIdPage, TaskPage,
 };
+use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
 use crate::write::{Claim, Write};
 
@@ -177,5 +178,21 @@ impl Store for MemoryStore {
             schema: 1,
             payload_limit: self.payload_limit,
         }
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.read(|kept| kept.state.task_ids(&filter, page))
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.read(|kept| kept.state.count(&filter))
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.read(|kept| kept.state.tag_values(&key, &filter, &page))
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.read(|kept| kept.state.tag_keys(&prefix, &page))
     }
 }

@@ -144,6 +144,7 @@ impl Task {
             deadline: self.new.deadline,
             retry: self.new.retry,
             scheduled_at: self.new.scheduled_at,
+            tags: self.new.tags.clone(),
         }
     }
 
@@ -169,6 +170,7 @@ impl Task {
             result: self.result.clone().filter(|_| with_payload),
             errors: self.errors.clone(),
             progress: self.progress.clone(),
+            tags: self.new.tags.clone(),
         }
     }
 }

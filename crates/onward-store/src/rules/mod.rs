@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempt;
+pub mod bulk;
 pub mod choice;
 pub mod due;
 pub mod duplicate;
@@ -9,6 +10,7 @@ pub mod errors;
 pub mod flow;
 pub mod key;
 pub mod order;
+pub mod prefix;
 pub mod prune;
 pub mod purge;
 pub mod queue;

@@ -39,6 +39,8 @@ pub(super) struct Cache {
     pub(super) next_task: i64,
     /// The number of the next log row.
     pub(super) next_log: i64,
+    /// The number of the next tag, once somebody asked.
+    pub(super) next_tag: Option<i64>,
 }
 
 impl Cache {
@@ -76,6 +78,7 @@ impl Cache {
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
+            next_tag: None,
         })
     }
 }

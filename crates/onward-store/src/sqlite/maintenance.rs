@@ -235,6 +235,14 @@ const CONSISTENCY: &[(&str, &str)] = &[
          CROSS JOIN task t ON t.id BETWEEN l.first AND l.last JOIN lane n ON n.id = t.lane WHERE n.queue = q.id)",
     ),
     (
+        "a tag counts another number of tasks than have it",
+        "SELECT number FROM tag WHERE tasks <> (SELECT count(*) FROM tagged WHERE tag = number)",
+    ),
+    (
+        "a tag is on a task that does not exist",
+        "SELECT task FROM tagged WHERE task NOT IN (SELECT id FROM task) AND task NOT IN (SELECT id FROM history)",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -9,6 +9,7 @@ mod callers;
 mod commit_sizes;
 mod core;
 mod failure;
+mod filter;
 mod flow;
 mod fresh_tasks;
 mod group_heads;

@@ -6,11 +6,12 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use serde::{Deserialize, Serialize};
 
 use crate::rules::retry::RetryPolicy;
+use crate::tag::Tags;
 use crate::task::{NewTask, Ttl};
 use crate::timestamp::Timestamp;
 
 /// What a submitter may say of a task beyond the columns of its row. Field names are part of the file format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TaskOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,6 +26,8 @@ pub(super) struct TaskOptions {
     pub(super) scheduled_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(super) keep_key_for: Duration,
+    #[serde(skip_serializing_if = "Tags::is_empty")]
+    pub(super) tags: Tags,
 }
 
 impl TaskOptions {
@@ -36,6 +39,7 @@ impl TaskOptions {
             retry: task.retry,
             scheduled_at: task.scheduled_at,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+            tags: task.tags.clone(),
         }
     }
 }

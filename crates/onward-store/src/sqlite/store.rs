@@ -26,8 +26,9 @@ use crate::sqlite::reads;
 use crate::sqlite::writer::Writer;
 use crate::store::{
     Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
-    TaskPage,
+    TaskIdPage, TaskPage,
 };
+use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
 use crate::write::{Claim, Write};
 
@@ -204,6 +205,22 @@ impl Store for SqliteStore {
 
     fn info(&self) -> StoreInfo {
         self.info.clone()
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        ready(self.read(|connection| reads::list::task_ids(connection, &filter, page)))
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        ready(self.read(|connection| reads::list::count(connection, &filter)))
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        ready(self.read(|connection| reads::tags::tag_values(connection, &key, &filter, &page)))
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        ready(self.read(|connection| reads::tags::tag_keys(connection, &prefix, &page)))
     }
 }
 

@@ -258,6 +258,7 @@ impl Transaction<'_> {
             Write::ResumeSchedule { schedule, revision, next } => self.resume_schedule(schedule, *revision, *next),
             Write::FireSchedule(fire) => self.fire_schedule(fire),
             Write::Sweep => self.sweep().map(Outcome::Swept),
+            Write::Bulk(bulk) => self.bulk(bulk).map(Outcome::Bulk),
             Write::All(members) => self.all(members),
         }
     }

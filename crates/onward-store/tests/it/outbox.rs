@@ -6,8 +6,8 @@ use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
     NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord, ScheduleSelection,
-    SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason,
-    Write,
+    SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId,
+    TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -201,6 +201,22 @@ impl Store for OutboxStore {
 
     fn info(&self) -> StoreInfo {
         self.store.info()
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.store.task_ids(filter, page)
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.store.count(filter)
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.store.tag_values(key, filter, page)
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.store.tag_keys(prefix, page)
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
     NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord,
-    SqliteOptions, SqliteStore, Store, StoreInfo, TaskFilter, TaskId, TaskPage, TaskRecord, WaitReason, Write,
+    SqliteOptions, SqliteStore, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage,
+    TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -214,6 +215,22 @@ impl Store for InTurn {
 
     fn info(&self) -> StoreInfo {
         self.stores[0].info()
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.next().task_ids(filter, page)
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.next().count(filter)
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.next().tag_values(key, filter, page)
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.next().tag_keys(prefix, page)
     }
 }
 

@@ -1,8 +1,7 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Claim, Failed, FireSchedule, Lease, Name, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, ScheduleRecord,
-    SessionId, TaskId, Timestamp, Write,
+    Bulk, Claim, Failed, FireSchedule, Lease, Name, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, ScheduleRecord, SessionId, TaskId, Timestamp, Write,
 };
 
 use super::steps::{Act, Pick};
@@ -59,6 +58,10 @@ impl Player {
             Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
             Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
             Act::Prune(prune) => Write::Prune(prune),
+            Act::Bulk { verb, filter, before, limit } => {
+                let before = before.map(|before| self.task(before));
+                Write::Bulk(Box::new(Bulk { verb, filter: *filter, before, limit }))
+            }
             Act::Sweep => Write::Sweep,
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
         }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, FireSchedule, KindSelection, Name, NewTask, NextFiring, Prune, QueueMode, QueueSelection, Scope,
-    SetLimit, SetQueue, SetSchedule, TaskState,
+    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -85,6 +84,12 @@ pub enum Act {
     },
     DeleteQueue(Name),
     Prune(Prune),
+    Bulk {
+        verb: BulkVerb,
+        filter: Box<TaskFilter>,
+        before: Option<Pick>,
+        limit: usize,
+    },
     Sweep,
     All(Vec<Act>),
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, ConcurrencyLimit, KindSelection, LimitScope, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ConcurrencyLimit, KindSelection, LimitScope, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -63,6 +62,7 @@ fn single() -> BoxedStrategy<Act> {
         4 => control(),
         2 => removal(),
         3 => schedules::act(),
+        2 => bulk(),
         1 => Just(Act::Sweep),
     ]
     .boxed()
@@ -184,6 +184,24 @@ fn removal() -> impl Strategy<Value = Act> {
     ]
 }
 
+fn bulk() -> impl Strategy<Value = Act> {
+    let any = TaskFilter::default;
+    let filters = vec![
+        any(),
+        TaskFilter { kind: Some(name("copy")), ..any() },
+        TaskFilter { queue: Some(name("slow")), priority_to: Some(Priority::NORMAL), ..any() },
+        TaskFilter { tags: [("a", "1")].into_iter().collect(), ..any() },
+        TaskFilter { tag_key_prefix: Some("a".to_owned()), ..any() },
+        TaskFilter { states: vec![TaskState::Waiting, TaskState::Running, TaskState::Completed], ..any() },
+        TaskFilter { key_prefix: Some("b".to_owned()), ..any() },
+        TaskFilter { cancel_requested: Some(true), ..any() },
+        TaskFilter { group: Some(name("tenant-1")), ..any() },
+    ];
+    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete]);
+    (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
+        .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
+}
+
 pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let what =
         (kind(), queue(), select(vec![b"".as_slice(), b"payload", &[0xff; 33]]), select(vec![32u8, 128, 128, 255]));
@@ -192,8 +210,9 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let group = option::weighted(0.4, group());
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, (retry, group)).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), (retry, group))| NewTask {
+    let key = (option::weighted(0.5, unique()), tags());
+    (what, when(), key, option::weighted(0.3, ttl()), limits, (retry, group)).prop_map(
+        |((kind, queue, payload, priority), when, (unique, tags), ttl, (timeout, deadline), (retry, group))| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -206,6 +225,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             retry,
             group,
             scheduled_at: None,
+            tags,
         },
     )
 }
@@ -232,6 +252,16 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         on_duplicate,
         keep_for,
     })
+}
+
+/// Mostly none; few keys and values, and now and then one that is refused.
+fn tags() -> impl Strategy<Value = Tags> {
+    let tag = (select(vec!["a", "a", "ab", "b", "ä"]), select(vec!["", "1", "1", "2"]));
+    let tags = prop_oneof![
+        30 => vec(tag, 0..4).prop_map(|tags| tags.into_iter().collect()),
+        1 => Just([("a=b", "1")].into_iter().collect()),
+    ];
+    option::weighted(0.5, tags).prop_map(Option::unwrap_or_default)
 }
 
 fn ttl() -> impl Strategy<Value = Ttl> {

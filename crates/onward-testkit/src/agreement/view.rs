@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord,
-    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId,
-    SessionRecord, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -15,6 +13,8 @@ use crate::bench::name;
 pub(super) struct View {
     tasks: Vec<Option<TaskRecord>>,
     listings: Vec<(TaskFilter, Vec<TaskPage>)>,
+    selected: Vec<Selected>,
+    tags: Vec<InUse>,
     queues: Vec<QueueRecord>,
     mode: [QueueMode; 1],
     statistics: Vec<KindStatistics>,
@@ -41,6 +41,13 @@ impl View {
         for filter in filters(now) {
             listings.push((filter.clone(), pages(store, &filter).await?));
         }
+        let (mut selected, mut tags) = (Vec::new(), Vec::new());
+        for filter in filters(now) {
+            selected.push(Selected::of(store, filter).await?);
+        }
+        for filter in tag_filters() {
+            tags.push(InUse::of(store, filter).await?);
+        }
         let mut peeked = Vec::new();
         for claim in claims() {
             peeked.push(store.peek(claim).await?);
@@ -48,6 +55,8 @@ impl View {
         Ok(Self {
             tasks,
             listings,
+            selected,
+            tags,
             peeked,
             reasons,
             queues: store.queues().await?,
@@ -69,6 +78,8 @@ impl View {
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         each(&self.tasks, &other.tasks)
             .or_else(|| each(&self.listings, &other.listings))
+            .or_else(|| each(&self.selected, &other.selected))
+            .or_else(|| each(&self.tags, &other.tags))
             .or_else(|| each(&self.queues, &other.queues))
             .or_else(|| each(&self.mode, &other.mode))
             .or_else(|| each(&self.statistics, &other.statistics))
@@ -101,7 +112,69 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { submitted_from: Some(recently), ..any() },
         TaskFilter { submitted_before: Some(recently), finished_from: Some(recently), ..any() },
         TaskFilter { finished_before: Some(recently), queue: Some(name("default")), ..any() },
+        TaskFilter { tags: tags(&[("a", "1")]), ..any() },
+        TaskFilter { tags: tags(&[("a", "1"), ("b", "1")]), ..any() },
+        TaskFilter { tags: tags(&[("a", "2")]), states: vec![TaskState::Running], ..any() },
+        TaskFilter { tags: tags(&[("b", "")]), tag_key_prefix: Some("a".to_owned()), ..any() },
+        TaskFilter { tag_key_prefix: Some(String::new()), kind: Some(name("copy")), ..any() },
+        TaskFilter { key_prefix: Some(String::new()), priority_from: Some(Priority(128)), ..any() },
+        TaskFilter { priority_to: Some(Priority(128)), cancel_requested: Some(true), ..any() },
     ]
+}
+
+/// Under which filters the values of a tag key are counted.
+fn tag_filters() -> [TaskFilter; 3] {
+    let any = TaskFilter::default;
+    [any(), TaskFilter { kind: Some(name("mail")), ..any() }, TaskFilter { tags: tags(&[("b", "1")]), ..any() }]
+}
+
+fn tags(tags: &[(&str, &str)]) -> Tags {
+    tags.iter().copied().collect()
+}
+
+/// What a store says of the tasks that a filter shows, without showing them.
+#[derive(Debug, PartialEq)]
+struct Selected {
+    filter: TaskFilter,
+    pages: Vec<TaskIdPage>,
+    count: u64,
+}
+
+impl Selected {
+    async fn of(store: &dyn Store, filter: TaskFilter) -> Result<Self> {
+        let first = store.task_ids(filter.clone(), Page { before: None, limit: 2 }).await?;
+        let second = store.task_ids(filter.clone(), Page { before: first.next, limit: 1000 }).await?;
+        let count = store.count(filter.clone()).await?;
+        Ok(Self { filter, pages: vec![first, second], count })
+    }
+}
+
+/// The tags in use: values of one key with counts, and keys.
+#[derive(Debug, PartialEq)]
+struct InUse {
+    filter: TaskFilter,
+    values: Vec<(String, u64)>,
+    keys: Vec<String>,
+}
+
+impl InUse {
+    async fn of(store: &dyn Store, filter: TaskFilter) -> Result<Self> {
+        let (mut values, mut keys) = (Vec::new(), Vec::new());
+        let mut page = TagPage { after: None, limit: 1 };
+        loop {
+            let found = store.tag_values("a".to_owned(), filter.clone(), page).await?;
+            values.extend(found.values.into_iter().map(|value| (value.value, value.tasks)));
+            page = TagPage { after: found.next, limit: 10 };
+            if page.after.is_none() {
+                break;
+            }
+        }
+        for (prefix, after) in [("", None), ("a", None), ("a", Some("a"))] {
+            let page = TagPage { after: after.map(str::to_owned), limit: 2 };
+            keys.extend(store.tag_keys(prefix.to_owned(), page).await?.keys);
+        }
+        Ok(Self { filter, values, keys })
+    }
 }
 
 async fn pages(store: &dyn Store, filter: &TaskFilter) -> Result<Vec<TaskPage>> {

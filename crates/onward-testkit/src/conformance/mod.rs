@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempts;
+pub mod bulk;
 pub mod claim;
 pub mod control;
 pub mod events;
@@ -17,3 +18,4 @@ pub mod schedules;
 pub mod sessions;
 pub mod submit;
 pub mod sweep;
+pub mod tags;

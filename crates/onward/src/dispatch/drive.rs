@@ -17,6 +17,7 @@ use super::floor::End;
 use super::plan::{Allowance, Policies, allowance};
 use super::verdict::{Answer, Circumstances, failed_for_good, not_started, verdict};
 use crate::attempt::{Attempt, Interruption};
+use crate::cleanup::clean_up;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::handler::{Handler, HandlerFuture};
@@ -43,6 +44,7 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
         Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
         Err(panicked) => Some(Err(panicked)),
     };
+    clean_up(run, attempt, matches!(answer, Some(Ok(_)))).await;
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
     judge(run, handler, attempt, allowance, answer)
 }

@@ -59,12 +59,20 @@ impl Dispatcher {
                 self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
             }
             Stopping::Waiting { until } if until <= now => {
-                let grace = self.run.inner.settings.grace.saturating_add(SLOT_MARGIN);
-                self.stopping = Stopping::Aborting { until: now.saturating_add(grace) };
+                let margin = self.time_to_stop();
+                self.stopping = Stopping::Aborting { until: now.saturating_add(margin) };
                 self.run.floor.interrupt_all(Interruption::ShuttingDown);
             }
             _ => {}
         }
+    }
+
+    /// How long slots may take to stop what they run, where handlers do not block.
+    fn time_to_stop(&self) -> Duration {
+        let settings = &self.run.inner.settings;
+        let cleans_up = self.run.floor.running().iter().any(|attempt| attempt.cleanup.is_set());
+        let cleanup = if cleans_up { settings.cleanup_limit } else { Duration::ZERO };
+        settings.grace.saturating_add(cleanup).saturating_add(SLOT_MARGIN)
     }
 
     /// Ends the sessions. What handlers that could not be stopped still hold is released by it.
@@ -97,7 +105,7 @@ impl Dispatcher {
 
     /// Stops what runs without writing anything, for a store that has failed.
     pub(super) async fn abandon(&mut self) {
-        let until = self.now().saturating_add(self.run.inner.settings.grace).saturating_add(SLOT_MARGIN);
+        let until = self.now().saturating_add(self.time_to_stop());
         self.run.floor.clear_buffer();
         self.run.floor.interrupt_all(Interruption::SessionLost);
         while self.run.floor.state().running > 0 && self.now() < until {

@@ -14,7 +14,8 @@ use onward::{
 };
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord,
-    QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TaskFilter, TaskPage, Write,
+    QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TagKeyPage, TagPage,
+    TagValuePage, TaskFilter, TaskIdPage, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
@@ -246,5 +247,17 @@ impl Store for Damaged {
     }
     fn info(&self) -> StoreInfo {
         self.store.info()
+    }
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        self.store.task_ids(filter, page)
+    }
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        self.store.count(filter)
+    }
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        self.store.tag_values(key, filter, page)
+    }
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        self.store.tag_keys(prefix, page)
     }
 }

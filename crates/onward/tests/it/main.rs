@@ -6,9 +6,11 @@ mod flow;
 
 #[cfg(test)]
 mod buffered;
+mod bulk;
 #[cfg(test)]
 mod callers;
 mod cancel;
+mod cleanup;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
@@ -23,5 +25,6 @@ mod schedules;
 mod seen;
 #[cfg(test)]
 mod stops;
+mod tags;
 #[cfg(test)]
 mod waits;

@@ -183,7 +183,7 @@ fn halves(bytes: &[u8], first: usize, second: usize) -> (Vec<u8>, Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use onward_store::{AttemptError, Name, Priority, TaskId, Timestamp};
+    use onward_store::{AttemptError, Name, Priority, Tags, TaskId, Timestamp};
 
     use super::*;
 
@@ -213,6 +213,7 @@ mod tests {
             result,
             errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
             progress: None,
+            tags: Tags::new(),
         }
     }
 

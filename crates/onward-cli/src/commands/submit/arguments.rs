@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{Name, NewTask, OnDuplicate, Priority, Timestamp, Ttl, TtlFrom, UniqueKey, When};
 
-use crate::values::{parse_backoff, parse_duration, parse_positive_duration};
+use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
 
 /// Arguments of `onward submit`.
 #[derive(Debug, Args)]
@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// A key: one active task of this kind at a time has it
     #[arg(long, conflicts_with = "lines")]
     key: Option<String>,
+    /// A tag that it can be found by; may be given several times
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<Tag>,
     /// What to do when another task has the key
     #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
     on_duplicate: DuplicateAction,
@@ -95,7 +98,10 @@ impl From<DuplicateAction> for OnDuplicate {
 
 impl Arguments {
     /// The task with one payload.
-    pub(super) fn task(&self, payload: Bytes) -> NewTask {
+    ///
+    /// # Errors
+    /// Wrong usage, if the tags contradict each other.
+    pub(super) fn task(&self, payload: Bytes) -> anyhow::Result<NewTask> {
         let mut task = NewTask::of(self.kind.clone());
         task.queue = self.queue.clone();
         task.group = self.group.clone();
@@ -107,7 +113,8 @@ impl Arguments {
         task.timeout = self.timeout;
         task.deadline = self.deadline;
         task.retry = retry_policy(self.retries, self.backoff);
-        task
+        task.tags = tags_of(&self.tags)?;
+        Ok(task)
     }
 
     fn when(&self) -> When {

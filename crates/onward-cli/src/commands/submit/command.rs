@@ -21,7 +21,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if arguments.lines {
         return lines::run(options, arguments).await;
     }
-    let task = arguments.task(payload(&arguments)?);
+    let task = arguments.task(payload(&arguments)?)?;
     let store = store_file::open_or_create(options).await?;
     let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
         Outcome::Submitted(submitted) => submitted,

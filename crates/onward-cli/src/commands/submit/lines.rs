@@ -52,7 +52,8 @@ async fn submit_all(
 }
 
 async fn submit(store: &dyn Store, arguments: &Arguments, batch: Vec<Line>) -> anyhow::Result<Vec<Submitted>> {
-    let writes = batch.into_iter().map(|line| Write::Submit(Box::new(arguments.task(line.text)))).collect();
+    let submit = |line: Line| Ok(Write::Submit(Box::new(arguments.task(line.text)?)));
+    let writes = batch.into_iter().map(submit).collect::<anyhow::Result<_>>()?;
     let outcomes = store.apply(vec![Write::All(writes)]).await?;
     match outcomes.into_iter().next() {
         Some(Outcome::All(outcomes)) => outcomes.into_iter().map(submitted).collect(),

@@ -1,19 +1,21 @@
 //! `onward task cancel`
 
-use onward_store::{Outcome, Write};
+use onward_store::{BulkVerb, Outcome, Write};
 use serde_json::json;
 
-use super::command::Tasks;
+use super::bulk;
+use super::chosen::Chosen;
 use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Cancels each of the tasks.
-pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
+/// Cancels each of the tasks, or what a filter selects.
+pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Cancel, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks.tasks {
+    for task in tasks {
         let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
             Outcome::Cancelled => ("cancelled", "cancelled"),
             Outcome::CancelRequested => ("cancel_requested", "runs and has been asked to stop"),

@@ -3,7 +3,9 @@
 use clap::{Args, Subcommand};
 use onward_store::TaskId;
 
-use super::{cancel, list, retry, show, wait, why};
+use super::chosen::{ByFilter, Chosen};
+use super::filter::FilterArguments;
+use super::{cancel, count, delete, list, retry, show, wait, why};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -11,15 +13,19 @@ use crate::options::GlobalOptions;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List tasks, the newest first
-    List(list::Arguments),
+    List(Box<list::Arguments>),
+    /// Count tasks
+    Count(Box<FilterArguments>),
     /// Show all that is known of tasks
     Show(Tasks),
     /// Say why tasks do not run, and what would release them
     Why(Tasks),
     /// End tasks that have not started, and ask running ones to stop
-    Cancel(Tasks),
+    Cancel(Box<Chosen>),
     /// Make ended tasks wait again, with their attempts counted from zero
-    Retry(Tasks),
+    Retry(Box<Chosen>),
+    /// Remove tasks without a trace, running ones excepted
+    Delete(Box<ByFilter>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
 }
@@ -35,11 +41,13 @@ pub(crate) struct Tasks {
 /// Runs a verb.
 pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::List(arguments) => list::run(options, arguments).await,
+        Command::List(arguments) => list::run(options, *arguments).await,
+        Command::Count(arguments) => count::run(options, *arguments).await,
         Command::Show(tasks) => show::run(options, tasks).await,
         Command::Why(tasks) => why::run(options, tasks).await,
-        Command::Cancel(tasks) => cancel::run(options, tasks).await,
-        Command::Retry(tasks) => retry::run(options, tasks).await,
+        Command::Cancel(chosen) => cancel::run(options, *chosen).await,
+        Command::Retry(chosen) => retry::run(options, *chosen).await,
+        Command::Delete(chosen) => delete::run(options, *chosen).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }
 }

@@ -1,8 +1,9 @@
 //! `onward task list`
 
 use clap::Args;
-use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, limits};
+use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, limits};
 
+use super::filter::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{
@@ -16,27 +17,8 @@ const KEY_COLUMNS: usize = 32;
 /// Arguments of `onward task list`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only tasks in this state; may be given several times
-    #[arg(long = "state", value_name = "STATE")]
-    states: Vec<TaskState>,
-    /// Only tasks of this kind
-    #[arg(long)]
-    kind: Option<Name>,
-    /// Only tasks in this queue
-    #[arg(long)]
-    queue: Option<Name>,
-    /// Only tasks of this group
-    #[arg(long)]
-    group: Option<Name>,
-    /// Only tasks with this key
-    #[arg(long)]
-    key: Option<String>,
-    /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
-    #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
-    /// Only tasks submitted before this time
-    #[arg(long, value_name = "TIME")]
-    until: Option<Timestamp>,
+    #[command(flatten)]
+    filter: FilterArguments,
     /// Only tasks with a lower number than this one: the next page
     #[arg(long, value_name = "TASK")]
     before: Option<TaskId>,
@@ -70,7 +52,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 /// Reads page after page, since a store hands out at most [`limits::PAGE`] at a time.
 async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPage> {
     let (limit, mut before) = (arguments.limit, arguments.before);
-    let filter = filter(arguments);
+    let filter = TaskFilter { with_payload: arguments.payload, ..arguments.filter.filter()? };
     let mut all = TaskPage::default();
     while all.tasks.len() < limit {
         let wanted = (limit - all.tasks.len()).min(limits::PAGE);
@@ -83,20 +65,6 @@ async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPag
         }
     }
     Ok(all)
-}
-
-fn filter(arguments: Arguments) -> TaskFilter {
-    TaskFilter {
-        kind: arguments.kind,
-        queue: arguments.queue,
-        group: arguments.group,
-        key: arguments.key,
-        states: arguments.states,
-        submitted_from: arguments.since,
-        submitted_before: arguments.until,
-        with_payload: arguments.payload,
-        ..TaskFilter::default()
-    }
 }
 
 fn table(tasks: &[TaskRecord]) -> Table {

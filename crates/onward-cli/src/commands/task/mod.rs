@@ -1,7 +1,12 @@
 //! `onward task …`
 
+mod bulk;
 mod cancel;
+mod chosen;
 mod command;
+mod count;
+mod delete;
+mod filter;
 mod list;
 mod retry;
 mod show;
@@ -9,3 +14,4 @@ mod wait;
 mod why;
 
 pub(crate) use command::{Command, run};
+pub(crate) use filter::FilterArguments;

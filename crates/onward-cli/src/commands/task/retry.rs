@@ -1,19 +1,21 @@
 //! `onward task retry`
 
-use onward_store::Write;
+use onward_store::{BulkVerb, Write};
 use serde_json::json;
 
-use super::command::Tasks;
+use super::bulk;
+use super::chosen::Chosen;
 use crate::apply::apply_one;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Makes each of the tasks wait again.
-pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
+/// Makes each of the tasks wait again, or what a filter selects.
+pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Retry, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks.tasks {
+    for task in tasks {
         apply_one(&*store, Write::Retry { task }).await?;
         if options.json {
             print_json(&json!({ "id": task, "outcome": "retried" }))?;

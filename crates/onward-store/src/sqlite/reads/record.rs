@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row};
 
 use crate::error::{Error, Result};
+use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::sqlite::transaction::id_values;
 use crate::task::{AttemptError, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -17,19 +18,19 @@ use crate::timestamp::Timestamp;
 pub(super) const LIVE: &str = "t.id, t.lane, \
     CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
-    t.cancel_requested > 0";
+    t.cancel_requested > 0, t.options";
 
 /// The columns of an ended task, in the order that [`read`] expects.
 pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
-    t.cancel_requested > 0";
+    t.cancel_requested > 0, t.options";
 
 /// Live tasks with what they are joined to.
-pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
+pub(in crate::sqlite) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
     AND l.last >= t.id";
 
 /// Ended tasks.
-pub(super) const FROM_ENDED: &str = "history t";
+pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns where they were asked for.
 pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
@@ -59,10 +60,11 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         finished_at: maybe(10)?,
         session: row.get::<_, Option<i64>>(11)?.map(SessionId),
         cancel_requested: row.get(12)?,
-        payload: if with_payload { bytes(13)? } else { None },
-        result: if with_payload { bytes(14)? } else { None },
+        payload: if with_payload { bytes(14)? } else { None },
+        result: if with_payload { bytes(15)? } else { None },
         errors: Vec::new(),
         progress: None,
+        tags: row.get::<_, TaskOptions>(13)?.tags,
     })
 }
 

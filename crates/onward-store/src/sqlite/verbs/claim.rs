@@ -173,6 +173,7 @@ impl Transaction<'_> {
             deadline: task.options.deadline,
             retry: task.options.retry,
             scheduled_at: task.options.scheduled_at,
+            tags: task.options.tags.clone(),
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

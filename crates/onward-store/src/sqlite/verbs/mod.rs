@@ -1,5 +1,6 @@
 //! The verbs, a family a file, each as a method of a transaction.
 
+mod bulk;
 mod candidates;
 mod claim;
 mod complete;
@@ -13,6 +14,7 @@ mod schedule;
 mod session;
 mod submit;
 mod sweep;
+mod tags;
 
 pub(super) use complete::Completion;
 pub(super) use session::microseconds;

@@ -14,6 +14,7 @@ use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::flow::Shared;
 use crate::sqlite::log::{Logged, decode};
+use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{TaskId, TaskState};
 use crate::write::{Prune, Scope};
@@ -91,7 +92,7 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
+    pub(in crate::sqlite) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
             self.leave_line(&task.entry())?;
             if let Some(key) = &task.key {
@@ -99,6 +100,7 @@ impl Transaction<'_> {
                 self.cache.index.free_key(self.connection, kind, key, id.0)?;
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
+            self.untag(id, &task.options.tags)?;
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
@@ -115,13 +117,14 @@ impl Transaction<'_> {
 
     /// Removes an ended task; answers its lane.
     fn remove_ended(&mut self, id: TaskId) -> Result<Option<i64>> {
-        let removed: Option<(i64, i64)> = self
+        let removed: Option<(i64, i64, TaskOptions)> = self
             .connection
-            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state")?
-            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state, options")?
+            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        let Some((lane, state)) = removed else { return Ok(None) };
+        let Some((lane, state, options)) = removed else { return Ok(None) };
         self.uncount(lane, state);
+        self.untag(id, &options.tags)?;
         self.remove_details(id)?;
         Ok(Some(lane))
     }

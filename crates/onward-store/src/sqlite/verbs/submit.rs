@@ -76,6 +76,9 @@ impl Transaction<'_> {
             statement.execute(when)?;
         }
         self.cache.next_task += 1;
+        if !task.tags.is_empty() {
+            self.tag(TaskId(id), &task.tags)?;
+        }
         let entry = Entry { id, lane, priority: task.priority, scheduled, run_at, expires_at, key: None };
         self.enter_line(&entry)?;
         if let Some(key) = key {

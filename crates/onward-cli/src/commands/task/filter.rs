@@ -1,0 +1,89 @@
+//! Which tasks a command is about.
+
+use clap::Args;
+use onward_store::{Name, Priority, TaskFilter, TaskState, Timestamp};
+
+use crate::values::{Tag, tags_of};
+
+/// Conditions, all of which must hold.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct FilterArguments {
+    /// Only tasks in this state; may be given several times
+    #[arg(long = "state", value_name = "STATE")]
+    states: Vec<TaskState>,
+    /// Only tasks of this kind
+    #[arg(long)]
+    kind: Option<Name>,
+    /// Only tasks in this queue
+    #[arg(long)]
+    queue: Option<Name>,
+    /// Only tasks of this group
+    #[arg(long)]
+    group: Option<Name>,
+    /// Only tasks with this key
+    #[arg(long)]
+    key: Option<String>,
+    /// Only tasks with a key that begins so
+    #[arg(long, value_name = "TEXT")]
+    key_prefix: Option<String>,
+    /// Only tasks with this tag; may be given several times, and all of them must be there
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<Tag>,
+    /// Only tasks with a tag whose key begins so
+    #[arg(long, value_name = "TEXT")]
+    tag_key_prefix: Option<String>,
+    /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    since: Option<Timestamp>,
+    /// Only tasks submitted before this time
+    #[arg(long, value_name = "TIME")]
+    until: Option<Timestamp>,
+    /// Only tasks that ended at or after this time
+    #[arg(long, value_name = "TIME")]
+    finished_since: Option<Timestamp>,
+    /// Only tasks that ended before this time
+    #[arg(long, value_name = "TIME")]
+    finished_until: Option<Timestamp>,
+    /// Only tasks at least so urgent (0 to 255)
+    #[arg(long, value_name = "PRIORITY")]
+    min_priority: Option<u8>,
+    /// Only tasks at most so urgent (0 to 255)
+    #[arg(long, value_name = "PRIORITY")]
+    max_priority: Option<u8>,
+}
+
+impl FilterArguments {
+    /// Whether every task is meant.
+    ///
+    /// # Errors
+    /// As [`filter`](Self::filter).
+    pub(super) fn is_empty(&self) -> anyhow::Result<bool> {
+        Ok(self.filter()? == TaskFilter::default())
+    }
+
+    /// The filter that was written.
+    ///
+    /// # Errors
+    /// Wrong usage, if it contradicts itself.
+    pub(crate) fn filter(&self) -> anyhow::Result<TaskFilter> {
+        Ok(TaskFilter {
+            kind: self.kind.clone(),
+            queue: self.queue.clone(),
+            group: self.group.clone(),
+            key: self.key.clone(),
+            states: self.states.clone(),
+            submitted_from: self.since,
+            submitted_before: self.until,
+            finished_from: self.finished_since,
+            finished_before: self.finished_until,
+            with_payload: false,
+            tags: tags_of(&self.tags)?,
+            tag_key_prefix: self.tag_key_prefix.clone(),
+            key_prefix: self.key_prefix.clone(),
+            priority_from: self.min_priority.map(Priority),
+            priority_to: self.max_priority.map(Priority),
+            cancel_requested: None,
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! The same done to all tasks that a filter selects, on the command line.
+
+use serde_json::json;
+
+use crate::harness::Place;
+
+fn place_with_tasks() -> Place {
+    let place = Place::new();
+    for (kind, customer) in [("mail", "customer=42"), ("mail", "customer=43"), ("image", "customer=42")] {
+        place.onward(&["submit", "--kind", kind, "--tag", customer]);
+    }
+    place
+}
+
+fn states(place: &Place) -> Vec<String> {
+    let mut tasks = place.json(&["task", "list"]);
+    tasks.reverse();
+    tasks.iter().map(|task| task["state"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Shows: T13
+#[test]
+fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted() {
+    let place = place_with_tasks();
+    let filter = ["--kind", "mail", "--tag", "customer=42"];
+    let ran = place.onward(&[&["task", "cancel"], &filter[..]].concat());
+    assert_eq!(
+        (ran.stdout.as_str(), states(&place)),
+        ("cancelled 1 tasks\n", vec!["cancelled".into(), "waiting".into(), "waiting".into()])
+    );
+    let ran = place.onward(&["task", "retry", "--state", "cancelled"]);
+    assert_eq!((ran.stdout.as_str(), states(&place)), ("retried 1 tasks\n", vec!["waiting".to_owned(); 3]));
+    let deleted = place.json(&["task", "delete", "--tag-key-prefix", "cust"]);
+    assert_eq!(deleted, [json!({ "deleted": 3, "asked": 0, "passed_over": 0 })]);
+    assert!(states(&place).is_empty());
+}
+
+/// Shows: T13
+#[test]
+fn a_dry_run_says_what_would_be_touched_and_touches_nothing() {
+    let place = place_with_tasks();
+    place.onward(&["task", "cancel", "1"]);
+    assert_eq!(place.onward(&["task", "cancel", "--all", "--dry-run"]).stdout, "would cancel 2 tasks: 2 waiting\n");
+    assert_eq!(
+        place.onward(&["task", "delete", "--kind", "mail", "--dry-run"]).stdout,
+        "would delete 2 tasks: 1 waiting, 1 cancelled\n"
+    );
+    let preview = place.json(&["task", "retry", "--all", "--dry-run"]);
+    assert_eq!(preview, [json!({ "would_retry": 1, "states": { "cancelled": 1 } })]);
+    assert_eq!(states(&place), ["cancelled", "waiting", "waiting"]);
+}
+
+/// Shows: T13
+#[test]
+fn every_task_must_be_spelled_out() {
+    let place = place_with_tasks();
+    for verb in ["cancel", "retry", "delete"] {
+        assert_eq!(place.onward(&["task", verb]).code, Some(2), "{verb}");
+        assert_eq!(place.onward(&["task", verb, "--all", "--kind", "mail"]).code, Some(2), "{verb}");
+    }
+    assert_eq!(place.onward(&["task", "cancel", "1", "--kind", "mail"]).code, Some(2));
+    assert_eq!(states(&place), ["waiting"; 3]);
+    assert_eq!(place.onward(&["task", "cancel", "--all"]).stdout, "cancelled 3 tasks\n");
+}

@@ -1,0 +1,58 @@
+//! The same done to many tasks, a chunk at a time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::{Outcome, Refusal};
+use crate::store::TaskFilter;
+use crate::task::TaskId;
+
+/// What is done to each task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BulkVerb {
+    /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop already are passed over.
+    Cancel,
+    /// As [`Write::Retry`](crate::Write::Retry): of ended tasks; those whose key is taken are passed over.
+    Retry,
+    /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running tasks.
+    Delete,
+}
+
+/// A chunk of a change of many tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bulk {
+    /// What is done.
+    pub verb: BulkVerb,
+    /// To which tasks; those to which it cannot be done are left out. An empty filter means every task.
+    pub filter: TaskFilter,
+    /// Only to tasks with lower numbers: [`BulkDone::next`] of the chunk before. Without it, to those there are now.
+    pub before: Option<TaskId>,
+    /// To at most so many, from 1 to 1000.
+    pub limit: usize,
+}
+
+/// What a chunk did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BulkDone {
+    /// To how many tasks it was done.
+    pub tasks: u64,
+    /// Those of them that run and were asked to stop, newest first.
+    pub asked: Vec<TaskId>,
+    /// Tasks to which it could not be done.
+    pub passed_over: u64,
+    /// Where the next chunk begins; `None` if this was the last.
+    pub next: Option<TaskId>,
+}
+
+impl BulkDone {
+    /// Counts what became of one task.
+    pub(crate) fn count(&mut self, task: TaskId, outcome: &Result<Outcome, Refusal>) {
+        match outcome {
+            Err(_) => self.passed_over += 1,
+            Ok(outcome) => {
+                self.tasks += 1;
+                self.asked.extend(matches!(outcome, Outcome::CancelRequested).then_some(task));
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The same done to many tasks.
+
+use super::filter::shows;
+use super::state::State;
+use crate::bulk::{Bulk, BulkDone, BulkVerb};
+use crate::outcome::{Outcome, Refusal};
+use crate::rules::bulk::Chunk;
+use crate::task::TaskId;
+
+impl State {
+    pub(super) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {
+        let Some(chunk) = Chunk::of(bulk, TaskId(self.last_task)) else { return BulkDone::default() };
+        let looked_at = self.tasks.between(chunk.from, chunk.before).rev();
+        let selected = looked_at.filter(|task| shows(&chunk.filter, task)).take(chunk.limit + 1);
+        let mut tasks: Vec<TaskId> = selected.map(|task| task.id).collect();
+        let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
+        for task in tasks {
+            done.count(task, &self.bulk_one(bulk.verb, task));
+        }
+        done
+    }
+
+    fn bulk_one(&mut self, verb: BulkVerb, task: TaskId) -> Result<Outcome, Refusal> {
+        match verb {
+            BulkVerb::Cancel => self.cancel(task),
+            BulkVerb::Retry => self.retry(task),
+            BulkVerb::Delete => {
+                self.remove_without_trace(task);
+                Ok(Outcome::Done)
+            }
+        }
+    }
+}

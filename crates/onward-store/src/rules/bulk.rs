@@ -1,0 +1,101 @@
+//! Which tasks a chunk of a change of many looks at.
+
+use crate::bulk::{Bulk, BulkVerb};
+use crate::limits;
+use crate::store::TaskFilter;
+use crate::task::{TaskId, TaskState};
+
+/// The tasks that `filter` selects and to which `verb` can be done; `None` if there can be none.
+#[must_use]
+pub fn eligible(verb: BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
+    let is_meant = |state: &TaskState| filter.states.is_empty() || filter.states.contains(state);
+    let states: Vec<_> =
+        TaskState::ALL.into_iter().filter(|state| is_possible(verb, *state)).filter(is_meant).collect();
+    let asked = if verb == BulkVerb::Cancel { Some(false) } else { filter.cancel_requested };
+    let contradicts = filter.cancel_requested.is_some() && filter.cancel_requested != asked;
+    (!states.is_empty() && !contradicts).then(|| TaskFilter { states, cancel_requested: asked, ..filter.clone() })
+}
+
+fn is_possible(verb: BulkVerb, state: TaskState) -> bool {
+    match verb {
+        BulkVerb::Cancel => !state.is_ended(),
+        BulkVerb::Retry => state.is_ended(),
+        BulkVerb::Delete => state != TaskState::Running,
+    }
+}
+
+/// What one chunk looks at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chunk {
+    /// Which tasks.
+    pub filter: TaskFilter,
+    /// The lowest number.
+    pub from: TaskId,
+    /// Only lower numbers.
+    pub before: TaskId,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Chunk {
+    /// The chunk that is asked for, where `highest` is the highest number of a task so far; `None` if it is empty.
+    #[must_use]
+    pub fn of(bulk: &Bulk, highest: TaskId) -> Option<Self> {
+        let end = TaskId(highest.0.saturating_add(1));
+        let before = bulk.before.map_or(end, |before| before.min(end));
+        let from = TaskId(before.0.saturating_sub(limits::BULK_WINDOW).max(1));
+        let filter = eligible(bulk.verb, &bulk.filter).filter(|_| from < before)?;
+        Some(Self { filter, from, before, limit: bulk.limit.clamp(1, limits::BULK) })
+    }
+
+    /// Cuts what was found, newest first and at least one more than the limit if there is one, to the limit, and says where the next chunk
+    /// begins.
+    #[must_use]
+    pub fn cut(&self, tasks: &mut Vec<TaskId>) -> Option<TaskId> {
+        if tasks.len() > self.limit {
+            tasks.truncate(self.limit);
+            return tasks.last().copied();
+        }
+        (self.from > TaskId(1)).then_some(self.from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(verb: BulkVerb, states: &[TaskState]) -> Bulk {
+        Bulk { verb, filter: TaskFilter { states: states.to_vec(), ..TaskFilter::default() }, before: None, limit: 2 }
+    }
+
+    #[test]
+    fn a_verb_takes_the_states_that_it_can_do_something_to() {
+        let states =
+            |verb, states: &[TaskState]| eligible(verb, &bulk(verb, states).filter).map(|filter| filter.states);
+        let live = vec![TaskState::Scheduled, TaskState::Waiting, TaskState::Running];
+        assert_eq!(states(BulkVerb::Cancel, &[]), Some(live));
+        assert_eq!(states(BulkVerb::Retry, &[TaskState::Dead, TaskState::Waiting]), Some(vec![TaskState::Dead]));
+        assert_eq!(states(BulkVerb::Delete, &[TaskState::Running]), None);
+    }
+
+    #[test]
+    fn chunks_reach_from_the_highest_number_to_the_first_and_end() {
+        let window = limits::BULK_WINDOW;
+        let (mut bulk, mut looked_at) = (bulk(BulkVerb::Cancel, &[]), Vec::new());
+        while let Some(chunk) = Chunk::of(&bulk, TaskId(2 * window + 5)) {
+            looked_at.push((chunk.from.0, chunk.before.0));
+            bulk.before = chunk.cut(&mut Vec::new());
+            if bulk.before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(looked_at, [(window + 6, 2 * window + 6), (6, window + 6), (1, 6)]);
+    }
+
+    #[test]
+    fn a_full_chunk_goes_on_behind_its_last_task() {
+        let chunk = Chunk::of(&bulk(BulkVerb::Cancel, &[]), TaskId(9)).unwrap();
+        let mut tasks = [9, 8, 7].map(TaskId).to_vec();
+        assert_eq!((chunk.cut(&mut tasks), tasks.len()), (Some(TaskId(8)), 2));
+    }
+}

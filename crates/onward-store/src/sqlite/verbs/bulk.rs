@@ -1,0 +1,37 @@
+//! The same done to many tasks.
+
+use crate::bulk::{Bulk, BulkDone, BulkVerb};
+use crate::outcome::Outcome;
+use crate::rules::bulk::Chunk;
+use crate::sqlite::filter::Range;
+use crate::sqlite::reads::list::newest_ids;
+use crate::sqlite::transaction::{Stop, Transaction, Verb};
+use crate::task::TaskId;
+
+impl Transaction<'_> {
+    pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> Verb<BulkDone> {
+        let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
+        let range = Range { from: Some(chunk.from), before: Some(chunk.before) };
+        let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
+        let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
+        for task in tasks {
+            match self.bulk_one(bulk.verb, task) {
+                Ok(outcome) => done.count(task, &Ok(outcome)),
+                Err(Stop::Refused(refusal)) => done.count(task, &Err(refusal)),
+                Err(failed) => return Err(failed),
+            }
+        }
+        Ok(done)
+    }
+
+    fn bulk_one(&mut self, verb: BulkVerb, task: TaskId) -> Verb<Outcome> {
+        match verb {
+            BulkVerb::Cancel => self.cancel(task),
+            BulkVerb::Retry => self.retry(task),
+            BulkVerb::Delete => {
+                self.remove_without_trace(task)?;
+                Ok(Outcome::Done)
+            }
+        }
+    }
+}

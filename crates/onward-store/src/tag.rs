@@ -1,0 +1,227 @@
+//! Tags: what a submitter says of a task so that it can be found again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// The tags of a task: up to 32 keys, each with one value.
+///
+/// A key has 1 to 64 bytes, without `=` and control characters; a value up to 256 bytes, any text, also none. Cheap to clone, and a
+/// task without tags pays nothing for them.
+///
+/// ```
+/// use onward_store::Tags;
+///
+/// let tags: Tags = [("customer", "42"), ("region", "eu")].into_iter().collect();
+/// assert_eq!(tags.get("customer"), Some("42"));
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Tags(Option<Arc<BTreeMap<String, String>>>);
+
+impl Tags {
+    /// No tags.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(None)
+    }
+
+    /// Sets a tag; a value that its key had before is replaced.
+    pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        Arc::make_mut(self.0.get_or_insert_default()).insert(key.into(), value.into());
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The tags, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().flat_map(|tags| tags.iter()).map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |tags| tags.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether all of `others` are among these, with the same values.
+    #[must_use]
+    pub fn contains(&self, others: &Self) -> bool {
+        others.iter().all(|(key, value)| self.get(key) == Some(value))
+    }
+
+    /// Checks what a store would refuse.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for too many tags, and for a key or a value that is out of bounds; the text names it.
+    pub fn check(&self) -> Result<()> {
+        if self.len() > limits::TAGS {
+            return Err(Error::invalid(format!(
+                "a task has {} tags and may have {}; put what is never searched for in the payload",
+                self.len(),
+                limits::TAGS
+            )));
+        }
+        self.iter().try_for_each(|(key, value)| check_tag(key, value))
+    }
+}
+
+fn check_tag(key: &str, value: &str) -> Result<()> {
+    let wrong = |what: String| Err(Error::invalid(what));
+    let shown: String = key.chars().take(32).collect();
+    if key.is_empty() {
+        return wrong(format!("the tag with the value {value:?} has an empty key; give it one"));
+    }
+    if key.len() > limits::TAG_KEY_BYTES {
+        let (bytes, limit) = (key.len(), limits::TAG_KEY_BYTES);
+        return wrong(format!("the tag key `{shown}…` has {bytes} bytes and may have {limit}; shorten it"));
+    }
+    if key.contains('=') || key.chars().any(char::is_control) {
+        return wrong(format!("the tag key {shown:?} has `=` or control characters; leave them out"));
+    }
+    if value.len() > limits::TAG_VALUE_BYTES {
+        let (bytes, limit) = (value.len(), limits::TAG_VALUE_BYTES);
+        return wrong(format!(
+            "the value of the tag `{key}` has {bytes} bytes and may have {limit}; use a digest of it"
+        ));
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Tags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
+    /// Of several values for one key, the last stays.
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
+        let tags: BTreeMap<_, _> = tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        Self((!tags.is_empty()).then(|| Arc::new(tags)))
+    }
+}
+
+impl Serialize for Tags {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Tags {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Ok(BTreeMap::<String, String>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+/// Which part of a list of tag keys or of values of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagPage {
+    /// Only what comes behind this one: the `next` of the page before.
+    pub after: Option<String>,
+    /// At most so many, up to 1000.
+    pub limit: usize,
+}
+
+impl Default for TagPage {
+    fn default() -> Self {
+        Self { after: None, limit: 50 }
+    }
+}
+
+/// A value of a tag key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagValue {
+    /// The value.
+    pub value: String,
+    /// How many tasks have it.
+    pub tasks: u64,
+}
+
+/// A page of the values of a tag key.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TagValuePage {
+    /// The values that a task has, in the order of their bytes.
+    pub values: Vec<TagValue>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<String>,
+}
+
+impl TagValuePage {
+    /// The page of those of `values` that fit in; one more than fits says that there are more.
+    pub(crate) fn of(mut values: Vec<TagValue>, limit: usize) -> Self {
+        let more = values.len() > limit;
+        values.truncate(limit);
+        let next = values.last().filter(|_| more).map(|last| last.value.clone());
+        Self { values, next }
+    }
+}
+
+/// A page of tag keys.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct TagKeyPage {
+    /// The keys that a task has, in the order of their bytes.
+    pub keys: Vec<String>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<String>,
+}
+
+impl TagKeyPage {
+    /// The page of those of `keys` that fit in; one more than fits says that there are more.
+    pub(crate) fn of(mut keys: Vec<String>, limit: usize) -> Self {
+        let more = keys.len() > limit;
+        keys.truncate(limit);
+        let next = keys.last().filter(|_| more).cloned();
+        Self { keys, next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(key: &str, value: &str) -> bool {
+        [(key, value)].into_iter().collect::<Tags>().check().is_err_and(|error| error.is_invalid())
+    }
+
+    #[test]
+    fn tags_of_nothing_are_no_tags() {
+        assert_eq!(Tags::from_iter(Vec::<(String, String)>::new()), Tags::new());
+    }
+
+    #[test]
+    fn a_key_has_one_value() {
+        let mut tags = Tags::new();
+        tags.set("a", "1");
+        tags.set("a", "2");
+        assert_eq!(tags.iter().collect::<Vec<_>>(), [("a", "2")]);
+    }
+
+    #[test]
+    fn bounds_are_included() {
+        let tags: Tags = (0..32).map(|number| (format!("{number:064}"), "v".repeat(256))).collect();
+        tags.check().unwrap();
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_refused() {
+        let many: Tags = (0..33).map(|number| (number.to_string(), "")).collect();
+        assert!(many.check().is_err());
+        assert!(wrong("", "v") && wrong(&"k".repeat(65), "v") && wrong("k", &"v".repeat(257)));
+        assert!(wrong("a=b", "v") && wrong("a\n", "v"));
+    }
+}
