@@ -51,6 +51,7 @@ pub fn key_prefix(workload: &str) -> &'static str {
         "mixed_priority" => "mp",
         "permanent_failure" => "pf",
         "dead_letter" => "rf",
+        "chain_dispatch" => "c",
         "peek" => "pk",
         "history_query" | "history_by_type" | "history_stats" => "h",
         _ => "d",

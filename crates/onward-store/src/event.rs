@@ -70,6 +70,8 @@ pub enum Change {
     PriorityRaised,
     /// It was removed by a purge.
     Purged,
+    /// What it depended on has ended.
+    Unblocked,
 }
 
 mod seconds {

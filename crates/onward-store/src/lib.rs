@@ -31,6 +31,7 @@
 //! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
 
 mod clock;
+mod dependency;
 mod error;
 mod event;
 pub mod limits;
@@ -48,6 +49,7 @@ mod timestamp;
 mod write;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
 pub use memory::MemoryStore;

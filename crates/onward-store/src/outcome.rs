@@ -155,6 +155,8 @@ pub enum Refusal {
     Invalid(String),
     /// There is no such task.
     TaskNotFound(TaskId),
+    /// There is no such task for another to depend on.
+    DependencyNotFound(TaskId),
     /// There is no such queue.
     QueueNotFound(Name),
     /// The session has lapsed, was closed, or never was.
@@ -203,6 +205,10 @@ impl fmt::Display for Refusal {
         match self {
             Self::Invalid(message) => f.write_str(message),
             Self::TaskNotFound(task) => write!(f, "there is no task {task}; it may have been pruned from history"),
+            Self::DependencyNotFound(task) => write!(
+                f,
+                "there is no task {task} to depend on; it was never submitted, or was removed from history after its end"
+            ),
             Self::QueueNotFound(queue) => {
                 write!(f, "there is no queue `{queue}`; a queue is made by the first submit to it")
             }

@@ -161,6 +161,8 @@ pub struct TaskPage {
 pub struct QueueRecord {
     /// Its name.
     pub name: Name,
+    /// Tasks that wait until others have ended.
+    pub blocked: u64,
     /// Tasks not due yet.
     pub scheduled: u64,
     /// Tasks due and waiting.
@@ -203,7 +205,7 @@ impl EndedCounts {
             TaskState::Dead => Some(&mut self.dead),
             TaskState::Cancelled => Some(&mut self.cancelled),
             TaskState::Expired => Some(&mut self.expired),
-            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::dependency::Dependencies;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::name::Name;
@@ -80,11 +81,14 @@ pub enum TaskState {
     Cancelled,
     /// Ended because it had not started in its time to live.
     Expired,
+    /// Not ended: waits until other tasks have ended.
+    Blocked,
 }
 
 impl TaskState {
     /// Every state, in the order of a task's life.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Blocked,
         Self::Scheduled,
         Self::Waiting,
         Self::Running,
@@ -98,7 +102,7 @@ impl TaskState {
     /// Whether a task in this state has ended and is kept only as history.
     #[must_use]
     pub fn is_ended(self) -> bool {
-        !matches!(self, Self::Scheduled | Self::Waiting | Self::Running)
+        !matches!(self, Self::Blocked | Self::Scheduled | Self::Waiting | Self::Running)
     }
 
     /// The state's name as users write it.
@@ -113,6 +117,7 @@ impl TaskState {
             Self::Dead => "dead",
             Self::Cancelled => "cancelled",
             Self::Expired => "expired",
+            Self::Blocked => "blocked",
         }
     }
 
@@ -128,6 +133,7 @@ impl TaskState {
             Self::Dead => 6,
             Self::Cancelled => 7,
             Self::Expired => 8,
+            Self::Blocked => 9,
         }
     }
 
@@ -275,6 +281,9 @@ pub struct NewTask {
     pub deadline: Option<Timestamp>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
     pub retry: Option<RetryPolicy>,
+    /// Which tasks must have ended before it may start. Default: none.
+    #[serde(default)]
+    pub depends_on: Dependencies,
 }
 
 impl NewTask {
@@ -300,6 +309,7 @@ impl NewTask {
             timeout: None,
             deadline: None,
             retry: None,
+            depends_on: Dependencies::default(),
         }
     }
 
@@ -319,6 +329,7 @@ impl NewTask {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(self.wrong("a timeout of zero", "leave it out, or give it at least a microsecond"));
         }
+        self.depends_on.check(&self.kind)?;
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
@@ -385,7 +396,7 @@ pub struct ClaimedTask {
 /// One attempt that did not end well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
-    /// Which attempt, counted from 1.
+    /// Which attempt, counted from 1; where none was under way, the one before (0 before the first).
     pub attempt: u32,
     /// When it ended.
     pub at: Timestamp,
@@ -443,4 +454,6 @@ pub struct TaskRecord {
     pub errors: Vec<AttemptError>,
     /// How far it last said it was.
     pub progress: Option<Progress>,
+    /// The tasks that it waits for while it is blocked, by number.
+    pub blocked_by: Vec<TaskId>,
 }

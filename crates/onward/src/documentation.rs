@@ -4,6 +4,10 @@ mod readme {
     #![doc = include_str!("../../../README.md")]
 }
 
+mod dependencies {
+    #![doc = include_str!("../../../docs/guides/dependencies.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

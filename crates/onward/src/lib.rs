@@ -77,6 +77,7 @@
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
 mod attempt;
+mod batch;
 mod builder;
 mod context;
 mod dispatch;
@@ -121,8 +122,8 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, ConcurrencyLimit, Durability, EndedCounts, Event, EventCursor, KindStatistics,
-    MemoryStore, Name, NewTask, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
+    AttemptError, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event, EventCursor, KindStatistics,
+    MemoryStore, Name, NewTask, OnDependencyFailure, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
     QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
     SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };

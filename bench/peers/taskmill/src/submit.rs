@@ -6,7 +6,7 @@ use taskmill::{Scheduler, SubmitOutcome, TaskSubmission};
 
 use crate::tasks::{Ending, Handler, scheduler_in_memory};
 
-async fn idle_scheduler(row: &Row) -> Result<Scheduler> {
+pub(crate) async fn idle_scheduler(row: &Row) -> Result<Scheduler> {
     let handler = Handler { ending: Ending::Completes, attempts: Default::default() };
     scheduler_in_memory(row, handler, "suite").await
 }

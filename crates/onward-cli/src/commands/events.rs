@@ -82,5 +82,6 @@ fn said(change: Change) -> String {
         Change::Retried => "waits again after it had ended".to_owned(),
         Change::PriorityRaised => "became more urgent".to_owned(),
         Change::Purged => "was purged".to_owned(),
+        Change::Unblocked => "waits for no other task any more".to_owned(),
     }
 }

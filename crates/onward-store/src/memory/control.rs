@@ -13,7 +13,7 @@ use crate::write::Scope;
 impl State {
     pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         match self.known(id)?.state {
-            TaskState::Scheduled | TaskState::Waiting => {
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);
                 Ok(Outcome::Cancelled)
             }

@@ -23,6 +23,9 @@ impl State {
             self.log(*id, Change::Purged);
             if let Some(task) = self.tasks.remove(*id) {
                 self.keys.free(*id, &task.new);
+                if !task.state.is_ended() {
+                    self.waits.ended(*id, None, self.last_task);
+                }
             }
             self.hint_transition();
             self.news.push(TaskNews::Ended { task: *id });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::events::Logged;
 use super::keys::Keys;
+use super::dependencies::Waits;
 use super::sessions::Session;
 use super::tasks::Tasks;
 use crate::event::Change;
@@ -24,6 +25,7 @@ pub(super) struct State {
     pub(super) payload_limit: usize,
     pub(super) tasks: Tasks,
     pub(super) keys: Keys,
+    pub(super) waits: Waits,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) queues: BTreeSet<Name>,
     /// How queues are worked off that are not worked off by default.

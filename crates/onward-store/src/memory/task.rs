@@ -116,6 +116,18 @@ impl Task {
         rules::errors::push(&mut self.errors, attempt, now, message);
     }
 
+    /// Keeps an error of no attempt.
+    pub(super) fn push_error_between(&mut self, now: Timestamp, message: String) {
+        let attempts = self.attempts;
+        rules::errors::push(&mut self.errors, attempts, now, message);
+    }
+
+    /// What it waited for is over.
+    pub(super) fn unblock(&mut self, now: Timestamp) {
+        self.run_at = self.run_at.max(now);
+        self.state = rules::due::state(self.run_at, now);
+    }
+
     /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it ran.
     pub(super) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
         let started_at = self.started_at.unwrap_or(finished_at);
@@ -166,6 +178,7 @@ impl Task {
             result: self.result.clone().filter(|_| with_payload),
             errors: self.errors.clone(),
             progress: self.progress.clone(),
+            blocked_by: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod all;
 pub mod attempt;
 pub mod choice;
+pub mod dependencies;
 pub mod due;
 pub mod duplicate;
 pub mod errors;

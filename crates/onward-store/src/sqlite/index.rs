@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::Result;
 use crate::rules::order::{Place, place};
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
+use crate::sqlite::transaction::LiveTask;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
 
@@ -30,6 +31,8 @@ pub(super) struct Entry<'a> {
     pub(super) lane: i64,
     pub(super) priority: Priority,
     pub(super) scheduled: bool,
+    /// Whether it waits for other tasks: then it is in no line.
+    pub(super) blocked: bool,
     pub(super) run_at: i64,
     pub(super) expires_at: Option<i64>,
     /// The number of its kind and its key, if the task owns that.
@@ -51,6 +54,8 @@ pub(super) struct Index {
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
+    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them too.
+    blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: HashMap<i64, HashMap<Box<str>, i64>>,
     /// Lanes that may have rows in the table.
@@ -69,6 +74,7 @@ impl Index {
             ready: BTreeMap::new(),
             fresh: FreshTasks::default(),
             scheduled: BTreeMap::new(),
+            blocked: 0,
             expiry: BTreeSet::new(),
             keys: HashMap::new(),
             table_lanes: table_lanes(connection)?,
@@ -92,7 +98,8 @@ impl Index {
                 id: row.get(0)?,
                 lane: row.get(1)?,
                 priority: Priority(row.get(2)?),
-                scheduled: row.get(3)?,
+                scheduled: row.get::<_, u8>(3)? == 1,
+                blocked: row.get::<_, u8>(3)? == 2,
                 run_at: row.get(4)?,
                 expires_at: row.get(5)?,
                 key: key.as_deref().map(|key| (kind, key)),
@@ -111,7 +118,7 @@ impl Index {
 
     /// How many tasks wait in memory.
     pub(super) fn in_memory(&self) -> usize {
-        self.ready.values().map(BTreeSet::len).sum::<usize>() + self.scheduled.len()
+        self.ready.values().map(BTreeSet::len).sum::<usize>() + self.scheduled.len() + self.blocked
     }
 
     /// Due tasks in memory, by lane.
@@ -127,6 +134,7 @@ impl Index {
     /// Moves everything to the tables and sets the frontier.
     pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
+        self.blocked = 0;
         if frontier == SHARED {
             self.fresh.clear();
         }
@@ -159,7 +167,9 @@ impl Index {
 
     /// Adds a task that nobody holds; its key is taken separately.
     pub(super) fn add(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
-        if entry.scheduled {
+        if entry.blocked {
+            self.blocked += usize::from(entry.id > self.frontier);
+        } else if entry.scheduled {
             self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
         } else {
             self.add_ready(connection, entry.lane, entry.place())?;
@@ -169,7 +179,9 @@ impl Index {
 
     /// Removes a task that nobody holds; its key is freed separately.
     pub(super) fn remove(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
-        if entry.scheduled {
+        if entry.blocked {
+            self.fresh.take(entry.id);
+        } else if entry.scheduled {
             self.remove_scheduled(connection, entry.run_at, entry.id)?;
         } else {
             self.remove_ready(connection, entry.lane, entry.place())?;
@@ -208,6 +220,28 @@ impl Index {
         if self.frontier != SHARED && !task.task.scheduled {
             self.fresh.insert(task);
         }
+    }
+
+    /// What is known of a due or blocked task.
+    pub(super) fn fresh(&self, task: TaskId) -> Option<&LiveTask> {
+        self.fresh.get(task.0).map(|fresh| &*fresh.task)
+    }
+
+    /// The same, to be changed as its row is.
+    pub(super) fn fresh_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.fresh.get_mut(task.0).map(|fresh| &mut *fresh.task)
+    }
+
+    /// Puts a task into line that was blocked; its expiry stays where it is.
+    pub(super) fn unblock(&mut self, connection: &Connection, task: &LiveTask) -> Result<()> {
+        if task.scheduled {
+            self.fresh.take(task.id.0);
+            return self.add_scheduled(connection, task.run_at, task.id.0, task.lane);
+        }
+        if let Some(fresh) = self.fresh_mut(task.id) {
+            *fresh = task.clone();
+        }
+        self.add_ready(connection, task.lane, task.entry().place())
     }
 
     /// What is known of a due task; it is then known no more.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
 
+use crate::dependency::OnDependencyFailure;
 use crate::rules::retry::RetryPolicy;
 use crate::task::{NewTask, Ttl};
 use crate::timestamp::Timestamp;
@@ -23,6 +24,8 @@ pub(super) struct TaskOptions {
     pub(super) retry: Option<RetryPolicy>,
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(super) keep_key_for: Duration,
+    #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
+    pub(super) on_dependency_failure: OnDependencyFailure,
 }
 
 impl TaskOptions {
@@ -33,6 +36,7 @@ impl TaskOptions {
             deadline: task.deadline,
             retry: task.retry,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+            on_dependency_failure: task.depends_on.on_failure,
         }
     }
 }

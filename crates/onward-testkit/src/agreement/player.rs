@@ -1,7 +1,7 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Claim, Failed, Lease, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
+    Claim, Dependency, Failed, Lease, NewTask, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
 };
 
 use super::steps::{Act, Pick};
@@ -24,7 +24,7 @@ impl Player {
             Act::OpenSession { lease } => Write::OpenSession(OpenSession { name: "agreement".into(), lease }),
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
-            Act::Submit(new) => Write::Submit(new),
+            Act::Submit(new) => Write::Submit(self.submitted(new)),
             Act::Claim { session, queues, kinds, limit, mode, random } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };
                 Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice })
@@ -48,6 +48,16 @@ impl Player {
             Act::Sweep => Write::Sweep,
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
         }
+    }
+
+    /// A submit that depends on tasks that are known; most, for an unknown one is refused.
+    fn submitted(&self, mut new: Box<NewTask>) -> Box<NewTask> {
+        for dependency in &mut new.depends_on.tasks {
+            if let Dependency::Task(pick) = dependency {
+                *pick = self.task(Pick(usize::try_from(pick.0).unwrap_or(0)));
+            }
+        }
+        new
     }
 
     fn session(&self, pick: Pick) -> SessionId {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, ConcurrencyLimit, KindSelection, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Scope, SetQueue, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, ConcurrencyLimit, Dependencies, Dependency, KindSelection, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode,
+    QueueSelection, Scope, SetQueue, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -146,7 +146,7 @@ fn mode() -> impl Strategy<Value = QueueMode> {
 }
 
 fn removal() -> impl Strategy<Value = Act> {
-    let states = subsequence(TaskState::ALL.to_vec(), 0..=8);
+    let states = subsequence(TaskState::ALL.to_vec(), 0..=9);
     let without_running =
         states.prop_map(|states| states.into_iter().filter(|state| *state != TaskState::Running).collect());
     let states = prop_oneof![5 => without_running, 1 => Just(vec![TaskState::Running])];
@@ -165,8 +165,8 @@ fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry)| NewTask {
+    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry, depends_on()).prop_map(
+        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry, depends_on)| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -177,8 +177,21 @@ fn new_task() -> impl Strategy<Value = NewTask> {
             timeout,
             deadline,
             retry,
+            depends_on,
         },
     )
+}
+
+/// Which tasks are meant is decided when the submit is played: the numbers stand for picks.
+fn depends_on() -> impl Strategy<Value = Dependencies> {
+    let dependency = prop_oneof![
+        6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
+        1 => (0..3usize).prop_map(Dependency::Member),
+    ];
+    let on_failure =
+        select(vec![OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore]);
+    let some = (vec(dependency, 1..3), on_failure).prop_map(|(tasks, on_failure)| Dependencies { tasks, on_failure });
+    prop_oneof![6 => Just(Dependencies::default()), 1 => some]
 }
 
 fn when() -> impl Strategy<Value = When> {

@@ -136,7 +136,7 @@ fn sequences_reach_every_outcome() {
     let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed Cancelled CancelRequested Removed QueueSet Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
     let refusals =
-        "Invalid TaskNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse Member";
+        "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse Member";
     for expected in [outcomes, submitted, refusals].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }
@@ -147,7 +147,7 @@ fn sequences_reach_every_change() {
     let changes = play_some(200).into_iter().flat_map(|seen| seen.changes);
     let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
-                    Retried PriorityRaised Purged";
+                    Retried PriorityRaised Purged Unblocked";
     for expected in expected.split_whitespace() {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }

@@ -4,6 +4,7 @@ pub mod all;
 pub mod attempts;
 pub mod claim;
 pub mod control;
+pub mod dependencies;
 pub mod events;
 pub mod keys;
 pub mod limits;

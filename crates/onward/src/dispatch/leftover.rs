@@ -7,7 +7,8 @@ use onward_store::{
 use crate::error::Result;
 
 /// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
-/// is paused, which counts only if the pause ends by itself, or in a queue of which others run as many tasks as may run.
+/// is paused, which counts only if the pause ends by itself, or in a queue of which others run as many tasks as may run. What is blocked
+/// counts if something anywhere runs, or will, that it may be waiting for.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -16,6 +17,9 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
         return Ok(true);
     }
     let mut states = vec![TaskState::Scheduled, TaskState::Running];
+    if live.iter().any(|queue| queue.blocked > 0) && queues.iter().any(goes_on) {
+        states.push(TaskState::Blocked);
+    }
     if store.pauses().await?.iter().any(ends_by_itself) {
         states.push(TaskState::Waiting);
     }
@@ -37,7 +41,11 @@ fn is_selected(selection: &QueueSelection, queue: &Name) -> bool {
 }
 
 fn has_live_tasks(queue: &QueueRecord) -> bool {
-    queue.scheduled + queue.waiting + queue.running > 0
+    queue.blocked + queue.scheduled + queue.waiting + queue.running > 0
+}
+
+fn goes_on(queue: &QueueRecord) -> bool {
+    queue.scheduled + queue.running > 0
 }
 
 fn is_full(queue: &QueueRecord) -> bool {

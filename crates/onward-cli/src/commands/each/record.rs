@@ -212,6 +212,7 @@ mod tests {
             result,
             errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
             progress: None,
+            blocked_by: Vec::new(),
         }
     }
 

@@ -87,9 +87,10 @@ impl Listing<'_> {
         }
         let mut conditions = Conditions::of(filter, self.page);
         let running_alone = states == [TaskState::Running];
-        if states.len() < 3 && !running_alone {
+        if states.len() < 4 && !running_alone {
             let state = |state| match state {
                 TaskState::Running => "l.first IS NOT NULL",
+                TaskState::Blocked => "(l.first IS NULL AND t.scheduled = 2)",
                 TaskState::Scheduled => "(l.first IS NULL AND t.scheduled = 1)",
                 _ => "(l.first IS NULL AND t.scheduled = 0)",
             };

@@ -31,6 +31,7 @@ pub(in crate::sqlite) fn peek(
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),
+        over: std::collections::VecDeque::new(),
         statements: Statements::default(),
     };
     let mut candidates = transaction.candidates(claim, 1)?;

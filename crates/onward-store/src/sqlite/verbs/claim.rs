@@ -252,8 +252,8 @@ impl Transaction<'_> {
         while let Some(row) = rows.next()? {
             tasks.push(FreshTask {
                 task: Box::new(LiveTask::from_row(row)?),
-                submitted_at: Timestamp::from_microseconds(row.get(16)?),
-                payload: Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?),
+                submitted_at: Timestamp::from_microseconds(row.get(17)?),
+                payload: Bytes::copy_from_slice(row.get_ref(18)?.as_blob().map_err(rusqlite::Error::from)?),
             });
         }
         Ok(tasks)

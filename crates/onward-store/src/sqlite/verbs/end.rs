@@ -181,7 +181,7 @@ impl Transaction<'_> {
     }
 
     /// Adds an error to a task's, and drops the second oldest where there are too many.
-    fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
+    pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
         let message = cut(message.to_owned(), limits::ERROR_BYTES);
         let (count, last): (usize, Option<i64>) = self
             .connection
@@ -236,6 +236,9 @@ impl Transaction<'_> {
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
             self.count_running(task.lane, -1);
+        }
+        if task.blocked || task.links != 0 {
+            self.settle_links(task, Some(end.state))?;
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;

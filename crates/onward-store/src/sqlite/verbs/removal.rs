@@ -70,8 +70,9 @@ impl Transaction<'_> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/live_of_queue.sql"))?;
         let scheduled = states.contains(&TaskState::Scheduled);
         let waiting = states.contains(&TaskState::Waiting);
+        let blocked = states.contains(&TaskState::Blocked);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![queue, scheduled, waiting, limit], |row| Ok((row.get(0)?, true)))?;
+        let rows = statement.query_map(params![queue, scheduled, waiting, limit, blocked], |row| Ok((row.get(0)?, true)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -97,6 +98,7 @@ impl Transaction<'_> {
                 self.cache.index.free_key(self.connection, kind, key, id.0)?;
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
+            self.settle_links(&task, None)?;
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
