@@ -27,6 +27,12 @@ pub enum Outcome {
     Submitted(Submitted),
     /// What a claim handed out.
     Claimed(Claimed),
+    /// Where a task stands that was to wait for its children: blocked; waiting, if none was live; or ended, because of a child that did not
+    /// complete or because its cancellation was requested.
+    AwaitsChildren {
+        /// Its state now.
+        state: TaskState,
+    },
     /// Where a task stands after a failed attempt.
     Failed(Failed),
     /// A task that had not started has ended.

@@ -118,6 +118,8 @@ pub struct TaskFilter {
     pub queue: Option<Name>,
     /// With this key.
     pub key: Option<String>,
+    /// Children of this task.
+    pub parent: Option<TaskId>,
     /// In one of these states; empty means any.
     pub states: Vec<TaskState>,
     /// Submitted at or after.

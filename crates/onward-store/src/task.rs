@@ -284,6 +284,9 @@ pub struct NewTask {
     /// Which tasks must have ended before it may start. Default: none.
     #[serde(default)]
     pub depends_on: Dependencies,
+    /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default: none.
+    #[serde(default)]
+    pub parent: Option<TaskId>,
 }
 
 impl NewTask {
@@ -310,6 +313,7 @@ impl NewTask {
             deadline: None,
             retry: None,
             depends_on: Dependencies::default(),
+            parent: None,
         }
     }
 
@@ -391,6 +395,12 @@ pub struct ClaimedTask {
     pub deadline: Option<Timestamp>,
     /// The task's own retry policy.
     pub retry: Option<RetryPolicy>,
+    /// Its time to live.
+    pub ttl: Option<Ttl>,
+    /// The task whose child it is.
+    pub parent: Option<TaskId>,
+    /// What an earlier attempt left for when its children have ended ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
+    pub memo: Option<Bytes>,
 }
 
 /// One attempt that did not end well.
@@ -456,4 +466,6 @@ pub struct TaskRecord {
     pub progress: Option<Progress>,
     /// The tasks that it waits for while it is blocked, by number.
     pub blocked_by: Vec<TaskId>,
+    /// The task whose child it is.
+    pub parent: Option<TaskId>,
 }

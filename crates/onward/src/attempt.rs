@@ -9,6 +9,7 @@ use onward_store::rules::order::{Place, place};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
+use crate::children::Spawned;
 use crate::progress::LiveProgress;
 use crate::telemetry::KindTelemetry;
 
@@ -18,6 +19,8 @@ pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
     pub(crate) telemetry: Arc<KindTelemetry>,
+    /// What its handler has spawned.
+    pub(crate) spawned: Spawned,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Made only when somebody asks: most attempts end without ever needing one.
@@ -52,6 +55,7 @@ impl Attempt {
             task,
             telemetry,
             progress: LiveProgress::default(),
+            spawned: Spawned::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             token: OnceLock::new(),
@@ -126,6 +130,9 @@ pub(crate) mod tests {
             timeout: None,
             deadline: None,
             retry: None,
+            ttl: None,
+            parent: None,
+            memo: None,
         }
     }
 

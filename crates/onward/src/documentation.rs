@@ -4,6 +4,10 @@ mod readme {
     #![doc = include_str!("../../../README.md")]
 }
 
+mod children {
+    #![doc = include_str!("../../../docs/guides/children.md")]
+}
+
 mod dependencies {
     #![doc = include_str!("../../../docs/guides/dependencies.md")]
 }

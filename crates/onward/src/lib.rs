@@ -79,6 +79,7 @@
 mod attempt;
 mod batch;
 mod builder;
+mod children;
 mod context;
 mod dispatch;
 #[cfg(doctest)]

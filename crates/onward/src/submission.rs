@@ -85,6 +85,11 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.depends_on.on_failure = on_failure)
     }
 
+    /// The task whose child it is: if that ends otherwise than completed, it is cancelled.
+    pub fn parent(self, parent: TaskId) -> Self {
+        self.set(|task| task.parent = Some(parent))
+    }
+
     /// It is due this long after the store accepts it.
     pub fn after(self, delay: Duration) -> Self {
         self.set(|task| task.when = When::After(delay))

@@ -48,6 +48,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("started", task.started_at.map(moment)),
         ("finished", task.finished_at.map(moment)),
         ("took", took),
+        ("parent", task.parent.map(|parent| parent.to_string())),
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
         ("progress", task.progress.as_ref().map(progress)),

@@ -23,6 +23,7 @@ impl State {
             Write::Complete { lease, result } => self.complete(lease, result),
             Write::Fail { lease, error, next } => self.fail(lease, error, next),
             Write::Release { lease, after } => self.release(lease, after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
             Write::Report { lease, fraction, message } => self.report(lease, fraction, message),
             Write::Cancel { task } => self.cancel(task),

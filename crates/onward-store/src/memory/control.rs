@@ -95,4 +95,5 @@ fn start_anew(task: &mut Task, now: Timestamp) {
     task.cancel_requested = false;
     task.result = None;
     task.progress = None;
+    task.memo = None;
 }

@@ -23,15 +23,17 @@ pub(super) struct Waits {
 
 /// A task that is over.
 #[derive(Debug, Clone, Copy)]
-struct Over {
-    task: TaskId,
-    ended: Ended,
+pub(super) struct Over {
+    pub(super) task: TaskId,
+    pub(super) ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
-    up_to: TaskId,
+    pub(super) up_to: TaskId,
+    /// Which of its children is the next to be cancelled, if they are.
+    pub(super) next_child: TaskId,
 }
 
 impl Waits {
-    fn add(&mut self, task: TaskId, dependent: TaskId) {
+    pub(super) fn add(&mut self, task: TaskId, dependent: TaskId) {
         self.dependents.insert((task, dependent));
         self.open.insert((dependent, task));
     }
@@ -56,16 +58,6 @@ impl Waits {
         of.map(|(_, task)| *task).collect()
     }
 
-    /// Notes that a task is over, and waits for nothing itself. `last` is the highest number of a task.
-    pub(super) fn ended(&mut self, task: TaskId, ended: Ended, last: i64) {
-        for open in self.open_of(task) {
-            self.remove(open, task);
-        }
-        if self.first_dependent(task).is_some() {
-            self.unsettled.push_back(Over { task, ended, up_to: TaskId(last) });
-        }
-    }
-
     /// Whether some dependents do not know yet.
     pub(super) fn is_unsettled(&self) -> bool {
         !self.unsettled.is_empty()
@@ -73,6 +65,17 @@ impl Waits {
 }
 
 impl State {
+    /// A task is over: it waits for nothing, and its dependents are to be told.
+    pub(super) fn settle_links(&mut self, task: TaskId, ended: Ended) {
+        for open in self.waits.open_of(task) {
+            self.waits.remove(open, task);
+        }
+        if self.waits.first_dependent(task).is_some() || self.leaves_children(task, ended) {
+            let up_to = TaskId(self.last_task);
+            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child: TaskId(0) });
+        }
+    }
+
     /// Refuses dependencies that are not tasks of the store.
     pub(super) fn check_dependencies(&self, dependencies: &Dependencies) -> Result<(), Refusal> {
         dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
@@ -118,8 +121,18 @@ impl State {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
             match self.waits.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
-                None => drop(self.waits.unsettled.pop_front()),
+                None => self.settle_next_child(over),
             }
+        }
+    }
+
+    fn settle_next_child(&mut self, over: Over) {
+        match self.next_child(over) {
+            Some(child) => {
+                self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.cancel_child(child, over.task, over.ended);
+            }
+            None => drop(self.waits.unsettled.pop_front()),
         }
     }
 
@@ -135,7 +148,7 @@ impl State {
     }
 
     /// What a task waited for is over: it waits for a worker, or for its time.
-    fn unblock(&mut self, id: TaskId) {
+    pub(super) fn unblock(&mut self, id: TaskId) {
         let now = self.now.wall;
         self.tasks.change(id, |task| task.unblock(now));
         self.log(id, Change::Unblocked);

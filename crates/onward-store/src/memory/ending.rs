@@ -28,7 +28,7 @@ impl State {
             self.keys.keep_or_free(id, &task.new, now);
             count(self.statistics.entry(task.new.kind.clone()).or_insert_with(|| nothing_of(task)), task);
         }
-        self.waits.ended(id, Some(state), self.last_task);
+        self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
         self.news.push(match state {

@@ -28,6 +28,7 @@
 
 mod apply;
 mod attempts;
+mod children;
 mod claim;
 mod control;
 mod dependencies;

@@ -24,7 +24,7 @@ impl State {
             if let Some(task) = self.tasks.remove(*id) {
                 self.keys.free(*id, &task.new);
                 if !task.state.is_ended() {
-                    self.waits.ended(*id, None, self.last_task);
+                    self.settle_links(*id, None);
                 }
             }
             self.hint_transition();

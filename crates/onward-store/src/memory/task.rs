@@ -35,6 +35,8 @@ pub(super) struct Task {
     pub(super) result: Option<Bytes>,
     pub(super) errors: Vec<AttemptError>,
     pub(super) progress: Option<Progress>,
+    /// What an attempt left that waits for children.
+    pub(super) memo: Option<Bytes>,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
     /// There if, and only if, it has ended.
@@ -71,6 +73,7 @@ impl Task {
             result: None,
             errors: Vec::new(),
             progress: None,
+            memo: None,
             follower: None,
             end: None,
         }
@@ -154,6 +157,9 @@ impl Task {
             timeout: self.new.timeout,
             deadline: self.new.deadline,
             retry: self.new.retry,
+            ttl: self.new.ttl,
+            parent: self.new.parent,
+            memo: self.memo.clone(),
         }
     }
 
@@ -179,6 +185,7 @@ impl Task {
             errors: self.errors.clone(),
             progress: self.progress.clone(),
             blocked_by: Vec::new(),
+            parent: self.new.parent,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempt;
+pub mod children;
 pub mod choice;
 pub mod dependencies;
 pub mod due;

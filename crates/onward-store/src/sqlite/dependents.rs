@@ -22,6 +22,12 @@ use crate::timestamp::Timestamp;
 /// Among the links of a task: others depend on it, or did.
 pub(super) const DEPENDENTS: u8 = 1;
 
+/// It has children.
+pub(super) const CHILDREN: u8 = 2;
+
+/// It waits for its children, or did, and has a memo.
+pub(super) const MEMO: u8 = 4;
+
 /// A task that is over and whose dependents are to be told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
@@ -31,6 +37,8 @@ pub(super) struct Over {
     ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
     up_to: i64,
+    /// Which of its children is the next to be cancelled, if they are.
+    next_child: i64,
 }
 
 impl Transaction<'_> {
@@ -73,7 +81,7 @@ impl Transaction<'_> {
         Ok(Dependent::Settled(task, self.ended_state(task)?))
     }
 
-    fn is_live(&self, task: TaskId) -> Result<bool> {
+    pub(in crate::sqlite) fn is_live(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
@@ -119,8 +127,13 @@ impl Transaction<'_> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
         }
-        if task.links & DEPENDENTS != 0 {
-            self.over.push_back(Over { number: None, task: task.id, ended, up_to: self.cache.next_task - 1 });
+        if task.links & MEMO != 0 {
+            self.connection.prepare_cached("DELETE FROM memo WHERE task = ?")?.execute([task.id.0])?;
+        }
+        let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
+        if task.links & DEPENDENTS != 0 || leaves_children {
+            let up_to = self.cache.next_task - 1;
+            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0 });
         }
         Ok(())
     }
@@ -137,12 +150,13 @@ impl Transaction<'_> {
             if is_whole {
                 line.append(&mut self.over);
             }
-            let Some(front) = line.front().copied() else { break };
+            let Some(front) = line.front_mut() else { break };
             if !self.settle_next(front)? {
+                self.forget_over(*front)?;
                 line.pop_front();
-                self.forget_over(front)?;
             }
         }
+        self.note_next_child(line.front())?;
         line.append(&mut self.over);
         self.cache.is_unsettled = !is_whole || !line.is_empty();
         line.into_iter().filter(|over| over.number.is_none()).try_for_each(|over| self.keep_over(over))
@@ -153,10 +167,10 @@ impl Transaction<'_> {
             return Ok(VecDeque::new());
         }
         let mut statement =
-            self.connection.prepare_cached("SELECT number, task, state, up_to FROM over ORDER BY number LIMIT ?")?;
+            self.connection.prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
         let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
-            Ok(Over { number: row.get(0)?, task: TaskId(row.get(1)?), ended, up_to: row.get(3)? })
+            Ok(Over { number: row.get(0)?, task: TaskId(row.get(1)?), ended, up_to: row.get(3)?, next_child: row.get(4)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
@@ -164,8 +178,17 @@ impl Transaction<'_> {
     fn keep_over(&self, over: Over) -> Result<()> {
         let code = over.ended.map_or(0, TaskState::code);
         self.connection
-            .prepare_cached("INSERT INTO over (task, state, up_to) VALUES (?, ?, ?)")?
-            .execute(params![over.task.0, code, over.up_to])?;
+            .prepare_cached("INSERT INTO over (task, state, up_to, next_child) VALUES (?, ?, ?, ?)")?
+            .execute(params![over.task.0, code, over.up_to, over.next_child])?;
+        Ok(())
+    }
+
+    fn note_next_child(&self, over: Option<&Over>) -> Result<()> {
+        if let Some(Over { number: Some(number), next_child, .. }) = over {
+            self.connection
+                .prepare_cached("UPDATE over SET next_child = ? WHERE number = ?")?
+                .execute([next_child, number])?;
+        }
         Ok(())
     }
 
@@ -176,16 +199,20 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents; answers whether there was one.
-    fn settle_next(&mut self, over: Over) -> Result<bool> {
+    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there was one.
+    fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let dependent: Option<i64> = self
             .connection
             .prepare_cached(include_str!("sql/take_dependent.sql"))?
             .query_row([over.task.0, over.up_to], |row| row.get(0))
             .optional()?;
-        let Some(dependent) = dependent.map(TaskId) else { return Ok(false) };
-        self.settle_dependent(over, dependent)?;
-        Ok(true)
+        if let Some(dependent) = dependent.map(TaskId) {
+            self.settle_dependent(*over, dependent)?;
+            return Ok(true);
+        }
+        let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
+        over.next_child = child.map_or(over.next_child, |child| child + 1);
+        Ok(child.is_some())
     }
 
     fn settle_dependent(&mut self, over: Over, dependent: TaskId) -> Result<()> {
@@ -193,7 +220,7 @@ impl Transaction<'_> {
         match dependencies::end_of_dependent(over.ended, task.options.on_dependency_failure) {
             Some(state) => self.end_dependent(&task, state, over.task, over.ended),
             None if self.is_blocked(dependent)? => Ok(()),
-            None => self.unblock(&task),
+            None => self.unblock(&task).map(drop),
         }
     }
 
@@ -216,7 +243,7 @@ impl Transaction<'_> {
     }
 
     /// What a task waited for is over: it waits for a worker, or for its time.
-    fn unblock(&mut self, task: &LiveTask) -> Result<()> {
+    pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
         let run_at = Timestamp::from_microseconds(task.run_at).max(self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
         let run_at = run_at.as_microseconds();
@@ -227,6 +254,6 @@ impl Transaction<'_> {
         self.cache.index.unblock(self.connection, &waiting)?;
         self.log(task.id, task.lane, Change::Unblocked);
         self.hint.work += 1;
-        Ok(())
+        Ok(waiting.state())
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::OnDependencyFailure;
 use crate::rules::retry::RetryPolicy;
-use crate::task::{NewTask, Ttl};
+use crate::task::{NewTask, TaskId, Ttl};
 use crate::timestamp::Timestamp;
 
 /// What a submitter may say of a task beyond the columns of its row. Field names are part of the file format.
@@ -24,6 +24,8 @@ pub(super) struct TaskOptions {
     pub(super) retry: Option<RetryPolicy>,
     #[serde(skip_serializing_if = "Duration::is_zero")]
     pub(super) keep_key_for: Duration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<TaskId>,
     #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
     pub(super) on_dependency_failure: OnDependencyFailure,
 }
@@ -36,6 +38,7 @@ impl TaskOptions {
             deadline: task.deadline,
             retry: task.retry,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+            parent: task.parent,
             on_dependency_failure: task.depends_on.on_failure,
         }
     }

@@ -262,6 +262,7 @@ impl Transaction<'_> {
             Write::Complete { lease, result } => self.complete(*lease, result.as_ref()),
             Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
             Write::Release { lease, after } => self.release(*lease, *after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
             Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
             Write::Cancel { task } => self.cancel(*task),
@@ -281,7 +282,7 @@ impl Transaction<'_> {
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
         // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
-        let is_alone = |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty());
+        let is_alone = |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty() && new.parent.is_none());
         let submits_only = members.iter().all(is_alone);
         if submits_only && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;

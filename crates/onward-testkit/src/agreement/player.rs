@@ -32,6 +32,9 @@ impl Player {
             Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
             Act::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
+            Act::AwaitChildren { lease, memo, on_failure } => {
+                Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
+            }
             Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
             Act::Report { lease, fraction } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()) }
@@ -50,13 +53,14 @@ impl Player {
         }
     }
 
-    /// A submit that depends on tasks that are known; most, for an unknown one is refused.
+    /// A submit whose numbers, which stand for picks, are those of tasks.
     fn submitted(&self, mut new: Box<NewTask>) -> Box<NewTask> {
         for dependency in &mut new.depends_on.tasks {
             if let Dependency::Task(pick) = dependency {
                 *pick = self.task(Pick(usize::try_from(pick.0).unwrap_or(0)));
             }
         }
+        new.parent = new.parent.map(|pick| self.task(Pick(usize::try_from(pick.0).unwrap_or(0))));
         new
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+    AfterFailure, KindSelection, Name, NewTask, OnDependencyFailure, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
 };
 
 /// One step of a sequence.
@@ -49,6 +49,11 @@ pub enum Act {
     Release {
         lease: Pick,
         after: Duration,
+    },
+    AwaitChildren {
+        lease: Pick,
+        memo: Bytes,
+        on_failure: OnDependencyFailure,
     },
     ConfirmCancel(Pick),
     Report {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, ConcurrencyLimit, Dependencies, Dependency, KindSelection, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode,
@@ -103,9 +104,14 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         4 => (pick(), result).prop_map(|(lease, result)| Act::Complete { lease, result }),
         4 => (pick(), after_failure()).prop_map(|(lease, next)| Act::Fail { lease, next }),
         2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
+        2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
         1 => (pick(), fraction).prop_map(|(lease, fraction)| Act::Report { lease, fraction }),
     ]
+}
+
+fn memo() -> impl Strategy<Value = Bytes> {
+    select(vec![b"memo".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
 }
 
 fn after_failure() -> impl Strategy<Value = AfterFailure> {
@@ -165,8 +171,8 @@ fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry, depends_on()).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry, depends_on)| NewTask {
+    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent())).prop_map(
+        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry, (depends_on, parent))| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -178,8 +184,14 @@ fn new_task() -> impl Strategy<Value = NewTask> {
             deadline,
             retry,
             depends_on,
+            parent,
         },
     )
+}
+
+/// As with dependencies, the number stands for a pick.
+fn parent() -> impl Strategy<Value = Option<TaskId>> {
+    option::weighted(0.2, (0..4i64).prop_map(TaskId))
 }
 
 /// Which tasks are meant is decided when the submit is played: the numbers stand for picks.
@@ -188,10 +200,12 @@ fn depends_on() -> impl Strategy<Value = Dependencies> {
         6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
         1 => (0..3usize).prop_map(Dependency::Member),
     ];
-    let on_failure =
-        select(vec![OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore]);
-    let some = (vec(dependency, 1..3), on_failure).prop_map(|(tasks, on_failure)| Dependencies { tasks, on_failure });
+    let some = (vec(dependency, 1..3), on_failure()).prop_map(|(tasks, on_failure)| Dependencies { tasks, on_failure });
     prop_oneof![6 => Just(Dependencies::default()), 1 => some]
+}
+
+fn on_failure() -> impl Strategy<Value = OnDependencyFailure> {
+    select(vec![OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore])
 }
 
 fn when() -> impl Strategy<Value = When> {

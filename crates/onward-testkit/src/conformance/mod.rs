@@ -2,6 +2,7 @@
 
 pub mod all;
 pub mod attempts;
+pub mod children;
 pub mod claim;
 pub mod control;
 pub mod dependencies;

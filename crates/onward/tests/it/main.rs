@@ -9,6 +9,8 @@ mod buffered;
 mod callers;
 mod cancel;
 #[cfg(test)]
+mod children;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod ends;

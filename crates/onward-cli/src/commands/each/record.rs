@@ -213,6 +213,7 @@ mod tests {
             errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
             progress: None,
             blocked_by: Vec::new(),
+            parent: None,
         }
     }
 

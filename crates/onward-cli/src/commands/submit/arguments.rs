@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// How long the key stays taken after the task has ended
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
     keep_key: Duration,
+    /// The task whose child it is: it is cancelled if that ends otherwise than completed
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
     /// Start only when this task has ended; may be given several times
     #[arg(long, value_name = "TASK")]
     depends_on: Vec<TaskId>,
@@ -128,6 +131,7 @@ impl Arguments {
         task.priority = Priority(self.priority);
         task.when = self.when();
         task.unique = self.unique();
+        task.parent = self.parent;
         task.depends_on = self.depends_on();
         task.ttl = self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission });
         task.timeout = self.timeout;

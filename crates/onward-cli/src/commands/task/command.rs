@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use onward_store::TaskId;
 
-use super::{cancel, list, retry, show, wait};
+use super::{cancel, list, retry, show, tree, wait};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -14,6 +14,8 @@ pub(crate) enum Command {
     List(list::Arguments),
     /// Show all that is known of tasks
     Show(Tasks),
+    /// Show tasks with their children, their children's children and so on
+    Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Tasks),
     /// Make ended tasks wait again, with their attempts counted from zero
@@ -35,6 +37,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
     match command {
         Command::List(arguments) => list::run(options, arguments).await,
         Command::Show(tasks) => show::run(options, tasks).await,
+        Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Cancel(tasks) => cancel::run(options, tasks).await,
         Command::Retry(tasks) => retry::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,

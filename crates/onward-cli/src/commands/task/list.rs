@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// Only tasks with this key
     #[arg(long)]
     key: Option<String>,
+    /// Only children of this task
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
     /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
@@ -87,6 +90,7 @@ fn filter(arguments: Arguments) -> TaskFilter {
         kind: arguments.kind,
         queue: arguments.queue,
         key: arguments.key,
+        parent: arguments.parent,
         states: arguments.states,
         submitted_from: arguments.since,
         submitted_before: arguments.until,

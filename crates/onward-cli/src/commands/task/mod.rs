@@ -5,6 +5,7 @@ mod command;
 mod list;
 mod retry;
 mod show;
+mod tree;
 mod wait;
 
 pub(crate) use command::{Command, run};

@@ -38,6 +38,9 @@ impl Conditions {
         if let Some(key) = &filter.key {
             conditions.add("t.key = ?", key.clone());
         }
+        if let Some(parent) = filter.parent {
+            conditions.add(include_str!("../sql/in_children_of.sql").trim(), parent.0);
+        }
         let mut time = |sql, at: Option<Timestamp>| {
             if let Some(at) = at {
                 conditions.add(sql, at.as_microseconds());

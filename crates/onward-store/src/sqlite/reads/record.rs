@@ -17,12 +17,12 @@ use crate::timestamp::Timestamp;
 pub(super) const LIVE: &str = "t.id, t.lane, \
     CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 WHEN t.scheduled = 2 THEN 9 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
-    t.cancel_requested > 0";
+    t.cancel_requested > 0, t.options ->> '$.parent'";
 
 /// The columns of an ended task, in the order that [`read`] expects.
 pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
-    t.cancel_requested > 0";
+    t.cancel_requested > 0, t.options ->> '$.parent'";
 
 /// Live tasks with what they are joined to.
 pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
@@ -58,11 +58,12 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         finished_at: maybe(10)?,
         session: row.get::<_, Option<i64>>(11)?.map(SessionId),
         cancel_requested: row.get(12)?,
-        payload: if with_payload { bytes(13)? } else { None },
-        result: if with_payload { bytes(14)? } else { None },
+        payload: if with_payload { bytes(14)? } else { None },
+        result: if with_payload { bytes(15)? } else { None },
         errors: Vec::new(),
         progress: None,
         blocked_by: Vec::new(),
+        parent: row.get::<_, Option<i64>>(13)?.map(TaskId),
     })
 }
 

@@ -266,6 +266,7 @@ impl Transaction<'_> {
         if task.expires_at.is_some() || task.options.ttl.is_some() {
             self.start_time_to_live(&mut task)?;
         }
+        let memo = self.memo_of(&task)?;
         let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(None) };
         let claimed = ClaimedTask {
             lease: Lease { task: task.id, session, claim: held.claim },
@@ -280,6 +281,9 @@ impl Transaction<'_> {
             timeout: task.options.timeout,
             deadline: task.options.deadline,
             retry: task.options.retry,
+            ttl: task.options.ttl,
+            parent: task.options.parent,
+            memo,
         };
         self.count_running(task.lane, 1);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

@@ -141,7 +141,7 @@ impl Transaction<'_> {
         let text = rules::errors::lost_lease(SessionId(held.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
         match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
-            AfterAttempt::End(state) => self.end_held(task, held, state),
+            AfterAttempt::End(state) => self.end_held(task, held, state).map(drop),
             AfterAttempt::Again { at, attempts } => {
                 self.log(task.id, task.lane, Change::LeaseLost);
                 self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
@@ -210,8 +210,9 @@ impl Transaction<'_> {
     }
 
     /// Ends a held task; the attempt that ran counts.
-    fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<()> {
-        self.end_held_with(task, held, state, task.attempts.saturating_add(1))
+    pub(in crate::sqlite) fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<TaskState> {
+        self.end_held_with(task, held, state, task.attempts.saturating_add(1))?;
+        Ok(state)
     }
 
     fn end_held_with(&mut self, task: &LiveTask, held: Held, state: TaskState, attempts: u32) -> Result<()> {

@@ -99,6 +99,7 @@ impl Transaction<'_> {
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
             self.settle_links(&task, None)?;
+            self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
@@ -115,13 +116,14 @@ impl Transaction<'_> {
 
     /// Removes an ended task; answers its lane.
     fn remove_ended(&mut self, id: TaskId) -> Result<Option<i64>> {
-        let removed: Option<(i64, i64)> = self
+        let removed: Option<(i64, i64, Option<i64>)> = self
             .connection
-            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state")?
-            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?)))
+            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state, options ->> '$.parent'")?
+            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
-        let Some((lane, state)) = removed else { return Ok(None) };
+        let Some((lane, state, parent)) = removed else { return Ok(None) };
         self.uncount(lane, state);
+        self.forget_child(id, parent)?;
         self.remove_details(id)?;
         Ok(Some(lane))
     }

@@ -22,6 +22,7 @@ impl Transaction<'_> {
         if !task.depends_on.is_empty() {
             self.check_dependencies(&task.depends_on)?;
         }
+        self.check_parent(task)?;
         let Some(unique) = &task.unique else {
             return Ok(Submitted::Inserted { id: self.insert(task)? });
         };
@@ -107,6 +108,7 @@ impl Transaction<'_> {
             payload: task.payload.clone(),
         });
         self.stand(TaskId(id), &standing)?;
+        self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
         Ok(TaskId(id))
     }
