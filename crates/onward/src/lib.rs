@@ -123,10 +123,11 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event, EventCursor, KindStatistics,
-    MemoryStore, Name, NewTask, OnDependencyFailure, OnDuplicate, Page, PauseRecord, Priority, Progress, QueueMode, QueueRecord,
-    QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
-    SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
+    EventCursor, KindStatistics, MemoryStore, Name, NewTask, OnDependencyFailure, OnDuplicate, Page, PauseRecord,
+    Priority, Progress, QueueMode, QueueRecord, QueueSettings, Refusal, Scope, SessionId, SessionRecord, SetQueue,
+    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 
 /// The five names that most programs need.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{
-    Dependency, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    Dependency, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom, UniqueKey,
+    When,
 };
 
 use crate::engine::Engine;

@@ -23,9 +23,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "batch_submit" => repeat(row, || runtime.block_on(submit::batch(row))),
         "dedup_hit" => repeat(row, || runtime.block_on(submit::same_key(row))),
         "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(row))),
-        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
-            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
-        }
+        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure"
+        | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
         "peek" => read::peek(&runtime, row),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

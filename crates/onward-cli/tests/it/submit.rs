@@ -110,7 +110,10 @@ fn a_task_waits_for_those_that_it_depends_on() {
     let states: Vec<_> = place.json(&["task", "list"]).iter().map(|task| task["state"].clone()).collect();
     assert_eq!(states, ["waiting", "failed", "cancelled", "waiting", "cancelled"]);
     let shown = place.onward(&["task", "show", "3"]).stdout;
-    assert!(shown.contains("no attempt at") && shown.contains("task 1, on which it depends, ended as cancelled"), "{shown}");
+    assert!(
+        shown.contains("no attempt at") && shown.contains("task 1, on which it depends, ended as cancelled"),
+        "{shown}"
+    );
 }
 
 /// Shows: T12

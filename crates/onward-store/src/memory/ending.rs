@@ -58,11 +58,9 @@ fn change_of(state: TaskState) -> Change {
         TaskState::Dead => Change::Dead,
         TaskState::Cancelled => Change::Cancelled,
         TaskState::Expired => Change::Expired,
-        TaskState::Completed
-        | TaskState::Blocked
-        | TaskState::Scheduled
-        | TaskState::Waiting
-        | TaskState::Running => Change::Completed,
+        TaskState::Completed | TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => {
+            Change::Completed
+        }
     }
 }
 

@@ -24,7 +24,8 @@ impl State {
         let limit = page.limit.clamp(1, limits::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let mut shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task));
-        let tasks: Vec<TaskRecord> = shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
+        let tasks: Vec<TaskRecord> =
+            shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
         let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);
         TaskPage { tasks, next }
     }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::dependencies::Waits;
 use super::events::Logged;
 use super::keys::Keys;
-use super::dependencies::Waits;
 use super::sessions::Session;
 use super::tasks::Tasks;
 use crate::event::Change;

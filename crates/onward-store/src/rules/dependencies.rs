@@ -235,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_very_long_chain_is_brought_into_order() {
-        let chain: Vec<Vec<usize>> = (1..=100_000).map(|next| if next < 100_000 { vec![next] } else { vec![] }).collect();
+        let chain: Vec<Vec<usize>> =
+            (1..=100_000).map(|next| if next < 100_000 { vec![next] } else { vec![] }).collect();
         let chain: Vec<&[usize]> = chain.iter().map(Vec::as_slice).collect();
         assert_eq!(order(&batch(&chain)), Ok((0..100_000).rev().collect()));
     }

@@ -166,11 +166,18 @@ impl Transaction<'_> {
         if !self.cache.is_unsettled {
             return Ok(VecDeque::new());
         }
-        let mut statement =
-            self.connection.prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
         let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
-            Ok(Over { number: row.get(0)?, task: TaskId(row.get(1)?), ended, up_to: row.get(3)?, next_child: row.get(4)? })
+            Ok(Over {
+                number: row.get(0)?,
+                task: TaskId(row.get(1)?),
+                ended,
+                up_to: row.get(3)?,
+                next_child: row.get(4)?,
+            })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

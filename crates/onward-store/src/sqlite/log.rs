@@ -78,11 +78,9 @@ pub(super) fn end_change(state: TaskState) -> Change {
         TaskState::Dead => Change::Dead,
         TaskState::Cancelled => Change::Cancelled,
         TaskState::Expired => Change::Expired,
-        TaskState::Blocked
-        | TaskState::Scheduled
-        | TaskState::Waiting
-        | TaskState::Running
-        | TaskState::Completed => Change::Completed,
+        TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running | TaskState::Completed => {
+            Change::Completed
+        }
     }
 }
 

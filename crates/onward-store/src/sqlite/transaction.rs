@@ -282,7 +282,8 @@ impl Transaction<'_> {
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
         // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
-        let is_alone = |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty() && new.parent.is_none());
+        let is_alone =
+            |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty() && new.parent.is_none());
         let submits_only = members.iter().all(is_alone);
         if submits_only && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;

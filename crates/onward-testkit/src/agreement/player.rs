@@ -1,7 +1,8 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Claim, Dependency, Failed, Lease, NewTask, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId, TaskId, Timestamp, Write,
+    Claim, Dependency, Failed, Lease, NewTask, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, SessionId,
+    TaskId, Timestamp, Write,
 };
 
 use super::steps::{Act, Pick};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, KindSelection, Name, NewTask, OnDependencyFailure, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskState,
+    AfterFailure, KindSelection, Name, NewTask, OnDependencyFailure, Prune, QueueMode, QueueSelection, Scope, SetQueue,
+    TaskState,
 };
 
 /// One step of a sequence.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, ConcurrencyLimit, Dependencies, Dependency, KindSelection, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode,
-    QueueSelection, Scope, SetQueue, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, ConcurrencyLimit, Dependencies, Dependency, KindSelection, Name, NewTask, OnDependencyFailure,
+    OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Scope, SetQueue, TaskId, TaskState, Timestamp, Ttl,
+    TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -171,22 +172,39 @@ fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    (what, when(), option::weighted(0.5, unique()), option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent())).prop_map(
-        |((kind, queue, payload, priority), when, unique, ttl, (timeout, deadline), retry, (depends_on, parent))| NewTask {
-            kind,
-            queue,
-            payload: payload.into(),
-            priority: Priority(priority),
-            when,
-            unique,
-            ttl,
-            timeout,
-            deadline,
-            retry,
-            depends_on,
-            parent,
-        },
+    (
+        what,
+        when(),
+        option::weighted(0.5, unique()),
+        option::weighted(0.3, ttl()),
+        limits,
+        retry,
+        (depends_on(), parent()),
     )
+        .prop_map(
+            |(
+                (kind, queue, payload, priority),
+                when,
+                unique,
+                ttl,
+                (timeout, deadline),
+                retry,
+                (depends_on, parent),
+            )| NewTask {
+                kind,
+                queue,
+                payload: payload.into(),
+                priority: Priority(priority),
+                when,
+                unique,
+                ttl,
+                timeout,
+                deadline,
+                retry,
+                depends_on,
+                parent,
+            },
+        )
 }
 
 /// As with dependencies, the number stands for a pick.

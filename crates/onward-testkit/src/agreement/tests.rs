@@ -135,8 +135,7 @@ fn sequences_reach_every_outcome() {
     play_some(200).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
     let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
-    let refusals =
-        "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse Member";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse Member";
     for expected in [outcomes, submitted, refusals].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }

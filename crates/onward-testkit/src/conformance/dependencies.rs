@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, Dependencies, Dependency, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune, QueueRecord, Refusal,
-    Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, When, Write, limits,
+    AfterFailure, Change, Dependencies, Dependency, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune,
+    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, keyed, name, numbers, task};

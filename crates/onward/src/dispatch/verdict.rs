@@ -33,7 +33,9 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
         None => None,
     };
     match (circumstances.interruption, failure) {
-        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown), Some(failure)) if failure.wait().is_some() => {
+        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown), Some(failure))
+            if failure.wait().is_some() =>
+        {
             failure.wait().map_or(End::Release, |wait| End::AwaitChildren(wait.clone()))
         }
         (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
+    UniqueKey, When,
 };
 
 use crate::values::{parse_backoff, parse_duration, parse_positive_duration};

@@ -44,9 +44,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
-        self.connection
-            .prepare_cached("INSERT INTO child (parent, child) VALUES (?, ?)")?
-            .execute([parent.0, id.0])?;
+        self.connection.prepare_cached("INSERT INTO child (parent, child) VALUES (?, ?)")?.execute([parent.0, id.0])?;
         let Some(live) = self.live(parent)? else {
             let ended = self.ended_state(parent)?;
             return if children::is_cancelled_at_once(ended) { self.cancel_child(id, parent, ended) } else { Ok(()) };

@@ -72,7 +72,8 @@ impl Transaction<'_> {
         let waiting = states.contains(&TaskState::Waiting);
         let blocked = states.contains(&TaskState::Blocked);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![queue, scheduled, waiting, limit, blocked], |row| Ok((row.get(0)?, true)))?;
+        let rows =
+            statement.query_map(params![queue, scheduled, waiting, limit, blocked], |row| Ok((row.get(0)?, true)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
