@@ -1,4 +1,5 @@
 //! Parents and children.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
