@@ -51,6 +51,7 @@ pub fn key_prefix(workload: &str) -> &'static str {
         "mixed_priority" => "mp",
         "permanent_failure" => "pf",
         "dead_letter" => "rf",
+        "chain_dispatch" => "c",
         "peek" => "pk",
         "submit_with_tags" => "st",
         "query_ids_by_tags" | "count_by_tags" => "tq",

@@ -70,6 +70,10 @@ pub enum Change {
     PriorityRaised,
     /// It was removed by a purge.
     Purged,
+    /// What it depended on, or waited for, has ended.
+    Unblocked,
+    /// Its attempt ended and it waits for its children.
+    Blocked,
 }
 
 mod seconds {

@@ -32,6 +32,7 @@
 
 mod bulk;
 mod clock;
+mod dependency;
 mod error;
 mod event;
 mod flow;
@@ -54,6 +55,7 @@ mod write;
 
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
 pub use flow::{Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};

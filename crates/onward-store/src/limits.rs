@@ -44,6 +44,16 @@ pub const COMMIT: usize = 8192;
 /// How many calls may wait for a commit before the next caller is held back.
 pub const PENDING: usize = 65_536;
 
+/// How many tasks one task may depend on.
+pub const DEPENDENCIES: usize = 1000;
+
+/// How many live children one task may wait for, and how many tasks are looked at to see that none of these waits for it.
+pub const AWAITED_CHILDREN: usize = 10_000;
+
+/// How many steps one write, or one sweep, takes to tell the dependents of tasks that are over; what is left is done by later sweeps, and
+/// the next is due at once.
+pub const CASCADE: usize = 1024;
+
 /// The most tasks that one page of a listing holds.
 pub const PAGE: usize = 1000;
 

@@ -30,6 +30,12 @@ pub enum Outcome {
     Submitted(Submitted),
     /// What a claim handed out.
     Claimed(Claimed),
+    /// Where a task stands that was to wait for its children: blocked; waiting, if none was live; or ended, because of a child that did not
+    /// complete or because its cancellation was requested.
+    AwaitsChildren {
+        /// Its state now.
+        state: TaskState,
+    },
     /// Where a task stands after a failed attempt.
     Failed(Failed),
     /// A task that had not started has ended.
@@ -169,6 +175,8 @@ pub enum Refusal {
     Invalid(String),
     /// There is no such task.
     TaskNotFound(TaskId),
+    /// There is no such task for another to depend on.
+    DependencyNotFound(TaskId),
     /// There is no such queue.
     QueueNotFound(Name),
     /// The session has lapsed, was closed, or never was.
@@ -221,6 +229,10 @@ impl fmt::Display for Refusal {
         match self {
             Self::Invalid(message) => f.write_str(message),
             Self::TaskNotFound(task) => write!(f, "there is no task {task}; it may have been pruned from history"),
+            Self::DependencyNotFound(task) => write!(
+                f,
+                "there is no task {task} to depend on; it was never submitted, or was removed from history after its end"
+            ),
             Self::QueueNotFound(queue) => {
                 write!(f, "there is no queue `{queue}`; a queue is made by the first submit to it")
             }

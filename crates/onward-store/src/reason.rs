@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
+use crate::task::TaskId;
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
+
+/// How many of the tasks that another waits for are named in a text.
+const SHOWN_TASKS: usize = 10;
 
 /// One reason why a live task does not run now. As text it says what holds the task back and what would release it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +22,11 @@ pub enum WaitReason {
     NotDue {
         /// When it will be.
         run_at: Timestamp,
+    },
+    /// It runs when other tasks have ended: those it depends on, or its children.
+    Blocked {
+        /// Which of them have not ended.
+        by: Vec<TaskId>,
     },
     /// It falls under a pause.
     Paused {
@@ -58,6 +67,15 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
+            Self::Blocked { by } => {
+                let shown: Vec<String> = by.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
+                let more = if by.len() > SHOWN_TASKS {
+                    format!(" and {} more", by.len() - SHOWN_TASKS)
+                } else {
+                    String::new()
+                };
+                write!(f, "it waits for the end of {} tasks: {}{more}", by.len(), shown.join(", "))
+            }
             Self::Paused { scope, until } => {
                 let what = match scope {
                     Scope::All => "everything is paused".to_owned(),

@@ -169,6 +169,8 @@ pub struct TaskFilter {
     pub group: Option<Name>,
     /// With this key.
     pub key: Option<String>,
+    /// Children of this task.
+    pub parent: Option<TaskId>,
     /// In one of these states; empty means any.
     pub states: Vec<TaskState>,
     /// Submitted at or after.
@@ -243,6 +245,8 @@ impl TaskIdPage {
 pub struct QueueRecord {
     /// Its name.
     pub name: Name,
+    /// Tasks that wait until others have ended.
+    pub blocked: u64,
     /// Tasks not due yet.
     pub scheduled: u64,
     /// Tasks due and waiting.
@@ -285,7 +289,7 @@ impl EndedCounts {
             TaskState::Dead => Some(&mut self.dead),
             TaskState::Cancelled => Some(&mut self.cancelled),
             TaskState::Expired => Some(&mut self.expired),
-            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
         }
     }
 

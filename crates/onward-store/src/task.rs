@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::dependency::Dependencies;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::name::Name;
@@ -81,11 +82,14 @@ pub enum TaskState {
     Cancelled,
     /// Ended because it had not started in its time to live.
     Expired,
+    /// Not ended: waits until other tasks have ended.
+    Blocked,
 }
 
 impl TaskState {
     /// Every state, in the order of a task's life.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Blocked,
         Self::Scheduled,
         Self::Waiting,
         Self::Running,
@@ -99,7 +103,7 @@ impl TaskState {
     /// Whether a task in this state has ended and is kept only as history.
     #[must_use]
     pub fn is_ended(self) -> bool {
-        !matches!(self, Self::Scheduled | Self::Waiting | Self::Running)
+        !matches!(self, Self::Blocked | Self::Scheduled | Self::Waiting | Self::Running)
     }
 
     /// The state's name as users write it.
@@ -114,6 +118,7 @@ impl TaskState {
             Self::Dead => "dead",
             Self::Cancelled => "cancelled",
             Self::Expired => "expired",
+            Self::Blocked => "blocked",
         }
     }
 
@@ -129,6 +134,7 @@ impl TaskState {
             Self::Dead => 6,
             Self::Cancelled => 7,
             Self::Expired => 8,
+            Self::Blocked => 9,
         }
     }
 
@@ -283,6 +289,12 @@ pub struct NewTask {
     /// What it can be found by. Default: none.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
+    /// Which tasks must have ended before it may start. Default: none.
+    #[serde(default)]
+    pub depends_on: Dependencies,
+    /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default: none.
+    #[serde(default)]
+    pub parent: Option<TaskId>,
 }
 
 impl NewTask {
@@ -311,6 +323,8 @@ impl NewTask {
             group: None,
             scheduled_at: None,
             tags: Tags::new(),
+            depends_on: Dependencies::default(),
+            parent: None,
         }
     }
 
@@ -331,6 +345,7 @@ impl NewTask {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(self.wrong("a timeout of zero", "leave it out, or give it at least a microsecond"));
         }
+        self.depends_on.check(&self.kind)?;
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
@@ -398,12 +413,18 @@ pub struct ClaimedTask {
     pub scheduled_at: Option<Timestamp>,
     /// Its tags.
     pub tags: Tags,
+    /// Its time to live.
+    pub ttl: Option<Ttl>,
+    /// The task whose child it is.
+    pub parent: Option<TaskId>,
+    /// What an earlier attempt left for when its children have ended ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
+    pub memo: Option<Bytes>,
 }
 
 /// One attempt that did not end well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
-    /// Which attempt, counted from 1.
+    /// Which attempt, counted from 1; where none was under way, the one before (0 before the first).
     pub attempt: u32,
     /// When it ended.
     pub at: Timestamp,
@@ -466,4 +487,8 @@ pub struct TaskRecord {
     /// Its tags.
     #[serde(default)]
     pub tags: Tags,
+    /// The tasks that it waits for while it is blocked, by number.
+    pub blocked_by: Vec<TaskId>,
+    /// The task whose child it is.
+    pub parent: Option<TaskId>,
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bulk::Bulk;
+use crate::dependency::OnDependencyFailure;
 use crate::flow::SetLimit;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
@@ -78,6 +79,21 @@ pub enum Write {
         lease: Lease,
         /// How long it waits before it is due again; zero for at once.
         after: Duration,
+    },
+
+    /// Ends an attempt for a while: the task is blocked until every child that it has, also those that come meanwhile, has ended, and
+    /// then waits for one further attempt, whose claim hands `memo` out. It uses no attempt up, and its time to live stands. Requires a
+    /// lease that holds, a memo within the payload limit, at most [`limits::AWAITED_CHILDREN`](crate::limits::AWAITED_CHILDREN) live
+    /// children, and that none of these waits for this task. Answers [`AwaitsChildren`](crate::Outcome::AwaitsChildren). A task whose
+    /// cancellation was requested is cancelled.
+    AwaitChildren {
+        /// The right to do it.
+        lease: Lease,
+        /// What the next attempt is to know.
+        memo: Bytes,
+        /// What to do when a child of this attempt, or one that is live, ends otherwise than completed: cancel or fail this task at once,
+        /// and with it the other children, or go on.
+        on_failure: OnDependencyFailure,
     },
 
     /// Ends an attempt, and the task with it, as cancelled: the worker's answer to a request. Requires a lease that holds.

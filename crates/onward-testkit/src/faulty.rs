@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
+    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
+    Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo,
+    TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for

@@ -9,6 +9,7 @@ use onward_store::rules::order::{Place, place};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
+use crate::children::Spawned;
 use crate::cleanup::Cleanup;
 use crate::progress::LiveProgress;
 use crate::telemetry::KindTelemetry;
@@ -20,6 +21,8 @@ pub(crate) struct Attempt {
     pub(crate) progress: LiveProgress,
     pub(crate) telemetry: Arc<KindTelemetry>,
     pub(crate) cleanup: Cleanup,
+    /// What its handler has spawned.
+    pub(crate) spawned: Spawned,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Made only when somebody asks: most attempts end without ever needing one.
@@ -55,6 +58,7 @@ impl Attempt {
             telemetry,
             progress: LiveProgress::default(),
             cleanup: Cleanup::default(),
+            spawned: Spawned::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             token: OnceLock::new(),
@@ -132,6 +136,9 @@ pub(crate) mod tests {
             retry: None,
             scheduled_at: None,
             tags: onward_store::Tags::new(),
+            ttl: None,
+            parent: None,
+            memo: None,
         }
     }
 

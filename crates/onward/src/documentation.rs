@@ -4,6 +4,14 @@ mod readme {
     #![doc = include_str!("../../../README.md")]
 }
 
+mod children {
+    #![doc = include_str!("../../../docs/guides/children.md")]
+}
+
+mod dependencies {
+    #![doc = include_str!("../../../docs/guides/dependencies.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

@@ -235,9 +235,16 @@ impl Engine {
 
     /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the order of the tasks.
     ///
+    /// Tasks may [depend](NewTask::depends_on) on each other by their positions ([`Dependency::Member`](crate::Dependency::Member)),
+    /// earlier ones on later ones too: where the order does not do, they are submitted, and so numbered, in one that does.
+    ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit; the text says which. Then none was kept.
+    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, or if tasks depend on each other in a circle; the text says which.
+    /// Then none was kept.
     pub async fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>> {
+        if !onward_store::rules::dependencies::is_in_order(&tasks) {
+            return crate::batch::submit_in_order(self, tasks).await;
+        }
         let kinds: Vec<_> = tasks.iter().map(|task| self.inner.telemetry.kind(&task.kind)).collect();
         let writes = tasks.into_iter().map(|task| Write::Submit(Box::new(task))).collect();
         let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
+use onward_store::OnDependencyFailure;
 use onward_store::rules::retry::FailureClass;
 
 /// Why an attempt did not succeed, and whether trying again may help.
@@ -23,28 +25,74 @@ use onward_store::rules::retry::FailureClass;
 pub struct Failure {
     message: String,
     class: FailureClass,
+    /// There if it is no failure, but a wait.
+    wait: Option<Box<ChildrenWait>>,
+}
+
+/// How an attempt waits for the children of its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChildrenWait {
+    pub(crate) memo: Bytes,
+    pub(crate) on_failure: OnDependencyFailure,
 }
 
 impl Failure {
     /// Trying again may help: the retry policy says whether and when.
     pub fn retryable(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Retryable }
+        Self { message: message.into(), class: FailureClass::Retryable, wait: None }
     }
 
     /// Trying again cannot help: the task has failed, whatever its policy says.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Permanent }
+        Self { message: message.into(), class: FailureClass::Permanent, wait: None }
     }
 
     /// Trying again may help after this time, which takes the place of the policy's delay. The attempt counts.
     pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::RetryAfter(after) }
+        Self { message: message.into(), class: FailureClass::RetryAfter(after), wait: None }
     }
 
     /// Nothing was wrong with the task (something it needs is busy): try again after this time and do not count the attempt.
     /// A handler that always answers so is tried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::NotCounted(after) }
+        Self { message: message.into(), class: FailureClass::NotCounted(after), wait: None }
+    }
+
+    /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on when all of its children have ended, however
+    /// they did. Its handler is then called once more and finds `memo` in [`Context::memo`](crate::Context::memo) and the children in
+    /// [`Context::children`](crate::Context::children). This attempt is not counted. The memo is at most as large as a payload may be.
+    ///
+    /// What the attempt has spawned is submitted in the same commit. A task without live children goes on at once.
+    ///
+    /// ```
+    /// use onward::{Context, Failure, NewTask};
+    ///
+    /// async fn order(context: Context) -> Result<String, Failure> {
+    ///     if context.memo().is_none() {
+    ///         context.spawn_task(NewTask::new("pack")?);
+    ///         context.spawn_task(NewTask::new("invoice")?);
+    ///         return Err(Failure::await_children("both"));
+    ///     }
+    ///     Ok(format!("{} tasks done", context.children().await?.len()))
+    /// }
+    /// ```
+    pub fn await_children(memo: impl Into<Bytes>) -> Self {
+        Self::waiting(memo.into(), OnDependencyFailure::Ignore)
+    }
+
+    /// The same, but fail-fast: the first child that ends otherwise than completed fails the task, and the other children are cancelled.
+    pub fn await_children_or_fail(memo: impl Into<Bytes>) -> Self {
+        Self::waiting(memo.into(), OnDependencyFailure::Fail)
+    }
+
+    fn waiting(memo: Bytes, on_failure: OnDependencyFailure) -> Self {
+        let wait = Some(Box::new(ChildrenWait { memo, on_failure }));
+        Self { wait, ..Self::retryable("it waits for its children") }
+    }
+
+    /// The wait that it stands for, if it is one.
+    pub(crate) fn wait(&self) -> Option<&ChildrenWait> {
+        self.wait.as_deref()
     }
 
     /// What went wrong. The store keeps the first 8 KiB of it.

@@ -100,7 +100,7 @@ fn ended<O: DeserializeOwned>(record: &TaskRecord) -> Result<O, TaskError> {
         TaskState::Dead => Err(TaskError::Dead { task, error: error() }),
         TaskState::Cancelled => Err(TaskError::Cancelled { task }),
         TaskState::Expired => Err(TaskError::Expired { task }),
-        state @ (TaskState::Scheduled | TaskState::Waiting | TaskState::Running) => {
+        state @ (TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running) => {
             Err(TaskError::Engine(Refusal::NotEnded { task, state }.into()))
         }
     }

@@ -6,7 +6,10 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Name, NewTask, OnDuplicate, Priority, Timestamp, Ttl, TtlFrom, UniqueKey, When};
+use onward_store::{
+    Dependency, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom, UniqueKey,
+    When,
+};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -82,6 +85,21 @@ impl<T: Task> Submission<T> {
                 unique.on_duplicate = on_duplicate;
             }
         })
+    }
+
+    /// It starts only when these tasks have ended; may be said several times.
+    pub fn depends_on(self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
+        self.set(|task| task.depends_on.tasks.extend(tasks.into_iter().map(Dependency::Task)))
+    }
+
+    /// What becomes of it if a task on which it depends does not complete. Default: it is cancelled.
+    pub fn on_dependency_failure(self, on_failure: OnDependencyFailure) -> Self {
+        self.set(|task| task.depends_on.on_failure = on_failure)
+    }
+
+    /// The task whose child it is: if that ends otherwise than completed, it is cancelled.
+    pub fn parent(self, parent: TaskId) -> Self {
+        self.set(|task| task.parent = Some(parent))
     }
 
     /// It is due this long after the store accepts it.

@@ -33,7 +33,7 @@ impl DrainSummary {
             TaskState::Failed => self.failed += 1,
             TaskState::Dead => self.dead += 1,
             TaskState::Cancelled => self.cancelled += 1,
-            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => self.retried += 1,
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => self.retried += 1,
             TaskState::Expired => {}
         }
     }

@@ -158,7 +158,7 @@ impl KindTelemetry {
             TaskState::Failed => &self.failed,
             TaskState::Dead => &self.dead,
             TaskState::Cancelled => &self.cancelled,
-            TaskState::Scheduled | TaskState::Waiting | TaskState::Running => &self.retried,
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => &self.retried,
             TaskState::Expired => return,
         };
         counter.increment(1);

@@ -8,10 +8,11 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{BackoffName, Measurement, Request, Row, key_prefix, microseconds_per, now};
 use onward::{Backoff, Engine, Failure, HandlerOptions, Priority, RetryPolicy};
 
+use crate::dependencies;
 use crate::open::{engine, open_store};
 use crate::submit::keyed;
 
-const KIND: &str = "bench::test";
+pub(crate) const KIND: &str = "bench::test";
 
 /// Five levels in turn: taskmill's constants, turned round (there 0 is the most urgent).
 const PRIORITIES: [Priority; 5] = [Priority(0), Priority(63), Priority(127), Priority(191), Priority(255)];
@@ -58,6 +59,9 @@ fn register(engine: &Engine, row: &Row, attempts: &Arc<AtomicU64>) {
 }
 
 async fn submit_all(engine: &Engine, row: &Row) -> Result<()> {
+    if dependencies::are_in(&row.workload) {
+        return dependencies::submit(engine, row).await.map(drop);
+    }
     let prefix = key_prefix(&row.workload);
     for number in 0..row.count {
         let mut task = keyed(KIND, format!("{prefix}-{number}"))?;

@@ -3,6 +3,7 @@
 //! Two rows need a second process: the program then starts itself as a helper (see `helper`).
 
 mod backlog;
+mod dependencies;
 mod dispatch;
 mod helper;
 mod latency;
@@ -34,11 +35,11 @@ fn work(request: &Request) -> Result<Measurement> {
         "submit" => repeat(row, || runtime.block_on(submit::one_by_one(request))),
         "batch_submit" => repeat(row, || runtime.block_on(submit::batch(request))),
         "dedup_hit" => repeat(row, || runtime.block_on(submit::same_key(request))),
-        "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
-            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
-        }
         "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(request))),
         "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, request),
+        "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(request))),
+        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure"
+        | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
         "peek" => read::peek(&runtime, request),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, request),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

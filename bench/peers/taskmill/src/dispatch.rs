@@ -9,6 +9,7 @@ use taskmill::{Priority, Scheduler, SchedulerEvent, TaskSubmission};
 use tokio::sync::broadcast::Receiver;
 use tokio_util::sync::CancellationToken;
 
+use crate::dependencies;
 use crate::tasks::{Ending, Handler, scheduler_in_memory};
 
 const PRIORITIES: [Priority; 5] =
@@ -22,7 +23,11 @@ pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     let scheduler = scheduler_in_memory(row, handler, &request.settings).await?;
 
     let start = now();
-    submit_all(&scheduler, &row.workload, row.count).await?;
+    if dependencies::are_in(&row.workload) {
+        dependencies::submit(&scheduler, row).await?;
+    } else {
+        submit_all(&scheduler, &row.workload, row.count).await?;
+    }
     let mut events = scheduler.subscribe();
     let stop = CancellationToken::new();
     let running = tokio::spawn({

@@ -1,5 +1,6 @@
 //! The rows of the benchmarks on taskmill 0.7.1, driven as its own benchmark suite drives it.
 
+mod dependencies;
 mod dispatch;
 mod file;
 mod read;
@@ -22,11 +23,11 @@ fn work(request: &Request) -> Result<Measurement> {
         "submit" => repeat(row, || runtime.block_on(submit::one_by_one(row))),
         "batch_submit" => repeat(row, || runtime.block_on(submit::batch(row))),
         "dedup_hit" => repeat(row, || runtime.block_on(submit::same_key(row))),
-        "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure" | "dead_letter" => {
-            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
-        }
         "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(row))),
         "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, row),
+        "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(row))),
+        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure"
+        | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
         "peek" => read::peek(&runtime, row),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

@@ -29,7 +29,8 @@ pub(crate) fn show_task(task: &TaskRecord) -> String {
         fact("tag", format!("{key}={}", one_line(value, SHOWN_COLUMNS)));
     }
     for error in &task.errors {
-        fact("error", format!("attempt {} at {}: {}", error.attempt, moment(error.at), error.message.trim_end()));
+        let attempt = if error.attempt == 0 { "no attempt".to_owned() } else { format!("attempt {}", error.attempt) };
+        fact("error", format!("{attempt} at {}: {}", moment(error.at), error.message.trim_end()));
     }
     text.truncate(text.trim_end().len());
     text
@@ -51,12 +52,24 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("started", task.started_at.map(moment)),
         ("finished", task.finished_at.map(moment)),
         ("took", took),
+        ("parent", task.parent.map(|parent| parent.to_string())),
+        ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
         ("progress", task.progress.as_ref().map(progress)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
         ("result", task.result.as_ref().map(shown_bytes)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// How many of the tasks are shown that a blocked one waits for; `--json` has all of them.
+const SHOWN_DEPENDENCIES: usize = 20;
+
+fn blocked_by(task: &TaskRecord) -> Option<String> {
+    let shown = task.blocked_by.iter().take(SHOWN_DEPENDENCIES).map(ToString::to_string);
+    let more = task.blocked_by.len().checked_sub(SHOWN_DEPENDENCIES).filter(|more| *more > 0);
+    let words: Vec<String> = shown.chain(more.map(|more| format!("and {more} more"))).collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 fn progress(progress: &Progress) -> String {

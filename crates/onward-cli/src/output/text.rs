@@ -36,7 +36,7 @@ pub(crate) fn colored_state(state: TaskState) -> String {
         TaskState::Failed | TaskState::Dead => AnsiColor::Red.on_default(),
         TaskState::Running => AnsiColor::Cyan.on_default(),
         TaskState::Cancelled | TaskState::Expired => AnsiColor::Yellow.on_default(),
-        TaskState::Scheduled | TaskState::Waiting => Style::new(),
+        TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => Style::new(),
     };
     format!("{style}{state}{style:#}")
 }

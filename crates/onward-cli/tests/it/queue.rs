@@ -14,8 +14,8 @@ fn queues_are_listed_with_their_sizes() {
     let ran = place_with_tasks().onward(&["queue", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
-        QUEUE  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED  WEIGHT  CONCURRENCY
-        mail           0        3        0          0       0     0          0        0  [time]  no           1            -
+        QUEUE  BLOCKED  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED  WEIGHT  CONCURRENCY
+        mail         0          0        3        0          0       0     0          0        0  [time]  no           1            -
         ");
     });
 }

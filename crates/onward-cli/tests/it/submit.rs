@@ -93,3 +93,34 @@ fn a_submit_that_waits_exits_with_1_when_its_task_fails() {
     assert_eq!(ran.code, Some(1));
     insta::assert_snapshot!(ran.stderr, @"task 1 is failed after 1 attempts: exit status 100: broken");
 }
+
+/// Shows: T12
+#[test]
+fn a_task_waits_for_those_that_it_depends_on() {
+    let place = Place::new();
+    for _ in 0..2 {
+        place.onward(&["submit", "--kind", "k"]);
+    }
+    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--depends-on", "2"]);
+    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "fail"]);
+    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "ignore"]);
+    let shown = place.onward(&["task", "show", "3"]).stdout;
+    assert!(shown.contains("state        blocked") && shown.contains("blocked by   1 2"), "{shown}");
+    place.onward(&["task", "cancel", "1"]);
+    let states: Vec<_> = place.json(&["task", "list"]).iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, ["waiting", "failed", "cancelled", "waiting", "cancelled"]);
+    let shown = place.onward(&["task", "show", "3"]).stdout;
+    assert!(
+        shown.contains("no attempt at") && shown.contains("task 1, on which it depends, ended as cancelled"),
+        "{shown}"
+    );
+}
+
+/// Shows: T12
+#[test]
+fn an_unknown_dependency_exits_with_1() {
+    let place = Place::new();
+    let ran = place.onward(&["submit", "--kind", "k", "--depends-on", "7"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("there is no task 7 to depend on"), "{}", ran.stderr);
+}

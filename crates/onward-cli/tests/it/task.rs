@@ -113,3 +113,24 @@ fn events_tell_what_happened_and_go_on_behind_a_cursor() {
     let later = place.json(&["events", "--after", cursor]);
     assert_eq!((later.len(), &later[0]["change"], &later[0]["task"]), (1, &"cancelled".into(), &1.into()));
 }
+
+/// Shows: T11
+#[test]
+fn a_tree_shows_a_task_with_its_descendants() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "order"]);
+    for (kind, parent) in [("pack", "1"), ("label", "2"), ("invoice", "1")] {
+        place.onward(&["submit", "--kind", kind, "--parent", parent]);
+    }
+    insta::assert_snapshot!(place.onward(&["task", "tree", "1"]).stdout, @r"
+    1 order waiting
+      2 pack waiting
+        3 label waiting
+      4 invoice waiting
+    ");
+    assert_eq!(place.json(&["task", "list", "--parent", "1"]).len(), 2);
+    assert!(place.onward(&["task", "show", "3"]).stdout.contains("parent       2"));
+    place.onward(&["task", "cancel", "1"]);
+    let states: Vec<_> = place.json(&["task", "tree", "1"]).iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, ["cancelled"; 4]);
+}

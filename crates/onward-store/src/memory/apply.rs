@@ -8,6 +8,12 @@ use crate::write::Write;
 impl State {
     /// Does one write. A refused one has left no trace.
     pub(super) fn write(&mut self, write: Write) -> Result<Outcome, Refusal> {
+        let outcome = self.act(write)?;
+        self.settle_dependents();
+        Ok(outcome)
+    }
+
+    fn act(&mut self, write: Write) -> Result<Outcome, Refusal> {
         match write {
             Write::OpenSession(open) => self.open_session(&open),
             Write::RenewSession { session } => self.renew_session(session),
@@ -17,6 +23,7 @@ impl State {
             Write::Complete { lease, result } => self.complete(lease, result),
             Write::Fail { lease, error, next } => self.fail(lease, error, next),
             Write::Release { lease, after } => self.release(lease, after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
             Write::Report { lease, fraction, message } => self.report(lease, fraction, message),
             Write::Cancel { task } => self.cancel(task),
@@ -45,7 +52,7 @@ impl State {
         let before = self.clone();
         let mut outcomes = Vec::with_capacity(writes.len());
         for (index, write) in writes.into_iter().enumerate() {
-            match self.write(write) {
+            match self.member(write, &outcomes) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(refusal) => {
                     *self = before;
@@ -54,5 +61,15 @@ impl State {
             }
         }
         Ok(Outcome::All(outcomes))
+    }
+
+    fn member(&mut self, write: Write, before: &[Outcome]) -> Result<Outcome, Refusal> {
+        match write {
+            Write::Submit(new) => {
+                let resolved = rules::dependencies::resolved(&new, before)?;
+                self.write(Write::Submit(resolved.map_or(new, Box::new)))
+            }
+            write => self.write(write),
+        }
     }
 }

@@ -125,7 +125,7 @@ impl State {
     }
 
     /// The fence: the task that runs under exactly this lease.
-    fn held(&self, lease: Lease) -> Result<&Task, Refusal> {
+    pub(super) fn held(&self, lease: Lease) -> Result<&Task, Refusal> {
         self.open(lease.session)?;
         self.tasks.get(lease.task).filter(|task| task.lease() == Some(lease)).ok_or(Refusal::LeaseLost(lease))
     }

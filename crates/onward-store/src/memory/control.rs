@@ -13,7 +13,7 @@ use crate::write::Scope;
 impl State {
     pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         match self.known(id)?.state {
-            TaskState::Scheduled | TaskState::Waiting => {
+            TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);
                 Ok(Outcome::Cancelled)
             }
@@ -96,4 +96,5 @@ fn start_anew(task: &mut Task, now: Timestamp) {
     task.cancel_requested = false;
     task.result = None;
     task.progress = None;
+    task.memo = None;
 }

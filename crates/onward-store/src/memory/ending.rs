@@ -28,6 +28,7 @@ impl State {
             self.keys.keep_or_free(id, &task.new, now);
             count(self.statistics.entry(task.new.kind.clone()).or_insert_with(|| nothing_of(task)), task);
         }
+        self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
         self.news.push(match state {
@@ -58,7 +59,9 @@ fn change_of(state: TaskState) -> Change {
         TaskState::Dead => Change::Dead,
         TaskState::Cancelled => Change::Cancelled,
         TaskState::Expired => Change::Expired,
-        TaskState::Completed | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => Change::Completed,
+        TaskState::Completed | TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => {
+            Change::Completed
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn shows(filter: &TaskFilter, task: &Task) -> bool {
         && filter.queue.as_ref().is_none_or(|queue| *queue == task.new.queue)
         && filter.group.as_ref().is_none_or(|group| task.new.group.as_ref() == Some(group))
         && filter.key.as_ref().is_none_or(|key| task.new.unique.as_ref().is_some_and(|unique| unique.key == *key))
+        && filter.parent.is_none_or(|parent| task.new.parent == Some(parent))
         && (filter.states.is_empty() || filter.states.contains(&task.state))
         && within(Some(task.submitted_at), filter.submitted_from, filter.submitted_before)
         && within(task.finished_at, filter.finished_from, filter.finished_before)

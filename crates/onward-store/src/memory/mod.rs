@@ -20,6 +20,9 @@
 //! * A claim looks at each line of tasks (of all queues of one weight in strict mode, else of one queue) from its first task on, and
 //!   never back: what comes before that place while it looks is left to the next claim. A task that it finds expired takes no turn.
 //! * A schedule holds at most one firing. One that is cancelled or left out in its place counts as skipped.
+//! * What a task depends on is looked up when it is taken: for one that is to follow another, when that ends. A dependency that is gone
+//!   by then did not complete.
+//! * A write tells dependents what ended by it after it has done all else, the dependents of one task by their numbers.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
@@ -27,8 +30,10 @@
 mod apply;
 mod attempts;
 mod bulk;
+mod children;
 mod claim;
 mod control;
+mod dependencies;
 mod ending;
 mod events;
 mod filter;

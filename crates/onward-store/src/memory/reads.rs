@@ -13,14 +13,19 @@ use crate::write::Scope;
 
 impl State {
     pub(super) fn record(&self, id: TaskId) -> Option<TaskRecord> {
-        self.tasks.get(id).map(|task| task.record(true))
+        self.tasks.get(id).map(|task| self.record_of(task, true))
+    }
+
+    pub(super) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
+        TaskRecord { blocked_by: self.waits.open_of(task.id), ..task.record(with_payload) }
     }
 
     pub(super) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
         let limit = page.limit.clamp(1, limits::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let mut shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task));
-        let tasks: Vec<TaskRecord> = shown.by_ref().take(limit).map(|task| task.record(filter.with_payload)).collect();
+        let tasks: Vec<TaskRecord> =
+            shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
         let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);
         TaskPage { tasks, next }
     }
@@ -40,6 +45,7 @@ impl State {
         let settings = self.settings_of(queue);
         QueueRecord {
             name: queue.clone(),
+            blocked: 0,
             scheduled: 0,
             waiting: 0,
             running: 0,
@@ -58,6 +64,7 @@ impl State {
 
 fn count(record: &mut QueueRecord, task: &Task) {
     match task.state {
+        TaskState::Blocked => record.blocked += 1,
         TaskState::Scheduled => record.scheduled += 1,
         TaskState::Waiting => {
             record.waiting += 1;

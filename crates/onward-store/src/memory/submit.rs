@@ -10,6 +10,8 @@ use crate::task::{NewTask, OnDuplicate, TaskId, TaskState};
 impl State {
     pub(super) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {
         new.check(self.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.check_dependencies(&new.depends_on)?;
+        self.check_parent(&new)?;
         let decision = self.decide(&new);
         if matches!(decision, Decision::Insert | Decision::Follow(_) | Decision::Supersede(_)) {
             self.check_names(Some(&new.queue), Some(&new.kind))?;
@@ -42,6 +44,8 @@ impl State {
         let id = TaskId(self.last_task);
         self.keys.take(id, &new);
         self.tasks.insert(Task::submitted(id, new, self.now.wall));
+        self.stand(id);
+        self.join_family(id);
         self.hint_work();
         id
     }

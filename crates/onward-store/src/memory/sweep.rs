@@ -18,6 +18,7 @@ impl State {
         let lost = self.take_back();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire();
+        self.settle_dependents();
         let next = [self.next_due(), self.next_token(None)];
         Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
@@ -104,7 +105,8 @@ impl State {
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
         let pause = self.pauses.values().flatten().min().copied();
         let wall = [run, expiry, pause].into_iter().flatten().min().map(|at| attempt::until(at, self.now.wall));
-        [wall, self.next_lapse()].into_iter().flatten().min()
+        let unsettled = self.waits.is_unsettled().then_some(Duration::ZERO);
+        [wall, self.next_lapse(), unsettled].into_iter().flatten().min()
     }
 
     fn next_lapse(&self) -> Option<Duration> {

@@ -35,6 +35,8 @@ pub(super) struct Task {
     pub(super) result: Option<Bytes>,
     pub(super) errors: Vec<AttemptError>,
     pub(super) progress: Option<Progress>,
+    /// What an attempt left that waits for children.
+    pub(super) memo: Option<Bytes>,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
     /// There if, and only if, it has ended.
@@ -71,6 +73,7 @@ impl Task {
             result: None,
             errors: Vec::new(),
             progress: None,
+            memo: None,
             follower: None,
             end: None,
         }
@@ -116,6 +119,18 @@ impl Task {
         rules::errors::push(&mut self.errors, attempt, now, message);
     }
 
+    /// Keeps an error of no attempt.
+    pub(super) fn push_error_between(&mut self, now: Timestamp, message: String) {
+        let attempts = self.attempts;
+        rules::errors::push(&mut self.errors, attempts, now, message);
+    }
+
+    /// What it waited for is over.
+    pub(super) fn unblock(&mut self, now: Timestamp) {
+        self.run_at = self.run_at.max(now);
+        self.state = rules::due::state(self.run_at, now);
+    }
+
     /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it ran.
     pub(super) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
         let started_at = self.started_at.unwrap_or(finished_at);
@@ -145,6 +160,9 @@ impl Task {
             retry: self.new.retry,
             scheduled_at: self.new.scheduled_at,
             tags: self.new.tags.clone(),
+            ttl: self.new.ttl,
+            parent: self.new.parent,
+            memo: self.memo.clone(),
         }
     }
 
@@ -171,6 +189,8 @@ impl Task {
             errors: self.errors.clone(),
             progress: self.progress.clone(),
             tags: self.new.tags.clone(),
+            blocked_by: Vec::new(),
+            parent: self.new.parent,
         }
     }
 }

@@ -57,7 +57,7 @@ impl Tasks {
             TaskState::Scheduled => self.scheduled.insert((task.run_at, id)),
             _ => false,
         };
-        if matches!(task.state, TaskState::Waiting | TaskState::Scheduled) {
+        if matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked) {
             task.expires_at.map(|at| self.expiring.insert((at, id)));
         }
         task.session.map(|session| self.held.insert((session, id)));

@@ -20,6 +20,7 @@ impl State {
         let facts = WaitFacts {
             state: task.state,
             run_at: task.run_at,
+            blocked_by: self.waits.open_of(id),
             pauses: scopes
                 .into_iter()
                 .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))

@@ -3,7 +3,9 @@
 pub mod all;
 pub mod attempt;
 pub mod bulk;
+pub mod children;
 pub mod choice;
+pub mod dependencies;
 pub mod due;
 pub mod duplicate;
 pub mod errors;

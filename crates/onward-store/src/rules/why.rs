@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::flow::{Limit, LimitScope};
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
-use crate::task::TaskState;
+use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -16,6 +16,8 @@ pub struct WaitFacts {
     pub state: TaskState,
     /// When it is due.
     pub run_at: Timestamp,
+    /// The tasks that have to end before it runs.
+    pub blocked_by: Vec<TaskId>,
     /// The pauses that it falls under, and when they end by themselves.
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that it falls under.
@@ -42,10 +44,13 @@ pub struct LimitUse {
 /// Every reason that holds now, in the order in which they are to be told; none for a task that runs or has ended.
 #[must_use]
 pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
-    if !matches!(facts.state, TaskState::Scheduled | TaskState::Waiting) {
+    if !matches!(facts.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting) {
         return Vec::new();
     }
     let mut reasons = Vec::new();
+    if facts.state == TaskState::Blocked {
+        reasons.push(WaitReason::Blocked { by: facts.blocked_by.clone() });
+    }
     if facts.state == TaskState::Scheduled {
         reasons.push(WaitReason::NotDue { run_at: facts.run_at });
     }
@@ -85,6 +90,7 @@ mod tests {
         WaitFacts {
             state: TaskState::Waiting,
             run_at: Timestamp::MIN,
+            blocked_by: Vec::new(),
             pauses: Vec::new(),
             limits: Vec::new(),
             ahead: 0,

@@ -34,6 +34,8 @@ pub(super) struct Cache {
     pub(super) held: HeldTasks,
     /// Whether there may be keys that outlive their task.
     pub(super) kept_keys: bool,
+    /// Whether dependents of tasks that are over do not all know yet.
+    pub(super) is_unsettled: bool,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
     /// row carries the number of the next task.
     pub(super) next_task: i64,
@@ -75,6 +77,7 @@ impl Cache {
             flow,
             settle_groups: known.settle_groups,
             held: HeldTasks::default(),
+            is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,

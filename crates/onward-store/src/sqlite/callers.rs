@@ -100,6 +100,7 @@ impl Callers {
             hint: Hint::default(),
             news: Some(Vec::new()),
             completions: Vec::new(),
+            over: std::collections::VecDeque::new(),
             statements: Statements::default(),
         };
         let submitted = transaction.submit_all(tasks).map_err(Stop::into_error)?;

@@ -177,6 +177,7 @@ impl Core {
             hint: Hint::default(),
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
+            over: std::collections::VecDeque::new(),
             statements: Statements::default(),
         };
         let answer = work(&mut transaction)?;

@@ -177,7 +177,7 @@ impl<'f> Selection<'f> {
         } else {
             self.query_from(self.source(FROM_LIVE))
         };
-        if states.len() < 3 {
+        if states.len() < 4 {
             query.conditions.push(format!("({})", states.into_iter().map(live_state).collect::<Vec<_>>().join(" OR ")));
         }
         Some(query)
@@ -226,6 +226,9 @@ impl<'f> Selection<'f> {
         if let Some(key) = &filter.key {
             query.add("t.key = ?", key.clone());
         }
+        if let Some(parent) = filter.parent {
+            query.add(include_str!("sql/in_children_of.sql").trim(), parent.0);
+        }
         query.add_time("t.submitted_at >= ?", filter.submitted_from);
         query.add_time("t.submitted_at < ?", filter.submitted_before);
         if let Some(prefix) = &filter.tag_key_prefix {
@@ -266,6 +269,7 @@ fn live_state(state: TaskState) -> &'static str {
     match state {
         TaskState::Running => "l.first IS NOT NULL",
         TaskState::Scheduled => "(l.first IS NULL AND t.scheduled = 1)",
+        TaskState::Blocked => "(l.first IS NULL AND t.scheduled = 2)",
         _ => "(l.first IS NULL AND t.scheduled = 0)",
     }
 }

@@ -37,6 +37,14 @@ impl FreshTasks {
         }
     }
 
+    pub(super) fn get(&self, task: i64) -> Option<&FreshTask> {
+        self.tasks.get(&task)
+    }
+
+    pub(super) fn get_mut(&mut self, task: i64) -> Option<&mut FreshTask> {
+        self.tasks.get_mut(&task)
+    }
+
     pub(super) fn take(&mut self, task: i64) -> Option<FreshTask> {
         let fresh = self.tasks.remove(&task)?;
         self.bytes -= TASK_BYTES + fresh.payload.len();

@@ -23,7 +23,7 @@ const DUE_GROUPS: usize = 16;
 impl Transaction<'_> {
     /// Adds a task that nobody holds to its line; its key is taken separately.
     pub(super) fn enter_line(&mut self, entry: &Entry<'_>) -> Result<()> {
-        if entry.lane < GROUP_LANES || entry.scheduled {
+        if entry.lane < GROUP_LANES || !entry.is_ready() {
             return self.cache.index.add(self.connection, entry);
         }
         let first = self.cache.index.first_ready(self.connection, entry.lane)?;
@@ -44,7 +44,7 @@ impl Transaction<'_> {
     /// Removes a task that nobody holds from its line; its key is freed separately.
     pub(super) fn leave_line(&mut self, entry: &Entry<'_>) -> Result<()> {
         self.cache.index.remove(self.connection, entry)?;
-        if entry.lane < GROUP_LANES || entry.scheduled {
+        if entry.lane < GROUP_LANES || !entry.is_ready() {
             return Ok(());
         }
         self.note_exit(entry.lane, entry.place())?;

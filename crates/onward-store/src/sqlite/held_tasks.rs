@@ -23,6 +23,10 @@ impl HeldTasks {
         self.0.get(&task.0).map(Box::as_ref)
     }
 
+    pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.0.get_mut(&task.0).map(Box::as_mut)
+    }
+
     pub(super) fn remove(&mut self, task: TaskId) {
         self.0.remove(&task.0);
     }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::rules::order::{Place, place};
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
 use crate::sqlite::names::GROUP_LANES;
+use crate::sqlite::transaction::LiveTask;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
 
@@ -31,6 +32,8 @@ pub(super) struct Entry<'a> {
     pub(super) lane: i64,
     pub(super) priority: Priority,
     pub(super) scheduled: bool,
+    /// Whether it waits for other tasks: then it is in no line.
+    pub(super) blocked: bool,
     pub(super) run_at: i64,
     pub(super) expires_at: Option<i64>,
     /// The number of its kind and its key, if the task owns that.
@@ -38,6 +41,11 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Whether it stands in a line, and is not waiting to be put there.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.scheduled && !self.blocked
+    }
+
     pub(super) fn place(&self) -> Place {
         place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
     }
@@ -54,6 +62,8 @@ pub(super) struct Index {
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
+    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them too.
+    blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: HashMap<i64, HashMap<Box<str>, i64>>,
     /// Lanes that may have rows in the table.
@@ -73,6 +83,7 @@ impl Index {
             ready_tasks: 0,
             fresh: FreshTasks::default(),
             scheduled: BTreeMap::new(),
+            blocked: 0,
             expiry: BTreeSet::new(),
             keys: HashMap::new(),
             table_lanes: table_lanes(connection, if frontier == SHARED { GROUP_LANES } else { i64::MAX })?,
@@ -96,7 +107,8 @@ impl Index {
                 id: row.get(0)?,
                 lane: row.get(1)?,
                 priority: Priority(row.get(2)?),
-                scheduled: row.get(3)?,
+                scheduled: row.get::<_, u8>(3)? == 1,
+                blocked: row.get::<_, u8>(3)? == 2,
                 run_at: row.get(4)?,
                 expires_at: row.get(5)?,
                 key: key.as_deref().map(|key| (kind, key)),
@@ -115,7 +127,7 @@ impl Index {
 
     /// How many tasks wait in memory.
     pub(super) fn in_memory(&self) -> usize {
-        self.ready_tasks + self.scheduled.len()
+        self.ready_tasks + self.scheduled.len() + self.blocked
     }
 
     /// Due tasks in memory, by lane.
@@ -132,6 +144,7 @@ impl Index {
     pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
         self.ready_tasks = 0;
+        self.blocked = 0;
         if frontier == SHARED {
             self.fresh.clear();
         }
@@ -169,7 +182,9 @@ impl Index {
 
     /// Adds a task that nobody holds; its key is taken separately.
     pub(super) fn add(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
-        if entry.scheduled {
+        if entry.blocked {
+            self.blocked += usize::from(entry.id > self.frontier);
+        } else if entry.scheduled {
             self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
         } else {
             self.add_ready(connection, entry.lane, entry.place())?;
@@ -179,7 +194,9 @@ impl Index {
 
     /// Removes a task that nobody holds; its key is freed separately.
     pub(super) fn remove(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
-        if entry.scheduled {
+        if entry.blocked {
+            self.fresh.take(entry.id);
+        } else if entry.scheduled {
             self.remove_scheduled(connection, entry.run_at, entry.id)?;
         } else {
             self.remove_ready(connection, entry.lane, entry.place())?;
@@ -237,6 +254,28 @@ impl Index {
         if self.frontier != SHARED && !task.task.scheduled {
             self.fresh.insert(task);
         }
+    }
+
+    /// What is known of a due or blocked task.
+    pub(super) fn fresh(&self, task: TaskId) -> Option<&LiveTask> {
+        self.fresh.get(task.0).map(|fresh| &*fresh.task)
+    }
+
+    /// The same, to be changed as its row is.
+    pub(super) fn fresh_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.fresh.get_mut(task.0).map(|fresh| &mut *fresh.task)
+    }
+
+    /// Puts a task into line that was blocked; its expiry stays where it is.
+    pub(super) fn unblock(&mut self, connection: &Connection, task: &LiveTask) -> Result<()> {
+        if task.scheduled {
+            self.fresh.take(task.id.0);
+            return self.add_scheduled(connection, task.run_at, task.id.0, task.lane);
+        }
+        if let Some(fresh) = self.fresh_mut(task.id) {
+            *fresh = task.clone();
+        }
+        Ok(())
     }
 
     /// What is known of a due task; it is then known no more.

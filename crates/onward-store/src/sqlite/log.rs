@@ -78,7 +78,9 @@ pub(super) fn end_change(state: TaskState) -> Change {
         TaskState::Dead => Change::Dead,
         TaskState::Cancelled => Change::Cancelled,
         TaskState::Expired => Change::Expired,
-        TaskState::Scheduled | TaskState::Waiting | TaskState::Running | TaskState::Completed => Change::Completed,
+        TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running | TaskState::Completed => {
+            Change::Completed
+        }
     }
 }
 
@@ -100,6 +102,8 @@ fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
         Change::Retried => (11, None, None),
         Change::PriorityRaised => (12, None, None),
         Change::Purged => (13, None, None),
+        Change::Unblocked => (20, None, None),
+        Change::Blocked => (21, None, None),
     }
 }
 
@@ -132,6 +136,8 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
         11 => Change::Retried,
         12 => Change::PriorityRaised,
         13 => Change::Purged,
+        20 => Change::Unblocked,
+        21 => Change::Blocked,
         _ => return Err(damaged()),
     })
 }

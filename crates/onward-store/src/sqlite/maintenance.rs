@@ -223,6 +223,21 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT task FROM active_key WHERE task NOT IN (SELECT id FROM task)",
     ),
     (
+        "a blocked task waits for one that is not to end",
+        "SELECT dependent FROM dependency d WHERE task NOT IN (SELECT id FROM task) \
+         AND NOT EXISTS (SELECT 1 FROM over o WHERE o.task = d.task AND o.up_to >= d.dependent)",
+    ),
+    (
+        "a task is blocked by nothing, or waits for others and is not blocked",
+        "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2) AS t \
+         FULL JOIN (SELECT DISTINCT dependent FROM dependency) AS d ON d.dependent = t.id \
+         WHERE t.id IS NULL OR d.dependent IS NULL",
+    ),
+    (
+        "a task on which others depend does not say so",
+        "SELECT id FROM task WHERE links & 1 = 0 AND id IN (SELECT task FROM dependency)",
+    ),
+    (
         "a task is in no line",
         "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
          AND NOT EXISTS (SELECT 1 FROM lease WHERE first = (SELECT max(first) FROM lease WHERE first <= t.id) \

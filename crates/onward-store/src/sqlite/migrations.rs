@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006.sql"),
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
+    include_str!("migrations/0009.sql"),
 ];
 
 /// The schema that this version writes.

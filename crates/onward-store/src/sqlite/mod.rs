@@ -8,6 +8,7 @@ mod cache;
 mod callers;
 mod commit_sizes;
 mod core;
+mod dependents;
 mod failure;
 mod filter;
 mod flow;

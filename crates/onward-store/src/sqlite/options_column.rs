@@ -5,9 +5,10 @@ use std::time::Duration;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
 
+use crate::dependency::OnDependencyFailure;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
-use crate::task::{NewTask, Ttl};
+use crate::task::{NewTask, TaskId, Ttl};
 use crate::timestamp::Timestamp;
 
 /// What a submitter may say of a task beyond the columns of its row. Field names are part of the file format.
@@ -28,6 +29,10 @@ pub(super) struct TaskOptions {
     pub(super) keep_key_for: Duration,
     #[serde(skip_serializing_if = "Tags::is_empty")]
     pub(super) tags: Tags,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<TaskId>,
+    #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
+    pub(super) on_dependency_failure: OnDependencyFailure,
 }
 
 impl TaskOptions {
@@ -40,6 +45,8 @@ impl TaskOptions {
             scheduled_at: task.scheduled_at,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
             tags: task.tags.clone(),
+            parent: task.parent,
+            on_dependency_failure: task.depends_on.on_failure,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One transaction: the writes of many callers, each on its own terms, made durable together.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rusqlite::types::Value;
@@ -12,6 +13,7 @@ use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::cache::Cache;
+use crate::sqlite::dependents::Over;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::options_column::TaskOptions;
@@ -66,6 +68,8 @@ pub(super) struct Transaction<'a> {
     pub(super) news: Option<Vec<TaskNews>>,
     /// Completions that are answered but not written yet.
     pub(super) completions: Vec<Completion>,
+    /// Tasks that are over and whose dependents are to be told.
+    pub(super) over: VecDeque<Over>,
     pub(super) statements: Statements<'a>,
 }
 
@@ -115,6 +119,8 @@ pub(super) struct LiveTask {
     pub(super) lane: i64,
     pub(super) priority: Priority,
     pub(super) scheduled: bool,
+    /// Whether it waits for other tasks.
+    pub(super) blocked: bool,
     pub(super) run_at: i64,
     pub(super) claims: u32,
     pub(super) attempts: u32,
@@ -126,6 +132,8 @@ pub(super) struct LiveTask {
     pub(super) options: TaskOptions,
     pub(super) key: Option<String>,
     pub(super) held: Option<Held>,
+    /// How other tasks are linked to it: nothing for most.
+    pub(super) links: u8,
 }
 
 /// Who holds a running task.
@@ -144,6 +152,7 @@ impl LiveTask {
             lane: entry.lane,
             priority: entry.priority,
             scheduled: entry.scheduled,
+            blocked: entry.blocked,
             run_at: entry.run_at,
             claims: 0,
             attempts: 0,
@@ -154,6 +163,7 @@ impl LiveTask {
             options: TaskOptions::default(),
             key: None,
             held: None,
+            links: 0,
         }
     }
 
@@ -167,7 +177,8 @@ impl LiveTask {
             id: TaskId(row.get(0)?),
             lane: row.get(1)?,
             priority: Priority(row.get(2)?),
-            scheduled: row.get(3)?,
+            scheduled: row.get::<_, u8>(3)? == 1,
+            blocked: row.get::<_, u8>(3)? == 2,
             run_at: row.get(4)?,
             claims: row.get(5)?,
             attempts: row.get(6)?,
@@ -178,6 +189,7 @@ impl LiveTask {
             options: row.get(11)?,
             key: row.get(12)?,
             held,
+            links: row.get(16)?,
         })
     }
 
@@ -188,6 +200,7 @@ impl LiveTask {
     pub(super) fn state(&self) -> TaskState {
         match (self.held, self.scheduled) {
             (Some(_), _) => TaskState::Running,
+            _ if self.blocked => TaskState::Blocked,
             (None, true) => TaskState::Scheduled,
             (None, false) => TaskState::Waiting,
         }
@@ -199,6 +212,7 @@ impl LiveTask {
             lane: self.lane,
             priority: self.priority,
             scheduled: self.scheduled,
+            blocked: self.blocked,
             run_at: self.run_at,
             expires_at: self.expires_at,
             key: None,
@@ -227,6 +241,12 @@ impl Transaction<'_> {
 
     /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes back what it did.
     fn verb(&mut self, write: &Write) -> Verb<Outcome> {
+        let outcome = self.act(write)?;
+        self.settle_dependents()?;
+        Ok(outcome)
+    }
+
+    fn act(&mut self, write: &Write) -> Verb<Outcome> {
         // A submit sees no more of a task without a key than the completions themselves.
         if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
             self.flush_completions()?;
@@ -240,6 +260,7 @@ impl Transaction<'_> {
             Write::Complete { lease, result } => self.complete(*lease, result.as_ref()),
             Write::Fail { lease, error, next } => self.fail(*lease, error, *next),
             Write::Release { lease, after } => self.release(*lease, *after),
+            Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
             Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
             Write::Cancel { task } => self.cancel(*task),
@@ -266,7 +287,9 @@ impl Transaction<'_> {
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
         // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
-        let submits_only = members.iter().all(|member| matches!(member, Write::Submit(_)));
+        let is_alone =
+            |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty() && new.parent.is_none());
+        let submits_only = members.iter().all(is_alone);
         if submits_only && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
@@ -306,6 +329,7 @@ impl Transaction<'_> {
     fn undo_to(&mut self, mark: Mark) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();
+        self.over.clear();
         self.log.undo_to(mark.log);
         self.statistics = mark.statistics;
         self.hint = mark.hint;
@@ -326,13 +350,28 @@ impl Transaction<'_> {
     }
 
     fn members(&mut self, members: &[Write]) -> Verb<Vec<Outcome>> {
-        let step = |(index, member)| self.verb(member).map_err(|stop| in_member(index, stop));
-        members.iter().enumerate().map(step).collect()
+        let mut outcomes = Vec::with_capacity(members.len());
+        for (index, member) in members.iter().enumerate() {
+            outcomes.push(self.member(member, &outcomes).map_err(|stop| in_member(index, stop))?);
+        }
+        Ok(outcomes)
+    }
+
+    fn member(&mut self, member: &Write, before: &[Outcome]) -> Verb<Outcome> {
+        if let Write::Submit(new) = member
+            && let Some(resolved) = rules::dependencies::resolved(new, before)?
+        {
+            return self.verb(&Write::Submit(Box::new(resolved)));
+        }
+        self.verb(member)
     }
 
     /// Writes what the transaction has gathered. The caller commits.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.flush_completions()?;
+        if !self.over.is_empty() {
+            self.settle_dependents()?;
+        }
         if self.cache.index.in_memory() > self.memory_tasks {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;

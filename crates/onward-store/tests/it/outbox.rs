@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
-    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord, ScheduleSelection,
-    SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId,
-    TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
+    Answer, Changes, Claim, Clock, Dependency, Durability, EventCursor, EventPage, KindStatistics, LimitRecord,
+    NewTask, NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord,
+    ScheduleSelection, SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TagKeyPage, TagPage, TagValuePage,
+    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -77,13 +77,14 @@ impl OutboxStore {
 
     /// Sends to the caller's transactions what can be there: a call is one commit, and its submissions are told before its
     /// changes. So a call that does nothing but submit goes there whole, and of any other what it submits at first without keys,
-    /// which changes nothing else.
+    /// dependencies and parents, which changes nothing else. Positions in a batch are those of a single write.
     async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
-        if let Some(tasks) = submits(&writes) {
+        let is_one = writes.len() == 1;
+        if let Some(tasks) = submits(&writes).filter(|tasks| is_one || !tasks.iter().any(names_members)) {
             return self.write_submits(writes, &tasks).await;
         }
         let plain =
-            writes.iter().take_while(|write| matches!(write, Write::Submit(task) if task.unique.is_none())).count();
+            writes.iter().take_while(|write| matches!(write, Write::Submit(task) if stands_alone(task))).count();
         let others = writes.split_off(plain);
         let tasks = submits(&writes).unwrap_or_default();
         let mut outcomes = self.write_submits(writes, &tasks).await?;
@@ -107,6 +108,14 @@ impl OutboxStore {
             Err(error) => Err(error),
         }
     }
+}
+
+fn stands_alone(task: &NewTask) -> bool {
+    task.unique.is_none() && task.depends_on.is_empty() && task.parent.is_none()
+}
+
+fn names_members(task: &NewTask) -> bool {
+    task.depends_on.tasks.iter().any(|dependency| matches!(dependency, Dependency::Member(_)))
 }
 
 /// The tasks of writes that do nothing but submit.

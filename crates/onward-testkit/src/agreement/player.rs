@@ -1,7 +1,8 @@
 //! What a sequence knows while it is played.
 
 use onward_store::{
-    Bulk, Claim, Failed, FireSchedule, Lease, Name, OpenSession, Outcome, QueueChoice, QueueTurn, Refusal, ScheduleRecord, SessionId, TaskId, Timestamp, Write,
+    Bulk, Claim, Dependency, Failed, FireSchedule, Lease, Name, NewTask, OpenSession, Outcome, QueueChoice, QueueTurn,
+    Refusal, ScheduleRecord, SessionId, TaskId, Timestamp, Write,
 };
 
 use super::steps::{Act, Pick};
@@ -26,7 +27,7 @@ impl Player {
             Act::OpenSession { lease } => Write::OpenSession(OpenSession { name: "agreement".into(), lease }),
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
-            Act::Submit(new) => Write::Submit(new),
+            Act::Submit(new) => Write::Submit(self.submitted(new)),
             Act::Claim { session, queues, kinds, limit, mode, random } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };
                 Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice })
@@ -34,6 +35,9 @@ impl Player {
             Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
             Act::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
+            Act::AwaitChildren { lease, memo, on_failure } => {
+                Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
+            }
             Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
             Act::Report { lease, fraction } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()) }
@@ -65,6 +69,17 @@ impl Player {
             Act::Sweep => Write::Sweep,
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
         }
+    }
+
+    /// A submit whose numbers, which stand for picks, are those of tasks.
+    fn submitted(&self, mut new: Box<NewTask>) -> Box<NewTask> {
+        for dependency in &mut new.depends_on.tasks {
+            if let Dependency::Task(pick) = dependency {
+                *pick = self.task(Pick(usize::try_from(pick.0).unwrap_or(0)));
+            }
+        }
+        new.parent = new.parent.map(|pick| self.task(Pick(usize::try_from(pick.0).unwrap_or(0))));
+        new
     }
 
     fn session(&self, pick: Pick) -> SessionId {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
+    QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -49,6 +50,11 @@ pub enum Act {
     Release {
         lease: Pick,
         after: Duration,
+    },
+    AwaitChildren {
+        lease: Pick,
+        memo: Bytes,
+        on_failure: OnDependencyFailure,
     },
     ConfirmCancel(Pick),
     Report {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ConcurrencyLimit, KindSelection, LimitScope, Name, NewTask, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ConcurrencyLimit, Dependencies, Dependency, KindSelection, LimitScope, Name, NewTask,
+    OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit,
+    SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -107,9 +110,14 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         4 => (pick(), result).prop_map(|(lease, result)| Act::Complete { lease, result }),
         4 => (pick(), after_failure()).prop_map(|(lease, next)| Act::Fail { lease, next }),
         2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
+        2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
         1 => (pick(), fraction).prop_map(|(lease, fraction)| Act::Report { lease, fraction }),
     ]
+}
+
+fn memo() -> impl Strategy<Value = Bytes> {
+    select(vec![b"memo".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
 }
 
 fn after_failure() -> impl Strategy<Value = AfterFailure> {
@@ -172,7 +180,7 @@ fn mode() -> impl Strategy<Value = QueueMode> {
 }
 
 fn removal() -> impl Strategy<Value = Act> {
-    let states = subsequence(TaskState::ALL.to_vec(), 0..=8);
+    let states = subsequence(TaskState::ALL.to_vec(), 0..=9);
     let without_running =
         states.prop_map(|states| states.into_iter().filter(|state| *state != TaskState::Running).collect());
     let states = prop_oneof![5 => without_running, 1 => Just(vec![TaskState::Running])];
@@ -209,10 +217,17 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
         (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
-    let group = option::weighted(0.4, group());
-    let key = (option::weighted(0.5, unique()), tags());
-    (what, when(), key, option::weighted(0.3, ttl()), limits, (retry, group)).prop_map(
-        |((kind, queue, payload, priority), when, (unique, tags), ttl, (timeout, deadline), (retry, group))| NewTask {
+    let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent())).prop_map(
+        |(
+            (kind, queue, payload, priority),
+            when,
+            (unique, tags, group),
+            ttl,
+            (timeout, deadline),
+            retry,
+            (depends_on, parent),
+        )| NewTask {
             kind,
             queue,
             payload: payload.into(),
@@ -226,8 +241,29 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             group,
             scheduled_at: None,
             tags,
+            depends_on,
+            parent,
         },
     )
+}
+
+/// As with dependencies, the number stands for a pick.
+fn parent() -> impl Strategy<Value = Option<TaskId>> {
+    option::weighted(0.2, (0..4i64).prop_map(TaskId))
+}
+
+/// Which tasks are meant is decided when the submit is played: the numbers stand for picks.
+fn depends_on() -> impl Strategy<Value = Dependencies> {
+    let dependency = prop_oneof![
+        6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
+        1 => (0..3usize).prop_map(Dependency::Member),
+    ];
+    let some = (vec(dependency, 1..3), on_failure()).prop_map(|(tasks, on_failure)| Dependencies { tasks, on_failure });
+    prop_oneof![6 => Just(Dependencies::default()), 1 => some]
+}
+
+fn on_failure() -> impl Strategy<Value = OnDependencyFailure> {
+    select(vec![OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore])
 }
 
 fn when() -> impl Strategy<Value = When> {

@@ -143,9 +143,9 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
     play_some(400).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
-    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed Cancelled CancelRequested Removed QueueSet ScheduleSet ScheduleFired Swept All";
+    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
-    let refusals = "Invalid TaskNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
     let firings = "Skipped Held Failed";
     for expected in [outcomes, submitted, refusals, firings].iter().flat_map(|names| names.split(' ')) {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
@@ -157,7 +157,7 @@ fn sequences_reach_every_change() {
     let changes = play_some(200).into_iter().flat_map(|seen| seen.changes);
     let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
-                    Retried PriorityRaised Purged";
+                    Retried PriorityRaised Purged Unblocked Blocked";
     for expected in expected.split_whitespace() {
         assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
     }

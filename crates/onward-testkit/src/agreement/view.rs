@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority,
+    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId,
+    SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp,
+    WaitReason,
 };
 
 use crate::bench::name;
@@ -109,6 +112,8 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { key: Some("b".to_owned()), ..any() },
         TaskFilter { states: vec![TaskState::Waiting, TaskState::Cancelled], kind: Some(name("mail")), ..any() },
         TaskFilter { states: vec![TaskState::Completed, TaskState::Scheduled], ..any() },
+        TaskFilter { states: vec![TaskState::Blocked], ..any() },
+        TaskFilter { parent: Some(TaskId(1)), ..any() },
         TaskFilter { submitted_from: Some(recently), ..any() },
         TaskFilter { submitted_before: Some(recently), finished_from: Some(recently), ..any() },
         TaskFilter { finished_before: Some(recently), queue: Some(name("default")), ..any() },

@@ -3,8 +3,10 @@
 pub mod all;
 pub mod attempts;
 pub mod bulk;
+pub mod children;
 pub mod claim;
 pub mod control;
+pub mod dependencies;
 pub mod events;
 pub mod flow;
 pub mod keys;

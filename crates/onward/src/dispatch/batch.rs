@@ -6,6 +6,7 @@ use onward_store::{AfterFailure, Claim, OpenSession, SessionId, Write};
 
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
+use crate::failure::ChildrenWait;
 
 /// Writes, and for each what it is, so that its outcome can be told.
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl Batch {
         if ended.attempt.progress.take_unsaved() {
             self.report(Arc::clone(&ended.attempt));
         }
-        self.add(write(&ended), Part::End(ended));
+        self.add(with_spawned(write(&ended), &ended), Part::End(ended));
     }
 
     pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
@@ -90,11 +91,27 @@ impl Part {
     }
 }
 
+/// The end of an attempt that ended well, with what its handler has spawned: all of it, or nothing.
+fn with_spawned(end: Write, ended: &Ended) -> Write {
+    let spawned = match ended.end {
+        End::Complete(_) | End::AwaitChildren(_) => ended.attempt.spawned.all(),
+        End::Fail { .. } | End::Release | End::ConfirmCancel(_) => Vec::new(),
+    };
+    if spawned.is_empty() {
+        return end;
+    }
+    let submits = spawned.into_iter().map(|new| Write::Submit(Box::new(new)));
+    Write::All(submits.chain([end]).collect())
+}
+
 fn write(ended: &Ended) -> Write {
     let lease = ended.attempt.task.lease;
     match &ended.end {
         End::Complete(result) => Write::Complete { lease, result: result.clone() },
         End::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
+        End::AwaitChildren(ChildrenWait { memo, on_failure }) => {
+            Write::AwaitChildren { lease, memo: memo.clone(), on_failure: *on_failure }
+        }
         End::Release => Write::Release { lease, after: std::time::Duration::ZERO },
         End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
     }

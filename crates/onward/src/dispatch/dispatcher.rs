@@ -295,6 +295,9 @@ impl Dispatcher {
         if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look || self.awaits_token {
             return Ok(false);
         }
+        if self.goal == Goal::Drained && self.agenda.is_due(&*self.run.inner.clock) {
+            return Ok(false);
+        }
         if self.goal == Goal::Drained && !leftover::is_drained(&*self.run.inner.store, &self.run.claim()).await? {
             return Ok(false);
         }

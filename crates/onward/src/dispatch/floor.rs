@@ -9,12 +9,14 @@ use tokio::sync::Notify;
 
 use super::buffer::Buffer;
 use crate::attempt::{Attempt, Interruption};
+use crate::failure::ChildrenWait;
 
 /// How an attempt ended, to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Complete(Option<Bytes>),
     Fail { error: String, next: AfterFailure },
+    AwaitChildren(ChildrenWait),
     Release,
     ConfirmCancel(String),
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
 /// is paused, which counts only if the pause ends by itself, or held back by a limit, which gives way by itself when others that
-/// run have ended.
+/// run have ended. What is blocked counts if something anywhere runs, or will, that it may be waiting for.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -18,7 +18,10 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
     }
     let pauses = store.pauses().await?;
     let has_limits = !store.limits().await?.is_empty();
-    let states = [TaskState::Scheduled, TaskState::Running];
+    let mut states = vec![TaskState::Scheduled, TaskState::Running];
+    if live.iter().any(|queue| queue.blocked > 0) && queues.iter().any(goes_on) {
+        states.push(TaskState::Blocked);
+    }
     for queue in live {
         if has_task(store, &queue.name, &claim.kinds, &states, |_| true).await? {
             return Ok(false);
@@ -50,7 +53,11 @@ fn is_selected(selection: &QueueSelection, queue: &Name) -> bool {
 }
 
 fn has_live_tasks(queue: &QueueRecord) -> bool {
-    queue.scheduled + queue.waiting + queue.running > 0
+    queue.blocked + queue.scheduled + queue.waiting + queue.running > 0
+}
+
+fn goes_on(queue: &QueueRecord) -> bool {
+    queue.scheduled + queue.running > 0
 }
 
 /// Whether a queue has a task of these kinds and states of which `counts` is true.

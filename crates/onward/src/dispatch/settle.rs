@@ -105,9 +105,15 @@ impl Dispatcher {
 
     fn settle_end(&mut self, ended: Ended, outcome: Outcome) {
         let Ended { attempt, end } = ended;
-        match (end, outcome) {
+        match (end, of_end(outcome)) {
             (End::Complete(_), Outcome::Done) => self.count(&attempt, TaskState::Completed),
             (End::ConfirmCancel(_), Outcome::Done) => self.count(&attempt, TaskState::Cancelled),
+            (End::AwaitChildren(_), Outcome::AwaitsChildren { state }) => {
+                self.agenda.look = true;
+                if state.is_ended() {
+                    self.count(&attempt, state);
+                }
+            }
             (End::Release, Outcome::Done) => self.agenda.look = true,
             (End::Fail { next, .. }, Outcome::Failed(failed)) => self.settle_failure(&attempt, next, failed),
             (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.lose(&attempt),
@@ -155,7 +161,7 @@ impl Dispatcher {
     /// silence.
     fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
         let task = attempt.id();
-        if matches!(end, End::Complete(_)) {
+        if matches!(end, End::Complete(_) | End::AwaitChildren(_)) {
             let end = failed_for_good(refusal.to_string());
             self.run.floor.hand_in([Ended { attempt, end }]);
         } else {
@@ -177,5 +183,14 @@ impl Dispatcher {
         self.retired.retain(|retired| *retired != session);
         self.agenda.look = true;
         self.run.floor.lose_session(session);
+    }
+}
+
+/// The outcome of an attempt's end, which may have been written together with what it spawned.
+fn of_end(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::All(mut outcomes) => outcomes.pop().unwrap_or(Outcome::Done),
+        Outcome::Refused(Refusal::Member { refusal, .. }) => Outcome::Refused(*refusal),
+        outcome => outcome,
     }
 }

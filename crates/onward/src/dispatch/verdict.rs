@@ -33,6 +33,11 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
         None => None,
     };
     match (circumstances.interruption, failure) {
+        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown), Some(failure))
+            if failure.wait().is_some() =>
+        {
+            failure.wait().map_or(End::Release, |wait| End::AwaitChildren(wait.clone()))
+        }
         (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
         (Some(Interruption::TimedOut), failure) => {
             failed(overtime(failure, &(circumstances.overtime)()), circumstances)
@@ -121,6 +126,20 @@ mod tests {
     fn a_stopping_engine_gives_back_what_it_interrupts() {
         assert_eq!(of(None, Some(Interruption::ShuttingDown)), End::Release);
         assert_eq!(of(Some(Err(Failure::retryable("stopped"))), Some(Interruption::ShuttingDown)), End::Release);
+    }
+
+    #[test]
+    fn a_wait_for_children_counts_however_late_it_comes() {
+        for interruption in [None, Some(Interruption::TimedOut), Some(Interruption::ShuttingDown)] {
+            let end = of(Some(Err(Failure::await_children("memo"))), interruption);
+            assert!(matches!(&end, End::AwaitChildren(wait) if wait.memo == "memo"), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_for_children_after_a_request_to_cancel_confirms_it() {
+        let end = of(Some(Err(Failure::await_children("memo"))), Some(Interruption::Cancelled));
+        assert!(matches!(end, End::ConfirmCancel(_)), "{end:?}");
     }
 
     #[test]

@@ -10,7 +10,11 @@ mod bulk;
 #[cfg(test)]
 mod callers;
 mod cancel;
+#[cfg(test)]
+mod children;
 mod cleanup;
+#[cfg(test)]
+mod dependencies;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]

@@ -214,6 +214,8 @@ mod tests {
             errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
             progress: None,
             tags: Tags::new(),
+            blocked_by: Vec::new(),
+            parent: None,
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 
 /// The queues as a table.
 pub(crate) fn table(queues: &[QueueRecord]) -> Table {
-    let numbers = ["SCHEDULED", "WAITING", "RUNNING", "COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"];
+    let numbers = ["BLOCKED", "SCHEDULED", "WAITING", "RUNNING", "COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"];
     let mut columns = vec![("QUEUE", Align::Left)];
     columns.extend(numbers.map(|number| (number, Align::Right)));
     columns.extend([("OLDEST WAITING", Align::Left), ("PAUSED", Align::Left)]);
@@ -33,7 +33,7 @@ pub(crate) fn table(queues: &[QueueRecord]) -> Table {
     let mut table = Table::new(columns);
     for queue in queues {
         let ended = queue.ended;
-        let sizes = [queue.scheduled, queue.waiting, queue.running];
+        let sizes = [queue.blocked, queue.scheduled, queue.waiting, queue.running];
         let ends = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired];
         let mut cells = vec![queue.name.to_string()];
         cells.extend(sizes.iter().chain(&ends).map(u64::to_string));

@@ -84,6 +84,7 @@ fn count(queue: &QueueRecord, states: &[TaskState]) -> u64 {
     counted.sort_unstable();
     counted.dedup();
     let mut of_state = |state| match state {
+        TaskState::Blocked => queue.blocked,
         TaskState::Scheduled => queue.scheduled,
         TaskState::Waiting => queue.waiting,
         TaskState::Running => queue.running,

@@ -45,6 +45,7 @@ async fn pauses(store: &dyn Store, queue: &Name) -> anyhow::Result<Vec<PauseReco
 fn facts(queue: &QueueRecord, pauses: &[PauseRecord]) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("queue", queue.name.to_string()),
+        ("blocked", queue.blocked.to_string()),
         ("scheduled", queue.scheduled.to_string()),
         ("waiting", queue.waiting.to_string()),
         ("running", queue.running.to_string()),

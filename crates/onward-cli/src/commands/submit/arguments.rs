@@ -6,7 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use onward_store::rules::retry::{Backoff, RetryPolicy};
-use onward_store::{Name, NewTask, OnDuplicate, Priority, Timestamp, Ttl, TtlFrom, UniqueKey, When};
+use onward_store::{
+    Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
+    UniqueKey, When,
+};
 
 use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
 
@@ -37,6 +40,15 @@ pub(crate) struct Arguments {
     /// How long the key stays taken after the task has ended
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
     keep_key: Duration,
+    /// The task whose child it is: it is cancelled if that ends otherwise than completed
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
+    /// Start only when this task has ended; may be given several times
+    #[arg(long, value_name = "TASK")]
+    depends_on: Vec<TaskId>,
+    /// What to do when a task that it depends on does not complete
+    #[arg(long, value_name = "ACTION", default_value = "cancel", requires = "depends_on")]
+    on_dependency_failure: DependencyAction,
     /// Due after this long
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "at")]
     after: Option<Duration>,
@@ -85,6 +97,27 @@ pub(crate) enum DuplicateAction {
     Requeue,
 }
 
+/// What to do when a task that another depends on does not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DependencyAction {
+    /// Cancel the dependent
+    Cancel,
+    /// Fail the dependent
+    Fail,
+    /// Run the dependent all the same
+    Ignore,
+}
+
+impl From<DependencyAction> for OnDependencyFailure {
+    fn from(action: DependencyAction) -> Self {
+        match action {
+            DependencyAction::Cancel => Self::Cancel,
+            DependencyAction::Fail => Self::Fail,
+            DependencyAction::Ignore => Self::Ignore,
+        }
+    }
+}
+
 impl From<DuplicateAction> for OnDuplicate {
     fn from(action: DuplicateAction) -> Self {
         match action {
@@ -109,12 +142,19 @@ impl Arguments {
         task.priority = Priority(self.priority);
         task.when = self.when();
         task.unique = self.unique();
+        task.parent = self.parent;
+        task.depends_on = self.depends_on();
         task.ttl = self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission });
         task.timeout = self.timeout;
         task.deadline = self.deadline;
         task.retry = retry_policy(self.retries, self.backoff);
         task.tags = tags_of(&self.tags)?;
         Ok(task)
+    }
+
+    fn depends_on(&self) -> Dependencies {
+        let on_failure = self.on_dependency_failure.into();
+        Dependencies { on_failure, ..Dependencies::on(self.depends_on.iter().copied()) }
     }
 
     fn when(&self) -> When {

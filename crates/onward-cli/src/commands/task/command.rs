@@ -5,7 +5,7 @@ use onward_store::TaskId;
 
 use super::chosen::{ByFilter, Chosen};
 use super::filter::FilterArguments;
-use super::{cancel, count, delete, list, retry, show, wait, why};
+use super::{cancel, count, delete, list, retry, show, tree, wait, why};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Show(Tasks),
     /// Say why tasks do not run, and what would release them
     Why(Tasks),
+    /// Show tasks with their children, their children's children and so on
+    Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Box<Chosen>),
     /// Make ended tasks wait again, with their attempts counted from zero
@@ -48,6 +50,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Cancel(chosen) => cancel::run(options, *chosen).await,
         Command::Retry(chosen) => retry::run(options, *chosen).await,
         Command::Delete(chosen) => delete::run(options, *chosen).await,
+        Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }
 }

@@ -1,7 +1,7 @@
 //! Which tasks a command is about.
 
 use clap::Args;
-use onward_store::{Name, Priority, TaskFilter, TaskState, Timestamp};
+use onward_store::{Name, Priority, TaskFilter, TaskId, TaskState, Timestamp};
 
 use crate::values::{Tag, tags_of};
 
@@ -33,6 +33,9 @@ pub(crate) struct FilterArguments {
     /// Only tasks with a tag whose key begins so
     #[arg(long, value_name = "TEXT")]
     tag_key_prefix: Option<String>,
+    /// Only children of this task
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
     /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
@@ -70,6 +73,7 @@ impl FilterArguments {
         Ok(TaskFilter {
             kind: self.kind.clone(),
             queue: self.queue.clone(),
+            parent: self.parent,
             group: self.group.clone(),
             key: self.key.clone(),
             states: self.states.clone(),

@@ -10,6 +10,7 @@ mod filter;
 mod list;
 mod retry;
 mod show;
+mod tree;
 mod wait;
 mod why;
 

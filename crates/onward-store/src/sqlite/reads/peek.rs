@@ -35,6 +35,7 @@ pub(in crate::sqlite) fn peek(
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),
+        over: std::collections::VecDeque::new(),
         statements: Statements::default(),
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;

@@ -58,6 +58,7 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
         let settings = cache.queues.settings(number);
         let record = QueueRecord {
             name,
+            blocked: 0,
             scheduled: 0,
             waiting: 0,
             running: 0,
@@ -74,12 +75,17 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
 
 /// Counts each state in the tables: an index entry each for what waits, and what runs.
 fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
-    let counts: [(&str, Field); 3] = [
+    let counts: [(&str, Field); 4] = [
         ("SELECT lane, count(*) AS tasks FROM ready GROUP BY lane", |record| &mut record.waiting),
         ("SELECT lane, count(*) AS tasks FROM scheduled GROUP BY lane", |record| &mut record.scheduled),
         (
             "SELECT t.lane, count(*) AS tasks FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last GROUP BY t.lane",
             |record| &mut record.running,
+        ),
+        (
+            "SELECT t.lane, count(*) AS tasks FROM (SELECT DISTINCT dependent FROM dependency) AS d JOIN task t ON t.id = d.dependent \
+             GROUP BY t.lane",
+            |record| &mut record.blocked,
         ),
     ];
     for (lanes, field) in counts {

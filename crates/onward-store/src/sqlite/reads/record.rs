@@ -16,7 +16,7 @@ use crate::timestamp::Timestamp;
 
 /// The columns of a live task, in the order that [`read`] expects.
 pub(super) const LIVE: &str = "t.id, t.lane, \
-    CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 ELSE 2 END, t.priority, t.key, t.submitted_at, \
+    CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 WHEN t.scheduled = 2 THEN 9 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0, t.options";
 
@@ -34,6 +34,7 @@ pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns where they were asked for.
 pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
+    let options: TaskOptions = row.get(13)?;
     let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
@@ -64,7 +65,9 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         result: if with_payload { bytes(15)? } else { None },
         errors: Vec::new(),
         progress: None,
-        tags: row.get::<_, TaskOptions>(13)?.tags,
+        parent: options.parent,
+        tags: options.tags,
+        blocked_by: Vec::new(),
     })
 }
 
@@ -73,11 +76,29 @@ pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> R
     let ids = id_values(records.iter().map(|record| record.id));
     let mut errors = errors(connection, &ids)?;
     let mut progress = progress(connection, &ids)?;
+    let mut open = open_dependencies(connection, records)?;
     for record in records {
         record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
         record.progress = progress.remove(&record.id);
+        record.blocked_by = open.remove(&record.id).unwrap_or_default();
     }
     Ok(())
+}
+
+/// What the blocked ones among the records wait for.
+fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, Vec<TaskId>>> {
+    let blocked = records.iter().filter(|record| record.state == TaskState::Blocked);
+    let ids = id_values(blocked.map(|record| record.id));
+    let mut open: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+    if ids.is_empty() {
+        return Ok(open);
+    }
+    let mut statement = connection.prepare_cached(include_str!("../sql/open_dependencies.sql"))?;
+    let mut rows = statement.query([ids])?;
+    while let Some(row) = rows.next()? {
+        open.entry(TaskId(row.get(0)?)).or_default().push(TaskId(row.get(1)?));
+    }
+    Ok(open)
 }
 
 /// The errors of tasks, by number.

@@ -28,6 +28,7 @@ pub(in crate::sqlite) fn why(
     let facts = WaitFacts {
         state: record.state,
         run_at: record.run_at,
+        blocked_by: record.blocked_by.clone(),
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },

@@ -143,8 +143,8 @@ impl Transaction<'_> {
         while let Some(row) = rows.next()? {
             tasks.push(FreshTask {
                 task: Box::new(LiveTask::from_row(row)?),
-                submitted_at: Timestamp::from_microseconds(row.get(16)?),
-                payload: Bytes::copy_from_slice(row.get_ref(17)?.as_blob().map_err(rusqlite::Error::from)?),
+                submitted_at: Timestamp::from_microseconds(row.get(17)?),
+                payload: Bytes::copy_from_slice(row.get_ref(18)?.as_blob().map_err(rusqlite::Error::from)?),
             });
         }
         Ok(tasks)
@@ -157,6 +157,7 @@ impl Transaction<'_> {
         if task.expires_at.is_some() || task.options.ttl.is_some() {
             self.start_time_to_live(&mut task)?;
         }
+        let memo = self.memo_of(&task)?;
         let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(None) };
         let claimed = ClaimedTask {
             lease: Lease { task: task.id, session, claim: held.claim },
@@ -174,6 +175,9 @@ impl Transaction<'_> {
             retry: task.options.retry,
             scheduled_at: task.options.scheduled_at,
             tags: task.options.tags.clone(),
+            ttl: task.options.ttl,
+            parent: task.options.parent,
+            memo,
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

@@ -15,7 +15,11 @@ use crate::task::{Lease, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
-        let known = self.cache.held.get(lease.task).filter(|task| task.is_held_by(lease) && task.key.is_none());
+        let known = self
+            .cache
+            .held
+            .get(lease.task)
+            .filter(|task| task.is_held_by(lease) && task.key.is_none() && task.links == 0);
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
             let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));

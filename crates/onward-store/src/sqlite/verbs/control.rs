@@ -78,6 +78,7 @@ impl Transaction<'_> {
             lane: ended.lane,
             priority: Priority(ended.priority),
             scheduled: false,
+            blocked: false,
             run_at: now,
             expires_at,
             key: None,

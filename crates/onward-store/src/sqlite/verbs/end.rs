@@ -142,7 +142,7 @@ impl Transaction<'_> {
         let text = rules::errors::lost_lease(SessionId(held.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
         match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
-            AfterAttempt::End(state) => self.end_held(task, held, state),
+            AfterAttempt::End(state) => self.end_held(task, held, state).map(drop),
             AfterAttempt::Again { at, attempts } => {
                 self.log(task.id, task.lane, Change::LeaseLost);
                 self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
@@ -182,7 +182,7 @@ impl Transaction<'_> {
     }
 
     /// Adds an error to a task's, and drops the second oldest where there are too many.
-    fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
+    pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
         let message = cut(message.to_owned(), limits::ERROR_BYTES);
         let (count, last): (usize, Option<i64>) = self
             .connection
@@ -211,8 +211,9 @@ impl Transaction<'_> {
     }
 
     /// Ends a held task; the attempt that ran counts.
-    fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<()> {
-        self.end_held_with(task, held, state, task.attempts.saturating_add(1))
+    pub(in crate::sqlite) fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<TaskState> {
+        self.end_held_with(task, held, state, task.attempts.saturating_add(1))?;
+        Ok(state)
     }
 
     fn end_held_with(&mut self, task: &LiveTask, held: Held, state: TaskState, attempts: u32) -> Result<()> {
@@ -237,6 +238,9 @@ impl Transaction<'_> {
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
             self.count_end(task.lane)?;
+        }
+        if task.blocked || task.links != 0 {
+            self.settle_links(task, Some(end.state))?;
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;

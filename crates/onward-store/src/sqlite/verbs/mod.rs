@@ -2,6 +2,7 @@
 
 mod bulk;
 mod candidates;
+mod children;
 mod claim;
 mod complete;
 mod control;

@@ -73,8 +73,10 @@ impl Transaction<'_> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/live_of_queue.sql"))?;
         let scheduled = states.contains(&TaskState::Scheduled);
         let waiting = states.contains(&TaskState::Waiting);
+        let blocked = states.contains(&TaskState::Blocked);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![queue, scheduled, waiting, limit], |row| Ok((row.get(0)?, true)))?;
+        let rows =
+            statement.query_map(params![queue, scheduled, waiting, limit, blocked], |row| Ok((row.get(0)?, true)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -101,6 +103,8 @@ impl Transaction<'_> {
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
             self.untag(id, &task.options.tags)?;
+            self.settle_links(&task, None)?;
+            self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
@@ -125,6 +129,7 @@ impl Transaction<'_> {
         let Some((lane, state, options)) = removed else { return Ok(None) };
         self.uncount(lane, state);
         self.untag(id, &options.tags)?;
+        self.forget_child(id, options.parent.map(|parent| parent.0))?;
         self.remove_details(id)?;
         Ok(Some(lane))
     }

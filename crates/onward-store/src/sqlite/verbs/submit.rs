@@ -4,9 +4,10 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
-use crate::outcome::{Refusal, Submitted};
+use crate::outcome::{Outcome, Refusal, Submitted};
 use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
+use crate::rules::dependencies::Standing;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::Entry;
@@ -18,6 +19,10 @@ use crate::timestamp::Timestamp;
 impl Transaction<'_> {
     pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> Verb<Submitted> {
         self.check_submit(task)?;
+        if !task.depends_on.is_empty() {
+            self.check_dependencies(&task.depends_on)?;
+        }
+        self.check_parent(task)?;
         let Some(unique) = &task.unique else {
             return Ok(Submitted::Inserted { id: self.insert(task)? });
         };
@@ -38,8 +43,20 @@ impl Transaction<'_> {
         for (index, task) in tasks.iter().enumerate() {
             self.check_submit(task).map_err(|stop| in_member(index, stop))?;
         }
-        let submit = |(index, task)| self.submit(task).map_err(|stop| in_member(index, stop));
-        tasks.iter().enumerate().map(submit).collect()
+        let mut outcomes = Vec::with_capacity(tasks.len());
+        for (index, task) in tasks.iter().enumerate() {
+            let submitted = self.submit_member(task, &outcomes).map_err(|stop| in_member(index, stop))?;
+            outcomes.push(Outcome::Submitted(submitted));
+        }
+        let submitted = |outcome| if let Outcome::Submitted(submitted) = outcome { Some(submitted) } else { None };
+        Ok(outcomes.into_iter().filter_map(submitted).collect())
+    }
+
+    fn submit_member(&mut self, task: &NewTask, before: &[Outcome]) -> Verb<Submitted> {
+        match rules::dependencies::resolved(task, before)? {
+            Some(resolved) => self.submit(&resolved),
+            None => self.submit(task),
+        }
     }
 
     /// Refuses what no store accepts, before anything is written.
@@ -56,6 +73,8 @@ impl Transaction<'_> {
 
     /// Inserts a task whose key, if it has one, is free.
     pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
+        let standing = self.standing(&task.depends_on)?;
+        let blocked = standing != Standing::Free;
         let lane = self.ensure_lane(task)?;
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
@@ -66,20 +85,22 @@ impl Transaction<'_> {
         let options = TaskOptions::of(task);
         let now = self.now.as_microseconds();
         let payload = &task.payload[..];
-        if run_at == now && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
+        if run_at == now && !blocked && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
             // Most tasks; to bind a value costs about as much as to store it.
             let statement = self.statements.insert_plain_task(self.connection)?;
             statement.execute(params![id, lane, task.priority.0, now, payload])?;
         } else {
             let statement = self.statements.insert_task(self.connection)?;
-            let when = params![id, lane, task.priority.0, scheduled, run_at, now, expires_at, options, key, payload];
+            let waits = if blocked { 2 } else { i64::from(scheduled) };
+            let when = params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload];
             statement.execute(when)?;
         }
         self.cache.next_task += 1;
         if !task.tags.is_empty() {
             self.tag(TaskId(id), &task.tags)?;
         }
-        let entry = Entry { id, lane, priority: task.priority, scheduled, run_at, expires_at, key: None };
+        let scheduled = scheduled && !blocked;
+        let entry = Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None };
         self.enter_line(&entry)?;
         if let Some(key) = key {
             let kind = self.kind_of(lane);
@@ -90,6 +111,8 @@ impl Transaction<'_> {
             submitted_at: self.now,
             payload: task.payload.clone(),
         });
+        self.stand(TaskId(id), &standing)?;
+        self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
         Ok(TaskId(id))
     }

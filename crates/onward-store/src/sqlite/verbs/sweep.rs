@@ -25,6 +25,7 @@ impl Transaction<'_> {
         let lost = self.lapse_sessions()?;
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire()?;
+        self.settle_dependents()?;
         Ok(Swept { due, expired, lost, next_due: None })
     }
 
@@ -118,9 +119,9 @@ impl Transaction<'_> {
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
-        let next = [wall, lapse].into_iter().flatten().min();
-        let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
-        Ok(next)
+        let unsettled = (self.cache.is_unsettled || !self.over.is_empty()).then_some(0);
+        let next = [wall, lapse, unsettled].into_iter().flatten().min();
+        Ok(next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))))
     }
 
     /// When the next session lapses that holds something.

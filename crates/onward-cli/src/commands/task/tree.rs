@@ -1,0 +1,87 @@
+//! `onward task tree`
+
+use std::collections::VecDeque;
+
+use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, limits};
+
+use super::command::Tasks;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{colored_state, print_json, print_line, remark, task_json};
+use crate::store_file;
+
+/// How many tasks of one tree are shown.
+const SHOWN: usize = 10_000;
+
+/// Shows each of the tasks with its children, their children and so on.
+pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    for root in tasks.tasks {
+        let tree = Tree::read(&*store, root).await?;
+        for (depth, task) in tree.in_order() {
+            if options.json {
+                print_json(&task_json(task.clone())?)?;
+            } else {
+                let indent = "  ".repeat(depth);
+                print_line(format_args!("{indent}{} {} {}", task.id, task.kind, colored_state(task.state)))?;
+            }
+        }
+        if tree.is_cut {
+            remark(format_args!("there are more: the first {SHOWN} tasks of the tree are shown"));
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+/// A task and its descendants, each with the places of its children.
+struct Tree {
+    tasks: Vec<(TaskRecord, Vec<usize>)>,
+    is_cut: bool,
+}
+
+impl Tree {
+    /// Reads level by level, so that of a tree that is too large what is near its root is shown.
+    async fn read(store: &dyn Store, root: TaskId) -> anyhow::Result<Self> {
+        let record = store.task(root).await?.ok_or(Refusal::TaskNotFound(root))?;
+        let mut tree = Self { tasks: vec![(record, Vec::new())], is_cut: false };
+        let mut ahead = VecDeque::from([0]);
+        while let Some(place) = ahead.pop_front() {
+            for child in tree.children_of(store, place).await? {
+                ahead.push_back(tree.tasks.len());
+                let here = tree.tasks.len();
+                tree.tasks[place].1.push(here);
+                tree.tasks.push((child, Vec::new()));
+            }
+        }
+        Ok(tree)
+    }
+
+    /// The children of the task at a place, the oldest first, as far as there is room for them.
+    async fn children_of(&mut self, store: &dyn Store, place: usize) -> anyhow::Result<Vec<TaskRecord>> {
+        let filter = TaskFilter { parent: Some(self.tasks[place].0.id), ..TaskFilter::default() };
+        let (mut children, mut before) = (Vec::new(), None);
+        while self.tasks.len() + children.len() < SHOWN {
+            let page = store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+            children.extend(page.tasks);
+            before = page.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        self.is_cut |= before.is_some() || self.tasks.len() + children.len() > SHOWN;
+        children.truncate(SHOWN.saturating_sub(self.tasks.len()));
+        children.reverse();
+        Ok(children)
+    }
+
+    /// The tasks with their depths, each before its children.
+    fn in_order(&self) -> Vec<(usize, &TaskRecord)> {
+        let (mut ordered, mut ahead) = (Vec::new(), vec![(0, 0)]);
+        while let Some((depth, place)) = ahead.pop() {
+            let (task, children) = &self.tasks[place];
+            ordered.push((depth, task));
+            ahead.extend(children.iter().rev().map(|child| (depth + 1, *child)));
+        }
+        ordered
+    }
+}

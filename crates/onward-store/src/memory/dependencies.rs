@@ -1,0 +1,157 @@
+//! Which tasks wait for which, and what follows when one of them has ended.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::state::State;
+use crate::dependency::{Dependencies, Dependency};
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::Refusal;
+use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::task::{TaskId, TaskState};
+
+/// Who waits for whom, both ways.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waits {
+    /// A task and one that depends on it.
+    dependents: BTreeSet<(TaskId, TaskId)>,
+    /// A blocked task and one that it depends on.
+    open: BTreeSet<(TaskId, TaskId)>,
+    /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
+    unsettled: VecDeque<Over>,
+}
+
+/// A task that is over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Over {
+    pub(super) task: TaskId,
+    pub(super) ended: Ended,
+    /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
+    pub(super) up_to: TaskId,
+    /// Which of its children is the next to be cancelled, if they are.
+    pub(super) next_child: TaskId,
+}
+
+impl Waits {
+    pub(super) fn add(&mut self, task: TaskId, dependent: TaskId) {
+        self.dependents.insert((task, dependent));
+        self.open.insert((dependent, task));
+    }
+
+    fn remove(&mut self, task: TaskId, dependent: TaskId) {
+        self.dependents.remove(&(task, dependent));
+        self.open.remove(&(dependent, task));
+    }
+
+    fn first_dependent(&self, task: TaskId) -> Option<TaskId> {
+        self.dependents.range((task, TaskId(i64::MIN))..).next().filter(|(of, _)| *of == task).map(|(_, found)| *found)
+    }
+
+    /// The first dependent that does not know that a task is over.
+    fn next_dependent(&self, over: Over) -> Option<TaskId> {
+        self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
+    }
+
+    /// What a task waits for, by number.
+    pub(super) fn open_of(&self, dependent: TaskId) -> Vec<TaskId> {
+        let of = self.open.range((dependent, TaskId(i64::MIN))..=(dependent, TaskId(i64::MAX)));
+        of.map(|(_, task)| *task).collect()
+    }
+
+    /// Whether some dependents do not know yet.
+    pub(super) fn is_unsettled(&self) -> bool {
+        !self.unsettled.is_empty()
+    }
+}
+
+impl State {
+    /// A task is over: it waits for nothing, and its dependents are to be told.
+    pub(super) fn settle_links(&mut self, task: TaskId, ended: Ended) {
+        for open in self.waits.open_of(task) {
+            self.waits.remove(open, task);
+        }
+        if self.waits.first_dependent(task).is_some() || self.leaves_children(task, ended) {
+            let up_to = TaskId(self.last_task);
+            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child: TaskId(0) });
+        }
+    }
+
+    /// Refuses dependencies that are not tasks of the store.
+    pub(super) fn check_dependencies(&self, dependencies: &Dependencies) -> Result<(), Refusal> {
+        dependencies.tasks.iter().try_for_each(|dependency| match *dependency {
+            Dependency::Task(task) if self.tasks.get(task).is_some() => Ok(()),
+            Dependency::Task(task) => Err(Refusal::DependencyNotFound(task)),
+            Dependency::Member(position) => Err(dependencies::no_member(position)),
+        })
+    }
+
+    /// Blocks a task that was just taken, or ends it, as its dependencies are.
+    pub(super) fn stand(&mut self, id: TaskId) {
+        let Some(dependencies) = self.tasks.get(id).map(|task| &task.new.depends_on) else { return };
+        let found: Vec<Dependent> = dependencies.tasks.iter().filter_map(|task| self.dependent(*task)).collect();
+        match dependencies::at_submission(&found, dependencies.on_failure) {
+            Standing::Free => {}
+            Standing::Blocked(open) => {
+                open.into_iter().for_each(|task| self.waits.add(task, id));
+                self.tasks.change(id, |task| task.state = TaskState::Blocked);
+            }
+            Standing::Ends(state, dependency, ended) => self.end_dependent(id, state, dependency, ended),
+        }
+    }
+
+    /// A task that follows another is taken later than it was submitted: what it depends on may be gone by then.
+    fn dependent(&self, dependency: Dependency) -> Option<Dependent> {
+        let Dependency::Task(id) = dependency else { return None };
+        let state = self.tasks.get(id).map(|task| task.state);
+        Some(match state {
+            Some(state) if !state.is_ended() => Dependent::On(id),
+            ended => Dependent::Settled(id, ended),
+        })
+    }
+
+    fn end_dependent(&mut self, id: TaskId, state: TaskState, dependency: TaskId, ended: Ended) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error_between(now, dependencies::error(dependency, ended)));
+        self.end(id, state);
+    }
+
+    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
+    pub(super) fn settle_dependents(&mut self) {
+        for _ in 0..limits::CASCADE {
+            let Some(over) = self.waits.unsettled.front().copied() else { return };
+            match self.waits.next_dependent(over) {
+                Some(dependent) => self.settle_dependent(over, dependent),
+                None => self.settle_next_child(over),
+            }
+        }
+    }
+
+    fn settle_next_child(&mut self, over: Over) {
+        match self.next_child(over) {
+            Some(child) => {
+                self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.cancel_child(child, over.task, over.ended);
+            }
+            None => drop(self.waits.unsettled.pop_front()),
+        }
+    }
+
+    fn settle_dependent(&mut self, over: Over, dependent: TaskId) {
+        let Over { task, ended, .. } = over;
+        self.waits.remove(task, dependent);
+        let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
+        if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {
+            self.end_dependent(dependent, state, task, ended);
+        } else if self.waits.open_of(dependent).is_empty() {
+            self.unblock(dependent);
+        }
+    }
+
+    /// What a task waited for is over: it waits for a worker, or for its time.
+    pub(super) fn unblock(&mut self, id: TaskId) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.unblock(now));
+        self.log(id, Change::Unblocked);
+        self.hint_work();
+    }
+}

@@ -1,0 +1,131 @@
+//! What parents and children are to each other.
+
+use std::collections::HashSet;
+
+use crate::dependency::OnDependencyFailure;
+use crate::limits;
+use crate::outcome::Refusal;
+use crate::rules::dependencies::{Ended, end_of_dependent};
+use crate::task::{TaskId, TaskState};
+
+/// Whether the children of a task that is over are cancelled: unless it completed.
+#[must_use]
+pub fn are_cancelled(parent: Ended) -> bool {
+    parent != Some(TaskState::Completed)
+}
+
+/// Whether a new child is cancelled at once. `parent` is where its parent stands; `None` if it is no longer known.
+#[must_use]
+pub fn is_cancelled_at_once(parent: Option<TaskState>) -> bool {
+    parent.is_some_and(|state| state.is_ended() && state != TaskState::Completed)
+}
+
+/// What a task says that was cancelled with its parent.
+#[must_use]
+pub fn error(parent: TaskId, ended: Ended) -> String {
+    match ended {
+        Some(state) => format!("task {parent}, its parent, ended as {state}"),
+        None => format!("task {parent}, its parent, was removed"),
+    }
+}
+
+/// What a task says that ended because of a child.
+#[must_use]
+pub fn child_error(child: TaskId, ended: TaskState) -> String {
+    format!("task {child}, its child, ended as {ended}")
+}
+
+/// How a task ends that would wait for its children, of which `failed` did not complete in this attempt.
+#[must_use]
+pub fn end_of_parent(failed: Option<(TaskId, TaskState)>, on_failure: OnDependencyFailure) -> Option<TaskState> {
+    failed.and_then(|(_, state)| end_of_dependent(Some(state), on_failure))
+}
+
+/// Checks for how many children a task would wait.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for more than [`limits::AWAITED_CHILDREN`].
+pub fn check_count(children: usize) -> Result<(), Refusal> {
+    if children <= limits::AWAITED_CHILDREN {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "a task would wait for more than {} live children; have some of them spawn the others",
+        limits::AWAITED_CHILDREN
+    )))
+}
+
+/// Checks that none of the tasks that `parent` is to wait for waits for `parent` itself, over however many others. `open_of` tells
+/// what a task waits for.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if one does, or if more than [`limits::AWAITED_CHILDREN`] tasks would have to be looked at to know.
+pub fn check_circle<E: From<Refusal>>(
+    parent: TaskId,
+    tasks: &[TaskId],
+    mut open_of: impl FnMut(TaskId) -> Result<Vec<TaskId>, E>,
+) -> Result<(), E> {
+    let mut seen: HashSet<TaskId> = tasks.iter().copied().collect();
+    let mut ahead: Vec<TaskId> = tasks.to_vec();
+    while let Some(task) = ahead.pop() {
+        if task == parent {
+            return Err(circle(parent).into());
+        }
+        if seen.len() > limits::AWAITED_CHILDREN {
+            return Err(too_far(parent).into());
+        }
+        ahead.extend(open_of(task)?.into_iter().filter(|next| seen.insert(*next)));
+    }
+    Ok(())
+}
+
+fn circle(parent: TaskId) -> Refusal {
+    Refusal::Invalid(format!(
+        "task {parent} would wait for a child that waits for task {parent}, so that neither could ever go on; \
+         a child must not depend on its parent, nor on what does"
+    ))
+}
+
+fn too_far(parent: TaskId) -> Refusal {
+    Refusal::Invalid(format!(
+        "task {parent} would wait for children that wait for more than {} tasks, so that it cannot be known whether one of these \
+         waits for task {parent}; let the children depend on fewer",
+        limits::AWAITED_CHILDREN
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle_of(edges: &[(i64, i64)], children: &[i64]) -> Result<(), Refusal> {
+        let open_of = |task: TaskId| {
+            let of_task = edges.iter().filter(|(from, _)| *from == task.0);
+            Ok(of_task.map(|(_, to)| TaskId(*to)).collect())
+        };
+        let children: Vec<TaskId> = children.iter().map(|child| TaskId(*child)).collect();
+        check_circle(TaskId(1), &children, open_of)
+    }
+
+    #[test]
+    fn children_that_wait_for_each_other_are_waited_for() {
+        assert_eq!(circle_of(&[(3, 2), (4, 2), (4, 3)], &[2, 3, 4]), Ok(()));
+    }
+
+    #[test]
+    fn a_child_that_waits_for_its_parent_over_others_is_not_waited_for() {
+        assert!(circle_of(&[(2, 5), (5, 6), (6, 1)], &[2]).is_err());
+    }
+
+    #[test]
+    fn a_circle_elsewhere_is_no_reason_to_look_for_ever() {
+        assert_eq!(circle_of(&[(2, 3), (3, 2)], &[2]), Ok(()));
+    }
+
+    #[test]
+    fn a_parent_that_fails_fast_ends_with_its_first_failed_child() {
+        let failed = Some((TaskId(2), TaskState::Dead));
+        assert_eq!(end_of_parent(failed, OnDependencyFailure::Fail), Some(TaskState::Failed));
+        assert_eq!(end_of_parent(failed, OnDependencyFailure::Ignore), None);
+    }
+}

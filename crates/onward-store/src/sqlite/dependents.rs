@@ -1,0 +1,269 @@
+//! Which tasks wait for which, and what follows when one of them is over.
+//!
+//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the links of its row, so that the end of
+//! any other asks for nothing. A task that is over stands in line in [`Transaction::over`] until its dependents were told, which the
+//! write does last; what it leaves is kept in `over` for the next sweeps.
+
+use std::collections::VecDeque;
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::dependency::{Dependencies, Dependency};
+use crate::error::Result;
+use crate::event::Change;
+use crate::limits;
+use crate::outcome::Refusal;
+use crate::rules;
+use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
+use crate::task::{TaskId, TaskState};
+use crate::timestamp::Timestamp;
+
+/// Among the links of a task: others depend on it, or did.
+pub(super) const DEPENDENTS: u8 = 1;
+
+/// It has children.
+pub(super) const CHILDREN: u8 = 2;
+
+/// It waits for its children, or did, and has a memo.
+pub(super) const MEMO: u8 = 4;
+
+/// A task that is over and whose dependents are to be told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Over {
+    /// Its place in line, if it is kept in the table.
+    number: Option<i64>,
+    task: TaskId,
+    ended: Ended,
+    /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
+    up_to: i64,
+    /// Which of its children is the next to be cancelled, if they are.
+    next_child: i64,
+}
+
+impl Transaction<'_> {
+    /// Refuses dependencies that are not tasks of the store.
+    pub(in crate::sqlite) fn check_dependencies(&mut self, dependencies: &Dependencies) -> Verb<()> {
+        self.flush_completions()?;
+        for dependency in &dependencies.tasks {
+            match *dependency {
+                Dependency::Task(task) => {
+                    if self.dependent(task)? == Dependent::Settled(task, None) {
+                        return Err(Refusal::DependencyNotFound(task).into());
+                    }
+                }
+                Dependency::Member(position) => return Err(dependencies::no_member(position).into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a new task stands.
+    pub(in crate::sqlite) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
+        if dependencies.is_empty() {
+            return Ok(Standing::Free);
+        }
+        self.flush_completions()?;
+        let mut found = Vec::with_capacity(dependencies.tasks.len());
+        for dependency in &dependencies.tasks {
+            if let Dependency::Task(task) = *dependency {
+                found.push(self.dependent(task)?);
+            }
+        }
+        Ok(dependencies::at_submission(&found, dependencies.on_failure))
+    }
+
+    fn dependent(&self, task: TaskId) -> Result<Dependent> {
+        let is_known = self.cache.held.get(task).is_some() || self.cache.index.fresh(task).is_some();
+        if is_known || self.is_live(task)? {
+            return Ok(Dependent::On(task));
+        }
+        Ok(Dependent::Settled(task, self.ended_state(task)?))
+    }
+
+    pub(in crate::sqlite) fn is_live(&self, task: TaskId) -> Result<bool> {
+        let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id = ?)")?;
+        Ok(statement.query_row([task.0], |row| row.get(0))?)
+    }
+
+    /// Acts on where a task stands that was just inserted as blocked.
+    pub(in crate::sqlite) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
+        match standing {
+            Standing::Free => Ok(()),
+            Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
+            Standing::Ends(state, dependency, ended) => {
+                let Some(live) = self.live(id)? else { return Ok(()) };
+                self.end_dependent(&live, *state, *dependency, *ended)
+            }
+        }
+    }
+
+    /// Has a blocked task wait for a live one.
+    pub(in crate::sqlite) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
+        self.connection
+            .prepare_cached("INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)")?
+            .execute([task.0, dependent.0])?;
+        self.add_link(task, DEPENDENTS)
+    }
+
+    /// Marks the row of a live task, and what is remembered of it.
+    pub(in crate::sqlite) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
+        let remembered = [self.cache.held.get_mut(task), self.cache.index.fresh_mut(task)];
+        let mut is_marked = false;
+        for task in remembered.into_iter().flatten() {
+            is_marked |= task.links & link != 0;
+            task.links |= link;
+        }
+        if !is_marked {
+            self.connection
+                .prepare_cached("UPDATE task SET links = links | ? WHERE id = ?")?
+                .execute(params![link, task.0])?;
+        }
+        Ok(())
+    }
+
+    /// A task is over: it waits for nothing, and its dependents are to be told.
+    pub(in crate::sqlite) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
+        if task.blocked {
+            self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
+        }
+        if task.links & MEMO != 0 {
+            self.connection.prepare_cached("DELETE FROM memo WHERE task = ?")?.execute([task.id.0])?;
+        }
+        let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
+        if task.links & DEPENDENTS != 0 || leaves_children {
+            let up_to = self.cache.next_task - 1;
+            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0 });
+        }
+        Ok(())
+    }
+
+    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
+    pub(in crate::sqlite) fn settle_dependents(&mut self) -> Result<()> {
+        if self.over.is_empty() && !self.cache.is_unsettled {
+            return Ok(());
+        }
+        let mut line = self.read_over()?;
+        // Those that were not read come before the new ones.
+        let is_whole = line.len() < limits::CASCADE;
+        for _ in 0..limits::CASCADE {
+            if is_whole {
+                line.append(&mut self.over);
+            }
+            let Some(front) = line.front_mut() else { break };
+            if !self.settle_next(front)? {
+                self.forget_over(*front)?;
+                line.pop_front();
+            }
+        }
+        self.note_next_child(line.front())?;
+        line.append(&mut self.over);
+        self.cache.is_unsettled = !is_whole || !line.is_empty();
+        line.into_iter().filter(|over| over.number.is_none()).try_for_each(|over| self.keep_over(over))
+    }
+
+    fn read_over(&self) -> Result<VecDeque<Over>> {
+        if !self.cache.is_unsettled {
+            return Ok(VecDeque::new());
+        }
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
+        let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
+            let ended = TaskState::from_code(row.get(2)?);
+            Ok(Over {
+                number: row.get(0)?,
+                task: TaskId(row.get(1)?),
+                ended,
+                up_to: row.get(3)?,
+                next_child: row.get(4)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn keep_over(&self, over: Over) -> Result<()> {
+        let code = over.ended.map_or(0, TaskState::code);
+        self.connection
+            .prepare_cached("INSERT INTO over (task, state, up_to, next_child) VALUES (?, ?, ?, ?)")?
+            .execute(params![over.task.0, code, over.up_to, over.next_child])?;
+        Ok(())
+    }
+
+    fn note_next_child(&self, over: Option<&Over>) -> Result<()> {
+        if let Some(Over { number: Some(number), next_child, .. }) = over {
+            self.connection
+                .prepare_cached("UPDATE over SET next_child = ? WHERE number = ?")?
+                .execute([next_child, number])?;
+        }
+        Ok(())
+    }
+
+    fn forget_over(&self, over: Over) -> Result<()> {
+        if let Some(number) = over.number {
+            self.connection.prepare_cached("DELETE FROM over WHERE number = ?")?.execute([number])?;
+        }
+        Ok(())
+    }
+
+    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there was one.
+    fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
+        let dependent: Option<i64> = self
+            .connection
+            .prepare_cached(include_str!("sql/take_dependent.sql"))?
+            .query_row([over.task.0, over.up_to], |row| row.get(0))
+            .optional()?;
+        if let Some(dependent) = dependent.map(TaskId) {
+            self.settle_dependent(*over, dependent)?;
+            return Ok(true);
+        }
+        let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
+        over.next_child = child.map_or(over.next_child, |child| child + 1);
+        Ok(child.is_some())
+    }
+
+    fn settle_dependent(&mut self, over: Over, dependent: TaskId) -> Result<()> {
+        let Some(task) = self.blocked(dependent)? else { return Ok(()) };
+        match dependencies::end_of_dependent(over.ended, task.options.on_dependency_failure) {
+            Some(state) => self.end_dependent(&task, state, over.task, over.ended),
+            None if self.is_blocked(dependent)? => Ok(()),
+            None => self.unblock(&task).map(drop),
+        }
+    }
+
+    fn blocked(&self, task: TaskId) -> Result<Option<LiveTask>> {
+        match self.cache.index.fresh(task) {
+            Some(fresh) => Ok(Some(fresh.clone())),
+            None => self.live(task),
+        }
+    }
+
+    fn is_blocked(&self, task: TaskId) -> Result<bool> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM dependency WHERE dependent = ?)")?;
+        Ok(statement.query_row([task.0], |row| row.get(0))?)
+    }
+
+    fn end_dependent(&mut self, task: &LiveTask, state: TaskState, dependency: TaskId, ended: Ended) -> Result<()> {
+        self.record_error(task, task.attempts, &dependencies::error(dependency, ended))?;
+        self.end_unheld(task, state)
+    }
+
+    /// What a task waited for is over: it waits for a worker, or for its time.
+    pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
+        let run_at = Timestamp::from_microseconds(task.run_at).max(self.now);
+        let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
+        let run_at = run_at.as_microseconds();
+        self.connection
+            .prepare_cached("UPDATE task SET scheduled = ?, run_at = ? WHERE id = ?")?
+            .execute(params![scheduled, run_at, task.id.0])?;
+        let waiting = LiveTask { blocked: false, scheduled, run_at, ..task.clone() };
+        self.cache.index.unblock(self.connection, &waiting)?;
+        if !scheduled {
+            self.enter_line_when_due(task.lane, waiting.entry().place())?;
+        }
+        self.log(task.id, task.lane, Change::Unblocked);
+        self.hint.work += 1;
+        Ok(waiting.state())
+    }
+}

@@ -1,0 +1,1 @@
+t.id IN (SELECT child FROM child WHERE parent = ?)
