@@ -30,6 +30,9 @@ impl State {
         self.log(id, Change::Purged);
         if let Some(task) = self.tasks.remove(id) {
             self.keys.free(id, &task.new);
+            if !task.state.is_ended() {
+                self.settle_links(id, None);
+            }
         }
         self.hint_transition();
         self.news.push(TaskNews::Ended { task: id });

@@ -72,7 +72,7 @@ mod tests {
     fn a_verb_takes_the_states_that_it_can_do_something_to() {
         let states =
             |verb, states: &[TaskState]| eligible(verb, &bulk(verb, states).filter).map(|filter| filter.states);
-        let live = vec![TaskState::Scheduled, TaskState::Waiting, TaskState::Running];
+        let live = vec![TaskState::Blocked, TaskState::Scheduled, TaskState::Waiting, TaskState::Running];
         assert_eq!(states(BulkVerb::Cancel, &[]), Some(live));
         assert_eq!(states(BulkVerb::Retry, &[TaskState::Dead, TaskState::Waiting]), Some(vec![TaskState::Dead]));
         assert_eq!(states(BulkVerb::Delete, &[TaskState::Running]), None);

@@ -96,6 +96,9 @@ impl Transaction<'_> {
     pub(super) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         let state = self.cache.flow.group(self.connection, group)?;
+        if state.usage.limit.is_none() && !state.held_back && state.due.is_none() && self.cache.pauses.is_empty() {
+            return Ok(());
+        }
         let (usage, was_held_back, was_due) = (state.usage, state.held_back, state.due);
         let is_paused = self.cache.pauses.group_is_paused(&state.name);
         let held_back = is_paused || usage.room(now) == 0;

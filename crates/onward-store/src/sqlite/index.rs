@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 
 use rusqlite::{Connection, OptionalExtension, params};
+use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::rules::order::{Place, place};
@@ -51,12 +52,15 @@ impl Entry<'_> {
     }
 }
 
+/// How many lanes in memory may be empty before they are forgotten.
+const EMPTY_LANES: usize = 4096;
+
 const ADD_READY: &str = "INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)";
 
 #[derive(Debug)]
 pub(super) struct Index {
     frontier: i64,
-    ready: BTreeMap<i64, BTreeSet<Place>>,
+    ready: FxHashMap<i64, BTreeSet<Place>>,
     /// How many tasks are in `ready`.
     ready_tasks: usize,
     /// What is known of tasks in `ready` without a look at their rows.
@@ -79,7 +83,7 @@ impl Index {
         let frontier = meta(connection, "frontier")?;
         let mut index = Self {
             frontier,
-            ready: BTreeMap::new(),
+            ready: FxHashMap::default(),
             ready_tasks: 0,
             fresh: FreshTasks::default(),
             scheduled: BTreeMap::new(),
@@ -243,8 +247,8 @@ impl Index {
     fn remove_ready_in_memory(&mut self, lane: i64, place: Place) {
         let Some(places) = self.ready.get_mut(&lane) else { return };
         self.ready_tasks -= usize::from(places.remove(&place));
-        // There may be very many lines of groups.
-        if places.is_empty() && lane >= GROUP_LANES {
+        // There may be very many lines of groups; where they are few, they are soon filled again.
+        if places.is_empty() && lane >= GROUP_LANES && self.ready.len() > EMPTY_LANES {
             self.ready.remove(&lane);
         }
     }
@@ -313,8 +317,7 @@ impl Index {
             .get(&lane)
             .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
-        let is_shared_group = lane >= GROUP_LANES && self.frontier == SHARED;
-        if is_shared_group || self.table_lanes.contains(&lane) {
+        if self.may_be_in_table(lane) {
             let from_memory = places.len();
             let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
             let mut statement = connection.prepare_cached(include_str!("sql/next_ready.sql"))?;
@@ -331,14 +334,23 @@ impl Index {
         Ok(places)
     }
 
+    /// Whether a lane may have due tasks in the table.
+    fn may_be_in_table(&self, lane: i64) -> bool {
+        let is_shared_group = lane >= GROUP_LANES && self.frontier == SHARED;
+        is_shared_group || self.table_lanes.contains(&lane)
+    }
+
     /// A lane's first due task.
     pub(super) fn first_ready(&mut self, connection: &Connection, lane: i64) -> Result<Option<Place>> {
-        Ok(self.next_ready(connection, lane, None, 1)?.first().copied())
+        if self.may_be_in_table(lane) {
+            return Ok(self.next_ready(connection, lane, None, 1)?.first().copied());
+        }
+        Ok(self.ready.get(&lane).and_then(|places| places.first().copied()))
     }
 
     /// Lanes with a group that may have due tasks; of a shared file all that have.
     pub(super) fn group_lanes(&self) -> Vec<i64> {
-        let in_memory = self.ready.range(GROUP_LANES..).map(|(lane, _)| *lane);
+        let in_memory = self.ready.keys().copied().filter(|lane| *lane >= GROUP_LANES);
         let mut lanes: Vec<i64> = in_memory.chain(self.table_lanes.range(GROUP_LANES..).copied()).collect();
         lanes.sort_unstable();
         lanes.dedup();

@@ -46,6 +46,10 @@ impl Pauses {
         self.0.contains_key(&Scope::Queue(queue.clone()))
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn group_is_paused(&self, name: &Name) -> bool {
         !self.0.is_empty() && self.0.contains_key(&Scope::Group(name.clone()))
     }

@@ -1,4 +1,5 @@
 //! Limits of groups, kinds, queues and everything, and how they combine.
+#![expect(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

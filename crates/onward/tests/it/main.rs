@@ -2,16 +2,18 @@
 
 #[cfg(test)]
 mod fixture;
-mod flow;
 
 #[cfg(test)]
 mod buffered;
+#[cfg(test)]
 mod bulk;
 #[cfg(test)]
 mod callers;
+#[cfg(test)]
 mod cancel;
 #[cfg(test)]
 mod children;
+#[cfg(test)]
 mod cleanup;
 #[cfg(test)]
 mod dependencies;
@@ -19,6 +21,8 @@ mod dependencies;
 mod ends;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod flow;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
@@ -29,6 +33,7 @@ mod schedules;
 mod seen;
 #[cfg(test)]
 mod stops;
+#[cfg(test)]
 mod tags;
 #[cfg(test)]
 mod waits;
