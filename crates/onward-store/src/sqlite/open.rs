@@ -34,8 +34,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 const CONNECT: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
-/// How many prepared statements a connection keeps; there are fewer than this.
-const STATEMENTS: usize = 192;
+/// How many prepared statements the writing connection keeps; it has fewer of its own, and a store in memory reads with it too.
+const STATEMENTS: usize = 384;
 
 /// How a SQLite store is opened.
 ///

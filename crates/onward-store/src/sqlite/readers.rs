@@ -12,6 +12,9 @@ use crate::sqlite::open::open_through;
 /// How many idle connections are kept.
 const KEPT: usize = 4;
 
+/// How many prepared statements a connection keeps: each combination of a filter's conditions is one.
+const STATEMENTS: usize = 192;
+
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
@@ -41,7 +44,7 @@ impl Readers {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = open_through(&self.path, flags, self.vfs.as_deref())?;
         connection.busy_timeout(std::time::Duration::from_secs(30))?;
-        connection.set_prepared_statement_cache_capacity(64);
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         rusqlite::vtab::array::load_module(&connection)?;
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
