@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::Row;
+
 /// The payload of the file rows: a JSON document of a fixed size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -39,6 +41,16 @@ impl Order {
     pub fn numbered(&self, number: u64) -> Self {
         Self { number, ..self.clone() }
     }
+}
+
+/// How many tasks of a group may run at once in the rows with groups: more than ever do.
+pub const GROUP_LIMIT: u32 = 500;
+
+/// The group of a task, where the row has groups: the first so many tasks are of the first group, and so on.
+#[must_use]
+pub fn group_of(row: &Row, number: usize) -> Option<String> {
+    let each = row.count.checked_div(row.groups)?.max(1);
+    Some(format!("grp-{}", (number / each).min(row.groups - 1)))
 }
 
 /// The prefix of the keys of a workload, as the taskmill suite writes them.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bench_protocol::{BackoffName, Measurement, Request, Row, key_prefix, microseconds_per, now};
-use onward::{Backoff, Engine, Failure, HandlerOptions, Priority, RetryPolicy};
+use bench_protocol::{BackoffName, Measurement, Request, Row, group_of, key_prefix, microseconds_per, now};
+use onward::{Backoff, Engine, Failure, HandlerOptions, LimitScope, Name, Priority, RetryPolicy, SetLimit};
 
 use crate::dependencies;
 use crate::open::{engine, open_store};
@@ -25,6 +25,10 @@ pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     let attempts = Arc::new(AtomicU64::new(0));
     register(&engine, row, &attempts);
 
+    if row.groups > 0 {
+        let limit = SetLimit::new(LimitScope::Groups("grp-".to_owned()));
+        engine.set_limit(limit.concurrency(bench_protocol::GROUP_LIMIT)).await?;
+    }
     let start = now();
     submit_all(&engine, row).await?;
     let summary = engine.run_until_idle().await?;
@@ -65,6 +69,7 @@ async fn submit_all(engine: &Engine, row: &Row) -> Result<()> {
     let prefix = key_prefix(&row.workload);
     for number in 0..row.count {
         let mut task = keyed(KIND, format!("{prefix}-{number}"))?;
+        task.group = group_of(row, number).map(Name::new).transpose()?;
         if row.workload == "mixed_priority" {
             task.priority = *PRIORITIES.get(number % PRIORITIES.len()).context("no priority")?;
         }

@@ -38,8 +38,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(request))),
         "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, request),
         "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(request))),
-        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure"
-        | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
+        "chain_dispatch" | "fan_in_dispatch" | "group_dispatch" | "dispatch" | "concurrency" | "mixed_priority"
+        | "permanent_failure" | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
         "peek" => read::peek(&runtime, request),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, request),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

@@ -26,8 +26,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "submit_with_tags" => repeat(row, || runtime.block_on(tags::submit(row))),
         "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, row),
         "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(row))),
-        "chain_dispatch" | "fan_in_dispatch" | "dispatch" | "concurrency" | "mixed_priority" | "permanent_failure"
-        | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
+        "chain_dispatch" | "fan_in_dispatch" | "group_dispatch" | "dispatch" | "concurrency" | "mixed_priority"
+        | "permanent_failure" | "dead_letter" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
         "peek" => read::peek(&runtime, row),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),

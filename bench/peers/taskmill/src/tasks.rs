@@ -64,6 +64,9 @@ pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &
     }
     let builder =
         Scheduler::builder().store(TaskStore::open_memory().await?).domain(domain).max_concurrency(row.slots.max(1));
+    let groups = (0..row.groups).map(|group| format!("grp-{group}"));
+    let builder =
+        groups.fold(builder, |builder, group| builder.group_concurrency(group, bench_protocol::GROUP_LIMIT as usize));
     let builder = if row.workload == "permanent_failure" { builder.max_retries(0) } else { builder };
     Ok(polling(builder, settings).build().await?)
 }

@@ -258,6 +258,23 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT task FROM tagged WHERE task NOT IN (SELECT id FROM task) AND task NOT IN (SELECT id FROM history)",
     ),
     (
+        "a limit counts another number of running tasks than there are",
+        "SELECT l.scope FROM task_limit l WHERE l.scope IN (0, 2) AND l.running <> \
+         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN lane n ON n.id = t.lane \
+         JOIN kind k ON k.id = n.kind WHERE l.scope = 0 OR k.name = l.name)",
+    ),
+    (
+        "a group counts another number of running tasks than there are",
+        "SELECT g.id FROM task_group g WHERE EXISTS (SELECT 1 FROM task_limit l WHERE l.scope = 3 AND l.name = g.name) AND g.running <> \
+         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN lane n ON n.id = t.lane \
+         WHERE n.task_group = g.id)",
+    ),
+    (
+        "the head of a group's line is not its first task",
+        "SELECT h.task FROM group_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.lane = h.lane AND (r.at, r.task) < (h.at, h.task)) \
+         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.lane = h.lane AND r.at = h.at AND r.task = h.task)",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Clock, Durability, NewTask, OpenSession, Outcome, Priority, SessionId, SqliteStore, Store, SystemClock,
-    When, Write,
+    Claim, ClaimedTask, Clock, Durability, LimitScope, Name, NewTask, OpenSession, Outcome, Priority, SessionId,
+    SetLimit, SqliteStore, Store, SystemClock, When, Write,
 };
 
 /// So many tasks wait where the backlog is deep: more than are kept in memory.
@@ -41,9 +41,7 @@ async fn life_beside(backlog: usize, when: When) -> Duration {
         let tasks = (backlog - part * 10_000).min(10_000);
         store.apply((0..tasks).map(others).collect()).await.unwrap();
     }
-    let open = OpenSession { name: "test".into(), lease: Duration::from_secs(3600) };
-    let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
-    let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
+    let session = session(&store).await;
     let mut shortest = Duration::MAX;
     for _ in 0..LIVES {
         let began = SystemClock.steady();
@@ -56,9 +54,77 @@ async fn life_beside(backlog: usize, when: When) -> Duration {
 async fn live(store: &SqliteStore, session: SessionId) {
     let urgent = NewTask { priority: Priority::URGENT, ..NewTask::new("mail").unwrap() };
     store.apply(vec![Write::Submit(Box::new(urgent))]).await.unwrap();
-    let claim = Claim::any(session, 1);
-    let outcomes = store.apply(vec![Write::Claim(claim)]).await.unwrap();
-    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("no claim: {outcomes:?}") };
-    assert_eq!(claimed.tasks[0].kind.as_str(), "mail");
-    store.apply(vec![Write::Complete { lease: claimed.tasks[0].lease, result: None }]).await.unwrap();
+    let claimed = claim(store, session, 1).await;
+    assert_eq!(claimed[0].kind.as_str(), "mail");
+    store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
+}
+
+/// So many groups are held back, where they are many.
+const GROUPS: usize = 10_000;
+
+/// Shows: T9
+/// Beats: saturated-group
+#[tokio::test]
+async fn a_claim_behind_ten_thousand_groups_that_are_held_back_costs_about_what_it_costs_behind_few() {
+    let (few, many) = (life_behind(SHALLOW, 1).await, life_behind(GROUPS, 1).await);
+    assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
+}
+
+/// Another store on the file makes this one read again what it may have changed; that must not be every group.
+///
+/// Shows: T9
+#[tokio::test]
+async fn the_same_holds_where_two_stores_share_the_file() {
+    let (few, many) = (life_behind(SHALLOW, 2).await, life_behind(GROUPS, 2).await);
+    assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
+}
+
+/// The shortest life of a task while so many groups have used their limit up and a task each that waits in front, and so many
+/// stores on the file take turns.
+async fn life_behind(groups: usize, stores: usize) -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let mut open_stores = Vec::new();
+    for _ in 0..stores {
+        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
+    }
+    let store = &open_stores[0];
+    let limit = SetLimit::new(LimitScope::Groups("tenant-".to_owned())).concurrency(1);
+    store.apply(vec![Write::SetLimit(limit)]).await.unwrap();
+    let session = session(store).await;
+    for _ in 0..2 {
+        let tasks = (0..groups).map(|group| {
+            let group = Some(Name::new(format!("tenant-{group}")).unwrap());
+            Write::Submit(Box::new(NewTask { group, ..NewTask::new("other").unwrap() }))
+        });
+        store.apply(tasks.collect()).await.unwrap();
+        while !claim(store, session, 4096).await.is_empty() {}
+    }
+    let mut shortest = Duration::MAX;
+    for turn in 0..LIVES {
+        let store = &open_stores[turn % stores];
+        let began = SystemClock.steady();
+        let mail = NewTask { group: Some(Name::new("mail").unwrap()), ..NewTask::new("mail").unwrap() };
+        store.apply(vec![Write::Submit(Box::new(mail))]).await.unwrap();
+        let claimed = claim(store, session, 1).await;
+        assert_eq!(claimed[0].kind.as_str(), "mail");
+        store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
+        shortest = shortest.min(SystemClock.steady().saturating_sub(began));
+    }
+    shortest
+}
+
+async fn session(store: &SqliteStore) -> SessionId {
+    let open = OpenSession { name: "test".into(), lease: Duration::from_secs(3600) };
+    match store.apply(vec![Write::OpenSession(open)]).await.unwrap()[..] {
+        [Outcome::SessionOpened(session)] => session,
+        ref outcomes => panic!("no session: {outcomes:?}"),
+    }
+}
+
+async fn claim(store: &SqliteStore, session: SessionId, limit: usize) -> Vec<ClaimedTask> {
+    match &mut store.apply(vec![Write::Claim(Claim::any(session, limit))]).await.unwrap()[..] {
+        [Outcome::Claimed(claimed)] => std::mem::take(&mut claimed.tasks),
+        outcomes => panic!("no claim: {outcomes:?}"),
+    }
 }

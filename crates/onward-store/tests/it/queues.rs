@@ -1,11 +1,11 @@
-//! Limits of queues, where several stores work on one file at once.
+//! Limits of queues and groups, where several stores work on one file at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Durability, Lease, Name, NewTask, OpenSession, Outcome, SetQueue, SqliteStore, Store, Write,
+    Claim, Durability, Lease, Name, NewTask, OpenSession, Outcome, SetLimit, SetQueue, SqliteStore, Store, Write,
 };
 
 /// How many tasks of the queue may run, how many there are, and how many workers want to run them.
@@ -50,6 +50,22 @@ async fn work(store: SqliteStore, seen: Arc<Seen>) {
     }
 }
 
+/// Has several stores on one file work `task` off, of which [`LIMIT`] may run at once; `first` has set that.
+async fn work_off(first: SqliteStore, path: &std::path::Path, task: NewTask) {
+    let submits = (0..TASKS).map(|_| Write::Submit(Box::new(task.clone()))).collect();
+    first.apply(submits).await.unwrap();
+    let seen = Arc::<Seen>::default();
+    let mut workers = Vec::new();
+    for _ in 0..WORKERS {
+        workers.push(tokio::spawn(work(open(path).await, Arc::clone(&seen))));
+    }
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    assert_eq!((seen.done.load(Ordering::SeqCst), seen.most.load(Ordering::SeqCst)), (TASKS, LIMIT));
+    assert_eq!(first.check().await.unwrap().consistency, Vec::<String>::new());
+}
+
 /// Shows: Q4
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn stores_on_one_file_together_run_no_more_tasks_of_a_queue_than_its_concurrency() {
@@ -58,16 +74,16 @@ async fn stores_on_one_file_together_run_no_more_tasks_of_a_queue_than_its_concu
     let first = open(&path).await;
     let queue = Name::default_queue();
     apply(&first, Write::SetQueue(SetQueue::new(queue).concurrency(LIMIT as u32))).await;
-    let submits = (0..TASKS).map(|_| Write::Submit(Box::new(NewTask::new("k").unwrap()))).collect();
-    first.apply(submits).await.unwrap();
-    let seen = Arc::<Seen>::default();
-    let mut workers = Vec::new();
-    for _ in 0..WORKERS {
-        workers.push(tokio::spawn(work(open(&path).await, Arc::clone(&seen))));
-    }
-    for worker in workers {
-        worker.await.unwrap();
-    }
-    assert_eq!((seen.done.load(Ordering::SeqCst), seen.most.load(Ordering::SeqCst)), (TASKS, LIMIT));
-    assert_eq!(first.check().await.unwrap().consistency, Vec::<String>::new());
+    work_off(first, &path, NewTask::new("k").unwrap()).await;
+}
+
+/// Shows: T9
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn stores_on_one_file_together_run_no_more_tasks_of_a_group_than_its_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let first = open(&path).await;
+    let group = Name::new("tenant").unwrap();
+    apply(&first, Write::SetLimit(SetLimit::group(group.clone()).concurrency(LIMIT as u32))).await;
+    work_off(first, &path, NewTask { group: Some(group), ..NewTask::new("k").unwrap() }).await;
 }
