@@ -28,7 +28,7 @@ pub(crate) struct Comparison {
     pub(crate) value: f64,
 }
 
-/// What a backlog leaves of the throughput, ours over the ceiling's, and what a sync costs.
+/// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; and what a sync costs.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -46,10 +46,23 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
             }
         }
     }
+    all.extend([Class::Normal, Class::Full].into_iter().flat_map(|class| limits(entries, class)));
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
         all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
     }
     all
+}
+
+/// What groups and limits leave of the throughput.
+fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
+    const ROW: &str = "T/file_limits/4096";
+    let with = |settings: &str| find(entries, ROW, class, |line| line.system == "onward" && line.settings == settings);
+    let over = |settings: &str, base: &str| {
+        let value = with(settings)?.value / with(base)?.value;
+        Some(Comparison { what: format!("{ROW}, {class}: {settings} over {base}"), value })
+    };
+    let pairs = [("groups", "no groups"), ("limits", "no groups"), ("limits", "groups"), ("saturated", "limits")];
+    pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
 }
 
 /// The comparisons for a terminal; empty if none can be made.

@@ -27,7 +27,8 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
     std::fs::create_dir_all(directory)?;
     let mut page = format!("{HEAD}\n{}\n", provenance(record));
-    for (name, svg) in plots(&record.entries) {
+    let stem = output.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
+    for (name, svg) in plots(stem, &record.entries) {
         std::fs::write(directory.join(&name), svg)?;
         page += &format!("![{name}]({name})\n\n");
     }
@@ -49,10 +50,16 @@ fn provenance(record: &Record) -> String {
     )
 }
 
-fn plots(entries: &[Entry]) -> Vec<(String, String)> {
-    let ratios = bars("How many times as fast as taskmill 0.7.1, in memory", &memory_ratios(entries), Some(1.0));
-    let lives = bars("Lives per second on a file", &file_lives(entries), None);
-    vec![("benchmarks-memory.svg".to_owned(), ratios), ("benchmarks-file.svg".to_owned(), lives)]
+/// The plots, named after the page; none of what was not measured.
+fn plots(page: &str, entries: &[Entry]) -> Vec<(String, String)> {
+    let (ratios, lives) = (memory_ratios(entries), file_lives(entries));
+    let ratios = (!ratios.is_empty())
+        .then(|| bars("How many times as fast as taskmill 0.7.1, in memory", &ratios, Some(1.0)))
+        .map(|svg| (format!("{page}-memory.svg"), svg));
+    let lives = (!lives.is_empty())
+        .then(|| bars("Lives per second on a file", &lives, None))
+        .map(|svg| (format!("{page}-file.svg"), svg));
+    ratios.into_iter().chain(lives).collect()
 }
 
 fn memory_ratios(entries: &[Entry]) -> Vec<Bar> {
