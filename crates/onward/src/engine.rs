@@ -274,8 +274,8 @@ impl Engine {
     }
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
-    /// for, as are pauses that end by themselves and room in queues that others have filled. What is paused without an end, and kinds
-    /// and queues that this engine does not serve, are left. No schedules are fired.
+    /// for, as are pauses that end by themselves, and limits that hold tasks back until others have ended or a token comes. What is
+    /// paused without an end, and kinds and queues that this engine does not serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -283,8 +283,9 @@ impl Engine {
         self.run_to(Goal::Drained).await
     }
 
-    /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here; what is due later stays, and so does what waits because others run as
-    /// many tasks of its queue as may run.
+    /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here. What a
+    /// [rate](crate::Rate) holds back is due and is waited for. What is due later stays, and so does what waits because others run
+    /// as many tasks as a concurrency allows.
     ///
     /// # Errors
     /// As [`run`](Self::run).
