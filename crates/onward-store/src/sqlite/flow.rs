@@ -245,7 +245,7 @@ impl Flow {
         }
     }
 
-    /// Sets the limit of a scope, of which so many tasks run. States of groups are read again.
+    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the caller.
     pub(super) fn set(
         &mut self,
         connection: &Connection,
