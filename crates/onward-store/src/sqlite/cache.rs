@@ -1,9 +1,10 @@
 //! What the writer keeps in memory between transactions; all of it can be read again from the file.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 
 use crate::error::Result;
 use crate::flow::LimitScope;
+use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Flow, Shared};
 use crate::sqlite::group_heads::{GroupHead, GroupHeads};
 use crate::sqlite::held_tasks::HeldTasks;
@@ -46,17 +47,17 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
+    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
         Self::load_with(connection, Known { settle_groups: true, ..Known::default() })
     }
 
     /// Reads again what another process may have changed.
-    pub(super) fn reload(self, connection: &Connection) -> Result<Self> {
+    pub(super) fn reload(self, connection: &Database<'_>) -> Result<Self> {
         let known = Known { names: Some(self.names), flow: Some(self.flow), settle_groups: self.settle_groups };
         Self::load_with(connection, known)
     }
 
-    fn load_with(connection: &Connection, known: Known) -> Result<Self> {
+    fn load_with(connection: &Database<'_>, known: Known) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
         let last_log: Option<(i64, i64)> = connection
@@ -97,7 +98,7 @@ pub(super) fn shared(names: &Names, scope: &LimitScope) -> Option<Shared> {
 }
 
 /// The heads of groups' lines: in the tables of a shared file, else found by the lines.
-fn heads(connection: &Connection, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<GroupHeads> {
+fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<GroupHeads> {
     if index.is_shared() {
         return Ok(GroupHeads::Tables);
     }

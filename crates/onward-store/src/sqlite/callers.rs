@@ -27,7 +27,7 @@ use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::told_tasks::ToldTasks;
-use crate::sqlite::transaction::{Statements, Stop, Transaction};
+use crate::sqlite::transaction::{Stop, Transaction};
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::NewTask;
@@ -85,10 +85,10 @@ impl Callers {
 
     /// Submits in the caller's transaction: all or nothing, and nothing outside the file.
     fn submit(&self, connection: &Connection, tasks: &[NewTask]) -> Result<Written> {
-        let mut cache = Cache::load(connection)?;
+        let mut cache = Cache::load(&connection.into())?;
         let first = cache.next_task;
         let mut transaction = Transaction {
-            connection,
+            connection: &connection.into(),
             cache: &mut cache,
             now: self.clock.now(),
             steady: microseconds(self.clock.steady()),
@@ -101,7 +101,6 @@ impl Callers {
             news: Some(Vec::new()),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
-            statements: Statements::default(),
         };
         let submitted = transaction.submit_all(tasks).map_err(Stop::into_error)?;
         transaction.finish()?;
@@ -304,9 +303,9 @@ mod tests {
         submit(&store).committed();
         let mut core = store.core();
         core.look().unwrap();
-        assert_eq!(meta(&core.connection, "frontier").unwrap(), SHARED);
+        assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
         core.settle().unwrap();
-        assert_eq!(meta(&core.connection, "frontier").unwrap(), SHARED);
+        assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
     }
 
     #[tokio::test]

@@ -13,11 +13,12 @@ use crate::news::{NewsSender, TaskNews};
 use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
+use crate::sqlite::connection::{Database, WritingConnection};
 use crate::sqlite::index::SHARED;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::told_tasks::ToldTasks;
-use crate::sqlite::transaction::{Statements, Stop, Transaction};
+use crate::sqlite::transaction::{Stop, Transaction};
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::SessionId;
@@ -44,7 +45,7 @@ impl Answers {
 
 /// What whoever commits holds.
 pub(super) struct Core {
-    pub(super) connection: Connection,
+    pub(super) connection: WritingConnection,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) payload_limit: usize,
     pub(super) memory_tasks: usize,
@@ -90,7 +91,7 @@ impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
         let CoreParts { connection, clock, payload_limit, memory_tasks, presence, hints, news, sizes } = parts;
         Self {
-            connection,
+            connection: connection.into(),
             clock,
             payload_limit,
             memory_tasks,
@@ -140,11 +141,11 @@ impl Core {
 
     /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let outcome = self.refresh().and_then(|()| {
             let first = self.next_task();
             let (answer, hint, news) = self.with_transaction(work)?;
-            self.connection.prepare_cached("COMMIT")?.execute([])?;
+            self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             self.told.told(first, self.next_task());
             self.tell(hint, news);
             Ok(answer)
@@ -153,7 +154,11 @@ impl Core {
             self.cache = None;
             // SQLite may have rolled back by itself (a full disk); then there is nothing to roll back, which is as well.
             if !self.connection.is_autocommit() {
-                let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut statement| statement.execute([]));
+                let _ = self
+                    .connection
+                    .database()
+                    .prepare_cached("ROLLBACK")
+                    .and_then(|mut statement| statement.execute([]));
             }
         }
         outcome
@@ -165,7 +170,7 @@ impl Core {
     ) -> Result<(T, Hint, Vec<TaskNews>)> {
         let Some(cache) = self.cache.as_mut() else { return Err(crate::error::Error::closed()) };
         let mut transaction = Transaction {
-            connection: &self.connection,
+            connection: &self.connection.database(),
             cache,
             now: self.clock.now(),
             steady: microseconds(self.clock.steady()),
@@ -178,7 +183,6 @@ impl Core {
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
-            statements: Statements::default(),
         };
         let answer = work(&mut transaction)?;
         Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
@@ -186,11 +190,12 @@ impl Core {
 
     /// Reads again what another process may have changed. Called within a transaction.
     pub(super) fn refresh(&mut self) -> Result<()> {
-        let version: i64 = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        let version: i64 =
+            self.connection.database().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         let cache = match self.cache.take() {
             Some(cache) if version == self.data_version => cache,
-            Some(cache) => cache.reload(&self.connection)?,
-            None => Cache::load(&self.connection)?,
+            Some(cache) => cache.reload(&self.connection.database())?,
+            None => Cache::load(&self.connection.database())?,
         };
         self.cache = Some(cache);
         self.data_version = version;
@@ -202,8 +207,8 @@ impl Core {
     }
 
     /// The writer's memory, for reads that need it; `refresh` comes first.
-    pub(super) fn cache(&mut self) -> Option<(&Connection, &mut Cache)> {
-        self.cache.as_mut().map(|cache| (&self.connection, cache))
+    pub(super) fn cache(&mut self) -> Option<(Database<'_>, &mut Cache)> {
+        self.cache.as_mut().map(|cache| (self.connection.database(), cache))
     }
 
     /// Tells whoever waits, in this process and in others, that something changed.
@@ -234,9 +239,9 @@ impl Core {
     /// Hints at tasks that came since the last time. Whoever adds some hints itself; this is for the one that was killed, or
     /// forgot it, between its commit and the hint.
     pub(super) fn notice_tasks(&mut self) -> Result<()> {
-        self.connection.prepare_cached("BEGIN")?.execute([])?;
+        self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
-        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.connection.database().prepare_cached("COMMIT")?.execute([])?;
         read?;
         let next_task = self.next_task();
         // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as

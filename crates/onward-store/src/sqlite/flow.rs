@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -14,6 +14,7 @@ use crate::flow::{Limit, LimitScope, Rate};
 use crate::name::Name;
 use crate::rules;
 use crate::rules::flow::Bucket;
+use crate::sqlite::connection::Database;
 use crate::sqlite::verbs::microseconds;
 
 /// How many groups' states are kept between transactions.
@@ -95,7 +96,7 @@ impl Usage {
 impl Flow {
     /// Reads the limits, unless those that are known are of this configuration, and how far they are used.
     pub(super) fn load(
-        connection: &Connection,
+        connection: &Database<'_>,
         configuration: u64,
         known: Option<Self>,
         numbers: impl Fn(&LimitScope) -> Option<Shared>,
@@ -112,7 +113,7 @@ impl Flow {
         Ok(flow)
     }
 
-    fn load_shared(&mut self, connection: &Connection, shared: Shared, scope: LimitScope) -> Result<()> {
+    fn load_shared(&mut self, connection: &Database<'_>, shared: Shared, scope: LimitScope) -> Result<()> {
         let limit = self.limits.get(&scope).copied().unwrap_or_default();
         let (code, name) = columns(&scope);
         let usage = connection
@@ -165,7 +166,7 @@ impl Flow {
     }
 
     /// The state of a group.
-    pub(super) fn group(&mut self, connection: &Connection, group: i64) -> Result<&mut GroupState> {
+    pub(super) fn group(&mut self, connection: &Database<'_>, group: i64) -> Result<&mut GroupState> {
         if !self.groups.contains_key(&group) {
             let state = self.read_group(connection, group)?;
             self.groups.insert(group, state);
@@ -173,7 +174,7 @@ impl Flow {
         self.groups.get_mut(&group).ok_or_else(Error::closed)
     }
 
-    fn read_group(&self, connection: &Connection, group: i64) -> Result<GroupState> {
+    fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
         let mut statement = connection
             .prepare_cached("SELECT name, running, full_at, held_back, due_at FROM task_group WHERE id = ?")?;
         let mut rows = statement.query([group])?;
@@ -195,7 +196,7 @@ impl Flow {
     }
 
     /// Counts a task of a group that starts.
-    pub(super) fn start_in_group(&mut self, connection: &Connection, group: i64, now: Duration) -> Result<()> {
+    pub(super) fn start_in_group(&mut self, connection: &Database<'_>, group: i64, now: Duration) -> Result<()> {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
@@ -205,7 +206,7 @@ impl Flow {
     }
 
     /// Counts a task of a group that runs no more.
-    pub(super) fn end_in_group(&mut self, connection: &Connection, group: i64) -> Result<()> {
+    pub(super) fn end_in_group(&mut self, connection: &Database<'_>, group: i64) -> Result<()> {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
@@ -215,7 +216,7 @@ impl Flow {
     }
 
     /// Writes what has changed.
-    pub(super) fn save(&mut self, connection: &Connection) -> Result<()> {
+    pub(super) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         for (usage, scope) in self.shared.values_mut().filter(|(usage, _)| usage.unsaved) {
             let (code, name) = columns(scope);
             connection
@@ -248,7 +249,7 @@ impl Flow {
     /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the caller.
     pub(super) fn set(
         &mut self,
-        connection: &Connection,
+        connection: &Database<'_>,
         scope: &LimitScope,
         shared: Option<Shared>,
         limit: Limit,
@@ -287,7 +288,7 @@ fn nanoseconds(duration: Duration) -> i64 {
 }
 
 fn write_limit(
-    connection: &Connection,
+    connection: &Database<'_>,
     scope: &LimitScope,
     limit: Limit,
     running: i64,
@@ -315,7 +316,7 @@ fn write_limit(
     Ok(())
 }
 
-fn read_limits(connection: &Connection) -> Result<BTreeMap<LimitScope, Limit>> {
+fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>> {
     let mut statement = connection
         .prepare_cached("SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst FROM task_limit")?;
     let mut rows = statement.query([])?;

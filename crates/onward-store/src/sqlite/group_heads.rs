@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::rules::order::Place;
+use crate::sqlite::connection::Database;
 use crate::task::TaskId;
 
 /// The first task of a group's line.
@@ -39,7 +40,7 @@ impl Default for GroupHeads {
 }
 
 impl GroupHeads {
-    pub(super) fn insert(&mut self, connection: &Connection, base: i64, head: GroupHead) -> Result<()> {
+    pub(super) fn insert(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<()> {
         match self {
             Self::Memory { heads, .. } => {
                 heads.entry(base).or_default().insert(head);
@@ -54,7 +55,7 @@ impl GroupHeads {
     }
 
     /// Removes a head; answers whether it was one.
-    pub(super) fn remove(&mut self, connection: &Connection, base: i64, head: GroupHead) -> Result<bool> {
+    pub(super) fn remove(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<bool> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get_mut(&base).is_some_and(|heads| heads.remove(&head))),
             Self::Tables => {
@@ -67,7 +68,7 @@ impl GroupHeads {
     }
 
     /// The first of a base's heads.
-    pub(super) fn first(&self, connection: &Connection, base: i64) -> Result<Option<GroupHead>> {
+    pub(super) fn first(&self, connection: &Database<'_>, base: i64) -> Result<Option<GroupHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
@@ -78,7 +79,7 @@ impl GroupHeads {
     }
 
     /// A base's heads up to a place and the first behind it.
-    pub(super) fn around(&self, connection: &Connection, base: i64, place: Place) -> Result<Vec<GroupHead>> {
+    pub(super) fn around(&self, connection: &Database<'_>, base: i64, place: Place) -> Result<Vec<GroupHead>> {
         let is_behind = |head: &GroupHead| head.place > place;
         let mut around = Vec::new();
         match self {
@@ -104,7 +105,7 @@ impl GroupHeads {
         Ok(around)
     }
 
-    pub(super) fn add_due(&mut self, connection: &Connection, at: i64, group: i64) -> Result<()> {
+    pub(super) fn add_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { due, .. } => {
                 due.insert((at, group));
@@ -118,7 +119,7 @@ impl GroupHeads {
         Ok(())
     }
 
-    pub(super) fn remove_due(&mut self, connection: &Connection, at: i64, group: i64) -> Result<()> {
+    pub(super) fn remove_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { due, .. } => {
                 due.remove(&(at, group));
@@ -133,7 +134,7 @@ impl GroupHeads {
     }
 
     /// When groups up to `now` were to get a token, and which; at most `limit`.
-    pub(super) fn due(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<(i64, i64)>> {
+    pub(super) fn due(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<(i64, i64)>> {
         match self {
             Self::Memory { due, .. } => Ok(due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
             Self::Tables => {
@@ -148,11 +149,11 @@ impl GroupHeads {
     }
 
     /// Moves everything to memory, or to the tables.
-    pub(super) fn move_to(&mut self, connection: &Connection, memory: bool) -> Result<()> {
+    pub(super) fn move_to(&mut self, connection: &Database<'_>, memory: bool) -> Result<()> {
         if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
     }
 
-    fn move_to_tables(&mut self, connection: &Connection) -> Result<()> {
+    fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
         let Self::Memory { heads, due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
         for (base, heads) in heads {
             for head in heads {
@@ -165,7 +166,7 @@ impl GroupHeads {
         Ok(())
     }
 
-    fn move_to_memory(&mut self, connection: &Connection) -> Result<()> {
+    fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
         if matches!(self, Self::Memory { .. }) {
             return Ok(());
         }

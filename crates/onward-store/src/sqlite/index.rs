@@ -6,14 +6,15 @@
 //! tables in bulk, so memory is bounded. A process that shares the file keeps everything in the tables (the frontier is then
 //! [`SHARED`]).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::rules::order::{Place, place};
+use crate::sqlite::connection::Database;
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
 use crate::sqlite::names::GROUP_LANES;
 use crate::sqlite::transaction::LiveTask;
@@ -69,7 +70,7 @@ pub(super) struct Index {
     /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them too.
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
-    keys: HashMap<i64, HashMap<Box<str>, i64>>,
+    keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
     /// Lanes that may have rows in the table.
     table_lanes: BTreeSet<i64>,
     table_keys: bool,
@@ -79,7 +80,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Reads the frontier, and what lies above it.
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
+    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
         let frontier = meta(connection, "frontier")?;
         let mut index = Self {
             frontier,
@@ -89,7 +90,7 @@ impl Index {
             scheduled: BTreeMap::new(),
             blocked: 0,
             expiry: BTreeSet::new(),
-            keys: HashMap::new(),
+            keys: FxHashMap::default(),
             table_lanes: table_lanes(connection, if frontier == SHARED { GROUP_LANES } else { i64::MAX })?,
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
             table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
@@ -101,7 +102,7 @@ impl Index {
         Ok(index)
     }
 
-    fn load_tasks(&mut self, connection: &Connection) -> Result<()> {
+    fn load_tasks(&mut self, connection: &Database<'_>) -> Result<()> {
         let mut statement = connection.prepare_cached(include_str!("sql/tasks_above_frontier.sql"))?;
         let mut rows = statement.query([self.frontier])?;
         while let Some(row) = rows.next()? {
@@ -145,7 +146,7 @@ impl Index {
     }
 
     /// Moves everything to the tables and sets the frontier.
-    pub(super) fn flush(&mut self, connection: &Connection, frontier: i64) -> Result<()> {
+    pub(super) fn flush(&mut self, connection: &Database<'_>, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
         self.ready_tasks = 0;
         self.blocked = 0;
@@ -185,7 +186,7 @@ impl Index {
     }
 
     /// Adds a task that nobody holds; its key is taken separately.
-    pub(super) fn add(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.blocked += usize::from(entry.id > self.frontier);
         } else if entry.scheduled {
@@ -197,7 +198,7 @@ impl Index {
     }
 
     /// Removes a task that nobody holds; its key is freed separately.
-    pub(super) fn remove(&mut self, connection: &Connection, entry: &Entry<'_>) -> Result<()> {
+    pub(super) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.fresh.take(entry.id);
         } else if entry.scheduled {
@@ -208,7 +209,7 @@ impl Index {
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
-    pub(super) fn add_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+    pub(super) fn add_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
         if place.task.0 > self.frontier {
             self.ready_tasks += usize::from(self.ready.entry(lane).or_default().insert(place));
         } else {
@@ -218,13 +219,13 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn remove_ready(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+    pub(super) fn remove_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
         self.fresh.take(place.task.0);
         self.remove_ready_to_start(connection, lane, place)
     }
 
     /// The same for a task that is about to start: what is known of it is taken then.
-    pub(super) fn remove_ready_to_start(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+    pub(super) fn remove_ready_to_start(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
         if place.task.0 > self.frontier {
             self.remove_ready_in_memory(lane, place);
         } else {
@@ -271,7 +272,7 @@ impl Index {
     }
 
     /// Puts a task into line that was blocked; its expiry stays where it is.
-    pub(super) fn unblock(&mut self, connection: &Connection, task: &LiveTask) -> Result<()> {
+    pub(super) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         if task.scheduled {
             self.fresh.take(task.id.0);
             return self.add_scheduled(connection, task.run_at, task.id.0, task.lane);
@@ -288,7 +289,7 @@ impl Index {
     }
 
     /// Removes every due task of a lane up to a place; what is known of them was taken before.
-    pub(super) fn remove_ready_up_to(&mut self, connection: &Connection, lane: i64, place: Place) -> Result<()> {
+    pub(super) fn remove_ready_up_to(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
         if let Some(places) = self.ready.get_mut(&lane) {
             let before = places.len();
             *places = places.split_off(&place);
@@ -306,7 +307,7 @@ impl Index {
     /// The next due tasks of a lane behind `after`, at most `limit`.
     pub(super) fn next_ready(
         &mut self,
-        connection: &Connection,
+        connection: &Database<'_>,
         lane: i64,
         after: Option<Place>,
         limit: usize,
@@ -341,7 +342,7 @@ impl Index {
     }
 
     /// A lane's first due task.
-    pub(super) fn first_ready(&mut self, connection: &Connection, lane: i64) -> Result<Option<Place>> {
+    pub(super) fn first_ready(&mut self, connection: &Database<'_>, lane: i64) -> Result<Option<Place>> {
         if self.may_be_in_table(lane) {
             return Ok(self.next_ready(connection, lane, None, 1)?.first().copied());
         }
@@ -362,7 +363,7 @@ impl Index {
         self.frontier == SHARED
     }
 
-    fn add_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64, lane: i64) -> Result<()> {
+    fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, lane: i64) -> Result<()> {
         if task > self.frontier {
             self.scheduled.insert((run_at, task), lane);
         } else {
@@ -374,7 +375,7 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn remove_scheduled(&mut self, connection: &Connection, run_at: i64, task: i64) -> Result<()> {
+    pub(super) fn remove_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64) -> Result<()> {
         if task > self.frontier {
             self.scheduled.remove(&(run_at, task));
         } else {
@@ -386,7 +387,7 @@ impl Index {
     }
 
     /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in which lane.
-    pub(super) fn due(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<(i64, i64, i64)>> {
+    pub(super) fn due(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<(i64, i64, i64)>> {
         let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
         let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
         if !self.table_scheduled {
@@ -404,7 +405,7 @@ impl Index {
         Ok(due)
     }
 
-    pub(super) fn add_expiry(&mut self, connection: &Connection, expires_at: i64, task: i64) -> Result<()> {
+    pub(super) fn add_expiry(&mut self, connection: &Database<'_>, expires_at: i64, task: i64) -> Result<()> {
         if task > self.frontier {
             self.expiry.insert((expires_at, task));
         } else {
@@ -416,7 +417,7 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn remove_expiry(&mut self, connection: &Connection, expires_at: i64, task: i64) -> Result<()> {
+    pub(super) fn remove_expiry(&mut self, connection: &Database<'_>, expires_at: i64, task: i64) -> Result<()> {
         if task > self.frontier {
             self.expiry.remove(&(expires_at, task));
         } else {
@@ -428,7 +429,7 @@ impl Index {
     }
 
     /// The tasks that have expired at `now`, earliest first, at most `limit`.
-    pub(super) fn expired(&self, connection: &Connection, now: i64, limit: usize) -> Result<Vec<i64>> {
+    pub(super) fn expired(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<i64>> {
         let mut expired: Vec<(i64, i64)> = self.expiry.range(..=(now, i64::MAX)).take(limit).copied().collect();
         if self.table_expiry {
             let mut statement = connection.prepare_cached(
@@ -445,7 +446,7 @@ impl Index {
     }
 
     /// When the next scheduled task is due or the next waiting one expires.
-    pub(super) fn next_time(&self, connection: &Connection) -> Result<Option<i64>> {
+    pub(super) fn next_time(&self, connection: &Database<'_>) -> Result<Option<i64>> {
         let first = |may_be: bool, sql| -> Result<Option<i64>> {
             if !may_be {
                 return Ok(None);
@@ -462,7 +463,7 @@ impl Index {
     }
 
     /// The live task that owns a key.
-    pub(super) fn key_owner(&self, connection: &Connection, kind: i64, key: &str) -> Result<Option<i64>> {
+    pub(super) fn key_owner(&self, connection: &Database<'_>, kind: i64, key: &str) -> Result<Option<i64>> {
         if let Some(task) = self.keys.get(&kind).and_then(|keys| keys.get(key)) {
             return Ok(Some(*task));
         }
@@ -474,7 +475,7 @@ impl Index {
     }
 
     /// Gives a key to a task; it must be free.
-    pub(super) fn take_key(&mut self, connection: &Connection, kind: i64, key: &str, task: i64) -> Result<()> {
+    pub(super) fn take_key(&mut self, connection: &Database<'_>, kind: i64, key: &str, task: i64) -> Result<()> {
         if task > self.frontier {
             self.keys.entry(kind).or_default().insert(key.into(), task);
         } else {
@@ -487,7 +488,7 @@ impl Index {
     }
 
     /// Frees a key if the task owns it.
-    pub(super) fn free_key(&mut self, connection: &Connection, kind: i64, key: &str, task: i64) -> Result<()> {
+    pub(super) fn free_key(&mut self, connection: &Database<'_>, kind: i64, key: &str, task: i64) -> Result<()> {
         if task > self.frontier {
             if let Some(keys) = self.keys.get_mut(&kind)
                 && keys.get(key) == Some(&task)
@@ -504,17 +505,17 @@ impl Index {
 }
 
 /// A number kept in `meta`.
-pub(super) fn meta(connection: &Connection, name: &str) -> Result<i64> {
+pub(super) fn meta(connection: &Database<'_>, name: &str) -> Result<i64> {
     Ok(connection.prepare_cached("SELECT value FROM meta WHERE name = ?")?.query_row([name], |row| row.get(0))?)
 }
 
 /// The answer of a query that asks whether something exists.
-pub(super) fn exists(connection: &Connection, sql: &str) -> Result<bool> {
+pub(super) fn exists(connection: &Database<'_>, sql: &'static str) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// The lanes below a number that have due tasks in the table, found by one seek each.
-fn table_lanes(connection: &Connection, below: i64) -> Result<BTreeSet<i64>> {
+fn table_lanes(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
     let mut statement =
         connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? AND lane < ? ORDER BY lane LIMIT 1")?;
     let mut lanes = BTreeSet::new();
@@ -542,7 +543,7 @@ impl LaneCursor {
     }
 
     /// The lane's next task, left in place.
-    pub(super) fn peek(&mut self, connection: &Connection, index: &mut Index, want: usize) -> Result<Option<Place>> {
+    pub(super) fn peek(&mut self, connection: &Database<'_>, index: &mut Index, want: usize) -> Result<Option<Place>> {
         if self.buffered.is_empty() && !self.exhausted {
             let places = index.next_ready(connection, self.lane, self.last, want)?;
             self.exhausted = places.len() < want;

@@ -7,6 +7,7 @@
 mod cache;
 mod callers;
 mod commit_sizes;
+mod connection;
 mod core;
 mod dependents;
 mod failure;

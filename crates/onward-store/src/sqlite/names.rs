@@ -1,13 +1,12 @@
 //! Names and their numbers: queues, kinds, groups, and the lanes made of them.
 
-use std::collections::HashMap;
-
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::limits;
 use crate::name::Name;
+use crate::sqlite::connection::Database;
 
 /// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
 pub(super) const GROUP_LANES: i64 = 1 << 32;
@@ -30,9 +29,9 @@ pub(super) struct Lane {
 /// never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Names {
-    queues: HashMap<Name, i64>,
-    kinds: HashMap<Name, i64>,
-    groups: HashMap<Name, i64>,
+    queues: foldhash::HashMap<Name, i64>,
+    kinds: foldhash::HashMap<Name, i64>,
+    groups: foldhash::HashMap<Name, i64>,
     lanes: FxHashMap<(i64, i64, i64), i64>,
     by_number: FxHashMap<i64, Lane>,
     /// Lanes without a group.
@@ -67,7 +66,7 @@ struct LastLane {
 
 impl Names {
     /// Reads the names; `known` are those that were read before.
-    pub(super) fn load(connection: &Connection, known: Option<Self>) -> Result<Self> {
+    pub(super) fn load(connection: &Database<'_>, known: Option<Self>) -> Result<Self> {
         let queues = numbers(connection, "SELECT name, id FROM queue WHERE deleted = 0 AND id > ?", 0)?;
         let kinds = numbers(connection, "SELECT name, id FROM kind WHERE id > ?", 0)?;
         let mut names = Self { queues, kinds, last_lane: None, ..known.unwrap_or_default() };
@@ -183,7 +182,7 @@ impl Names {
     /// The number of the lane of a queue, a kind and a group, which are added where they are new.
     pub(super) fn ensure_lane(
         &mut self,
-        connection: &Connection,
+        connection: &Database<'_>,
         queue: &Name,
         kind: &Name,
         group: Option<&Name>,
@@ -203,7 +202,7 @@ impl Names {
         Ok(number)
     }
 
-    fn ensure_base_lane(&mut self, connection: &Connection, queue_name: &Name, kind_name: &Name) -> Result<i64> {
+    fn ensure_base_lane(&mut self, connection: &Database<'_>, queue_name: &Name, kind_name: &Name) -> Result<i64> {
         let queue = self.ensure_queue(connection, queue_name)?;
         let kind = self.ensure_kind(connection, kind_name)?;
         if let Some(lane) = self.lanes.get(&(queue, kind, 0)) {
@@ -215,7 +214,7 @@ impl Names {
         self.insert_lane(connection, base, lane)
     }
 
-    fn ensure_group_lane(&mut self, connection: &Connection, base: i64, group: &Name) -> Result<i64> {
+    fn ensure_group_lane(&mut self, connection: &Database<'_>, base: i64, group: &Name) -> Result<i64> {
         let number = self.ensure_group(connection, group)?;
         let Some(lane) = self.by_number.get(&base) else { return Ok(base) };
         if let Some(lane) = self.lanes.get(&(lane.queue, lane.kind, number)) {
@@ -225,7 +224,7 @@ impl Names {
         self.insert_lane(connection, self.last.group_lane + 1, lane)
     }
 
-    fn insert_lane(&mut self, connection: &Connection, number: i64, lane: Lane) -> Result<i64> {
+    fn insert_lane(&mut self, connection: &Database<'_>, number: i64, lane: Lane) -> Result<i64> {
         connection
             .prepare_cached("INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)")?
             .execute(params![number, lane.queue, lane.kind, lane.group])?;
@@ -233,7 +232,7 @@ impl Names {
         Ok(number)
     }
 
-    pub(super) fn ensure_group(&mut self, connection: &Connection, name: &Name) -> Result<i64> {
+    pub(super) fn ensure_group(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.groups.get(name) {
             return Ok(*number);
         }
@@ -245,7 +244,7 @@ impl Names {
         Ok(number)
     }
 
-    pub(super) fn ensure_queue(&mut self, connection: &Connection, name: &Name) -> Result<i64> {
+    pub(super) fn ensure_queue(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.queues.get(name) {
             return Ok(*number);
         }
@@ -259,7 +258,7 @@ impl Names {
         Ok(number)
     }
 
-    pub(super) fn ensure_kind(&mut self, connection: &Connection, name: &Name) -> Result<i64> {
+    pub(super) fn ensure_kind(&mut self, connection: &Database<'_>, name: &Name) -> Result<i64> {
         if let Some(number) = self.kinds.get(name) {
             return Ok(*number);
         }
@@ -270,7 +269,7 @@ impl Names {
     }
 
     /// Forgets a queue until it is used again. Its number and lanes stay, for its ended tasks.
-    pub(super) fn delete_queue(&mut self, connection: &Connection, name: &Name) -> Result<()> {
+    pub(super) fn delete_queue(&mut self, connection: &Database<'_>, name: &Name) -> Result<()> {
         connection.prepare_cached("UPDATE queue SET deleted = 1 WHERE name = ?")?.execute([name.as_str()])?;
         self.queues.remove(name);
         self.last_lane = None;
@@ -295,10 +294,10 @@ impl Names {
     }
 }
 
-fn numbers(connection: &Connection, sql: &str, behind: i64) -> Result<HashMap<Name, i64>> {
+fn numbers(connection: &Database<'_>, sql: &'static str, behind: i64) -> Result<foldhash::HashMap<Name, i64>> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([behind])?;
-    let mut numbers = HashMap::new();
+    let mut numbers = foldhash::HashMap::default();
     while let Some(row) = rows.next()? {
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
         numbers.insert(name, row.get(1)?);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use crate::error::Result;
 use crate::name::Name;
+use crate::sqlite::connection::Database;
 use crate::store::PauseRecord;
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -14,7 +15,7 @@ use crate::write::Scope;
 pub(super) struct Pauses(BTreeMap<Scope, Option<Timestamp>>);
 
 impl Pauses {
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
+    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
         let mut statement = connection.prepare_cached("SELECT scope, name, until FROM pause")?;
         let mut rows = statement.query([])?;
         let mut pauses = BTreeMap::new();
@@ -54,7 +55,7 @@ impl Pauses {
         !self.0.is_empty() && self.0.contains_key(&Scope::Group(name.clone()))
     }
 
-    pub(super) fn set(&mut self, connection: &Connection, scope: &Scope, until: Option<Timestamp>) -> Result<()> {
+    pub(super) fn set(&mut self, connection: &Database<'_>, scope: &Scope, until: Option<Timestamp>) -> Result<()> {
         let (number, name) = columns(scope);
         connection
             .prepare_cached("INSERT OR REPLACE INTO pause (scope, name, until) VALUES (?, ?, ?)")?
@@ -64,7 +65,7 @@ impl Pauses {
     }
 
     /// Ends a pause; answers whether there was one.
-    pub(super) fn clear(&mut self, connection: &Connection, scope: &Scope) -> Result<bool> {
+    pub(super) fn clear(&mut self, connection: &Database<'_>, scope: &Scope) -> Result<bool> {
         if self.0.remove(scope).is_none() {
             return Ok(false);
         }

@@ -1,11 +1,10 @@
 //! How queues are worked off, and how many tasks run of those that are limited: kept in memory as well because every claim asks.
 
-use std::collections::HashMap;
-
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
 use crate::error::{Error, Result};
 use crate::queue::{QueueMode, QueueSettings};
+use crate::sqlite::connection::Database;
 use crate::sqlite::index::meta;
 
 /// What is known of queues. Only those are in it that are not worked off by default.
@@ -13,7 +12,7 @@ use crate::sqlite::index::meta;
 pub(super) struct Queues {
     mode: QueueMode,
     configuration: i64,
-    known: HashMap<i64, Queue>,
+    known: rustc_hash::FxHashMap<i64, Queue>,
     /// Whether a queue has a concurrency.
     limited: bool,
 }
@@ -28,7 +27,7 @@ struct Queue {
 }
 
 impl Queues {
-    pub(super) fn load(connection: &Connection) -> Result<Self> {
+    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
         let mode = meta(connection, "queue_mode")?;
         let mode = usize::try_from(mode).ok().and_then(|code| QueueMode::ALL.get(code).copied());
         let mut queues = Self {
@@ -101,7 +100,7 @@ impl Queues {
     }
 
     /// Writes the counts that have changed.
-    pub(super) fn save(&mut self, connection: &Connection) -> Result<()> {
+    pub(super) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         if !self.limited {
             return Ok(());
         }
@@ -117,7 +116,7 @@ impl Queues {
     /// Changes how a queue is worked off, of which so many tasks run.
     pub(super) fn set(
         &mut self,
-        connection: &Connection,
+        connection: &Database<'_>,
         number: i64,
         settings: QueueSettings,
         running: i64,
@@ -132,7 +131,7 @@ impl Queues {
     }
 
     /// Forgets how a queue of which nothing runs was worked off.
-    pub(super) fn forget(&mut self, connection: &Connection, number: i64) -> Result<()> {
+    pub(super) fn forget(&mut self, connection: &Database<'_>, number: i64) -> Result<()> {
         connection
             .prepare_cached("UPDATE queue SET weight = 1, concurrency = NULL, running = 0 WHERE id = ?")?
             .execute([number])?;
@@ -141,7 +140,7 @@ impl Queues {
         Ok(())
     }
 
-    pub(super) fn set_mode(&mut self, connection: &Connection, mode: QueueMode) -> Result<()> {
+    pub(super) fn set_mode(&mut self, connection: &Database<'_>, mode: QueueMode) -> Result<()> {
         let code = QueueMode::ALL.iter().position(|one| *one == mode).unwrap_or(0);
         connection
             .prepare_cached("UPDATE meta SET value = ? WHERE name = 'queue_mode'")?
@@ -151,7 +150,7 @@ impl Queues {
     }
 
     /// Notes that what was claimed and has not started might not be claimed now.
-    pub(super) fn reconfigured(&mut self, connection: &Connection) -> Result<()> {
+    pub(super) fn reconfigured(&mut self, connection: &Database<'_>) -> Result<()> {
         self.configuration += 1;
         connection
             .prepare_cached("UPDATE meta SET value = ? WHERE name = 'configuration'")?

@@ -18,6 +18,7 @@ use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
+use crate::sqlite::connection::Database;
 use crate::sqlite::core::Core;
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::open::SqliteOptions;
@@ -114,11 +115,11 @@ impl SqliteStore {
     }
 
     /// Reads what needs the writer's memory, on the writing connection.
-    fn read_with_cache<T>(&self, read: impl FnOnce(&Connection, &mut Cache) -> Result<T>) -> Result<T> {
+    fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let mut core = self.core();
         execute(&core.connection, "BEGIN")?;
         let outcome = core.refresh().and_then(|()| match core.cache() {
-            Some((connection, cache)) => read(connection, cache),
+            Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
         execute(&core.connection, "COMMIT")?;
@@ -172,7 +173,7 @@ impl Store for SqliteStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(reads::queues::queues))
+        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache)))
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rusqlite::types::Value;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::cache::Cache;
+use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::Over;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
@@ -52,7 +53,7 @@ pub(super) type Verb<T> = std::result::Result<T, Stop>;
 
 /// What a transaction works on.
 pub(super) struct Transaction<'a> {
-    pub(super) connection: &'a Connection,
+    pub(super) connection: &'a Database<'a>,
     pub(super) cache: &'a mut Cache,
     pub(super) now: Timestamp,
     /// Steady time in microseconds.
@@ -70,35 +71,6 @@ pub(super) struct Transaction<'a> {
     pub(super) completions: Vec<Completion>,
     /// Tasks that are over and whose dependents are to be told.
     pub(super) over: VecDeque<Over>,
-    pub(super) statements: Statements<'a>,
-}
-
-/// Statements that a transaction may need many times, looked up once.
-#[derive(Default)]
-pub(super) struct Statements<'a> {
-    insert_task: Option<CachedStatement<'a>>,
-    insert_plain_task: Option<CachedStatement<'a>>,
-}
-
-impl<'a> Statements<'a> {
-    pub(super) fn insert_task(&mut self, connection: &'a Connection) -> Result<&mut CachedStatement<'a>> {
-        looked_up(&mut self.insert_task, connection, include_str!("sql/insert_task.sql"))
-    }
-
-    pub(super) fn insert_plain_task(&mut self, connection: &'a Connection) -> Result<&mut CachedStatement<'a>> {
-        looked_up(&mut self.insert_plain_task, connection, include_str!("sql/insert_plain_task.sql"))
-    }
-}
-
-fn looked_up<'s, 'a>(
-    statement: &'s mut Option<CachedStatement<'a>>,
-    connection: &'a Connection,
-    sql: &str,
-) -> Result<&'s mut CachedStatement<'a>> {
-    if statement.is_none() {
-        *statement = Some(connection.prepare_cached(sql)?);
-    }
-    statement.as_mut().ok_or_else(Error::closed)
 }
 
 /// What a transaction adds to one row of `statistics`.

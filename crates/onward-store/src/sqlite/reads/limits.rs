@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use rusqlite::Connection;
-
 use crate::error::Result;
 use crate::flow::{Limit, LimitRecord, LimitScope};
 use crate::sqlite::cache::{Cache, shared};
+use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Shared;
 
-pub(in crate::sqlite) fn limits(connection: &Connection, cache: &mut Cache, now: Duration) -> Result<Vec<LimitRecord>> {
+pub(in crate::sqlite) fn limits(
+    connection: &Database<'_>,
+    cache: &mut Cache,
+    now: Duration,
+) -> Result<Vec<LimitRecord>> {
     let mut scopes: Vec<LimitScope> = cache.flow.limits().keys().cloned().collect();
     scopes.extend(cache.names.queues().filter_map(|(name, number)| {
         cache.queues.settings(number).concurrency.map(|_| LimitScope::Queue(name.clone()))
@@ -19,7 +22,7 @@ pub(in crate::sqlite) fn limits(connection: &Connection, cache: &mut Cache, now:
     scopes.into_iter().map(|scope| record(connection, cache, scope, now)).collect()
 }
 
-fn record(connection: &Connection, cache: &mut Cache, scope: LimitScope, now: Duration) -> Result<LimitRecord> {
+fn record(connection: &Database<'_>, cache: &mut Cache, scope: LimitScope, now: Duration) -> Result<LimitRecord> {
     let mut limit = cache.flow.limits().get(&scope).copied().unwrap_or_default();
     let full = |limit: Limit| limit.rate.map(|rate| rate.burst);
     let (running, tokens) = match &scope {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use rusqlite::Connection;
-
 use crate::error::Result;
 use crate::sqlite::cache::Cache;
+use crate::sqlite::connection::Database;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
-use crate::sqlite::transaction::{Statements, Transaction};
+use crate::sqlite::transaction::Transaction;
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::TaskRecord;
@@ -16,7 +15,7 @@ use crate::timestamp::Timestamp;
 use crate::write::Claim;
 
 pub(in crate::sqlite) fn peek(
-    connection: &Connection,
+    connection: &Database<'_>,
     cache: &mut Cache,
     claim: &Claim,
     now: Timestamp,
@@ -36,7 +35,6 @@ pub(in crate::sqlite) fn peek(
         news: None,
         completions: Vec::new(),
         over: std::collections::VecDeque::new(),
-        statements: Statements::default(),
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::flow::{Limit, LimitScope};
@@ -13,13 +13,14 @@ use crate::rules::flow::Bucket;
 use crate::rules::order::{Place, place};
 use crate::rules::why::{LimitUse, WaitFacts, reasons};
 use crate::sqlite::cache::Cache;
+use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Shared, Usage};
 use crate::sqlite::reads::task::task;
 use crate::task::{TaskId, TaskRecord, TaskState};
 use crate::write::Scope;
 
 pub(in crate::sqlite) fn why(
-    connection: &Connection,
+    connection: &Database<'_>,
     cache: &mut Cache,
     id: TaskId,
     steady: Duration,
@@ -48,7 +49,7 @@ fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<crate::times
     pauses
 }
 
-fn limit_uses(connection: &Connection, cache: &mut Cache, record: &TaskRecord) -> Result<Vec<LimitUse>> {
+fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<Vec<LimitUse>> {
     let mut uses = Vec::new();
     uses.extend(cache.flow.usage(Shared::All).map(|usage| used(LimitScope::All, usage)));
     uses.extend(queue_use(cache, record));
@@ -79,7 +80,7 @@ fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
     LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
 }
 
-fn ahead(connection: &Connection, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
+fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let lane: Option<i64> = connection
         .prepare_cached("SELECT lane FROM task WHERE id = ?")?
         .query_row(params![record.id.0], |row| row.get(0))

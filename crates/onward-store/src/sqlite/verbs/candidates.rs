@@ -1,6 +1,6 @@
 //! The lines of due tasks that a claim may take from.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::error::Result;
 use crate::queue::{QueueChoice, QueueMode};
@@ -63,11 +63,11 @@ pub(in crate::sqlite) struct Candidate {
 #[derive(Default)]
 pub(super) struct Left {
     /// From queues that are limited: by the claim, by their concurrency, by their rate.
-    queues: HashMap<i64, usize>,
+    queues: FxHashMap<i64, usize>,
     /// Whether nothing may be taken from the others.
     only: bool,
     /// Of kinds that are limited.
-    kinds: HashMap<i64, usize>,
+    kinds: FxHashMap<i64, usize>,
     /// In all, where that is limited.
     all: Option<usize>,
 }
@@ -77,7 +77,7 @@ pub(super) struct Resumed {
     pub(super) left: Left,
     pub(super) choice: QueueChoice,
     /// Up to where each turn's line has been looked at.
-    pub(super) passed: HashMap<i64, Place>,
+    pub(super) passed: FxHashMap<i64, Place>,
 }
 
 /// What a queue takes turns as: in strict mode all queues of a weight are one.
@@ -102,7 +102,7 @@ impl Transaction<'_> {
     }
 
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
-        Resumed { left: self.left(&claim.queues), choice: claim.choice.clone(), passed: HashMap::new() }
+        Resumed { left: self.left(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
     pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
@@ -348,7 +348,7 @@ impl Left {
     }
 }
 
-fn one_less(left: &mut HashMap<i64, usize>, number: i64) -> Option<usize> {
+fn one_less(left: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
     let left = left.get_mut(&number)?;
     *left = left.saturating_sub(1);
     Some(*left)

@@ -1,6 +1,6 @@
 //! Handing out due tasks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -54,7 +54,7 @@ impl Transaction<'_> {
         limit: usize,
         mut candidates: Candidates,
     ) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
-        let (mut tasks, mut passed, mut choice) = (Vec::new(), HashMap::new(), claim.choice.clone());
+        let (mut tasks, mut passed, mut choice) = (Vec::new(), rustc_hash::FxHashMap::default(), claim.choice.clone());
         while tasks.len() < limit {
             let Some(candidate) = self.next_candidate(&mut candidates)? else { break };
             passed.insert(candidates.lines[candidate.line].turn, candidate.place);

@@ -17,10 +17,12 @@ impl Transaction<'_> {
             if process == own {
                 continue;
             }
-            let lease_until = if is_alive(&process) { "max(lease_until, ?1 + lease)" } else { "min(lease_until, ?1)" };
-            self.connection
-                .prepare_cached(&format!("UPDATE session SET lease_until = {lease_until} WHERE id = ?2"))?
-                .execute(params![self.steady, session])?;
+            let sql = if is_alive(&process) {
+                "UPDATE session SET lease_until = max(lease_until, ?1 + lease) WHERE id = ?2"
+            } else {
+                "UPDATE session SET lease_until = min(lease_until, ?1) WHERE id = ?2"
+            };
+            self.connection.prepare_cached(sql)?.execute(params![self.steady, session])?;
             self.hint.work += 1;
         }
         Ok(())

@@ -87,10 +87,10 @@ impl Transaction<'_> {
         let payload = &task.payload[..];
         if run_at == now && !blocked && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
             // Most tasks; to bind a value costs about as much as to store it.
-            let statement = self.statements.insert_plain_task(self.connection)?;
+            let mut statement = self.connection.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
             statement.execute(params![id, lane, task.priority.0, now, payload])?;
         } else {
-            let statement = self.statements.insert_task(self.connection)?;
+            let mut statement = self.connection.prepare_cached(include_str!("../sql/insert_task.sql"))?;
             let waits = if blocked { 2 } else { i64::from(scheduled) };
             let when = params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload];
             statement.execute(when)?;
