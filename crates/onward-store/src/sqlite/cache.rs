@@ -35,6 +35,8 @@ pub(super) struct Cache {
     pub(super) held: HeldTasks,
     /// Whether there may be keys that outlive their task.
     pub(super) kept_keys: bool,
+    /// Whether there may be tasks that follow others.
+    pub(super) followers: bool,
     /// Whether dependents of tasks that are over do not all know yet.
     pub(super) is_unsettled: bool,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
@@ -80,6 +82,7 @@ impl Cache {
             held: HeldTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
+            followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
             next_tag: None,

@@ -28,6 +28,10 @@ impl HeldTasks {
     }
 
     pub(super) fn remove(&mut self, task: TaskId) {
-        self.0.remove(&task.0);
+        self.take(task);
+    }
+
+    pub(super) fn take(&mut self, task: TaskId) -> Option<Box<LiveTask>> {
+        self.0.remove(&task.0)
     }
 }

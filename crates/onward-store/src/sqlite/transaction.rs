@@ -219,7 +219,7 @@ impl Transaction<'_> {
     }
 
     fn act(&mut self, write: &Write) -> Verb<Outcome> {
-        // A submit sees no more of a task without a key than the completions themselves.
+        // A submit sees no more of a completed task than its key, which is free by then.
         if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
             self.flush_completions()?;
         }

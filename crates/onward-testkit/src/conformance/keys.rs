@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, NewTask, OnDuplicate, Priority, Submitted, TaskId, TaskState, UniqueKey, When, Write,
+    AfterFailure, Change, NewTask, OnDuplicate, Outcome, Priority, Submitted, TaskId, TaskState, UniqueKey, When, Write,
 };
 
 use crate::bench::{Bench, after, keyed, name, task};
@@ -239,6 +239,29 @@ pub async fn a_follower_takes_a_key_that_would_have_been_kept(bench: Bench) {
 pub async fn a_key_is_free_once_its_task_has_ended(bench: Bench) {
     bench.completed(keyed("a", Skip)).await;
     bench.submit_new(keyed("a", Reject)).await;
+}
+
+/// Completes a task and submits another with its key, in one call.
+async fn complete_and_submit(bench: &Bench, first: NewTask, next: NewTask) -> Outcome {
+    let lease = bench.running(first).await;
+    let writes = vec![Write::Complete { lease, result: None }, Write::Submit(Box::new(next))];
+    bench.apply(writes).await.pop().expect("an outcome for each write")
+}
+
+pub async fn a_key_is_free_for_a_submit_in_the_call_of_its_tasks_completion(bench: Bench) {
+    let outcome = complete_and_submit(&bench, keyed("a", Skip), keyed("a", Reject)).await;
+    assert_eq!(outcome, Outcome::Submitted(Submitted::Inserted { id: TaskId(2) }));
+}
+
+pub async fn a_kept_key_is_taken_for_a_submit_in_the_call_of_its_tasks_completion(bench: Bench) {
+    let outcome = complete_and_submit(&bench, kept("a", MINUTE), keyed("a", Skip)).await;
+    assert_eq!(outcome, Outcome::Submitted(Submitted::Duplicate { id: TaskId(1) }));
+}
+
+pub async fn a_task_with_a_follower_can_be_completed_in_the_call_that_gave_it_one(bench: Bench) {
+    let lease = bench.running(keyed("a", Requeue)).await;
+    bench.apply(vec![Write::Submit(Box::new(keyed("a", Requeue))), Write::Complete { lease, result: None }]).await;
+    assert_eq!(bench.record(TaskId(2)).await.state, TaskState::Waiting);
 }
 
 pub async fn a_key_is_free_once_its_task_was_cancelled(bench: Bench) {

@@ -1,7 +1,7 @@
 //! Ending attempts well, many at once.
 //!
-//! Completions of tasks without a key touch nothing but their own rows, so they may be gathered and done set-based: before any
-//! other write that could see them, and at the end of the transaction. Nobody can tell.
+//! Completions of tasks that no other waits for touch nothing but their own rows and keys. The keys are freed at once; the rows may be
+//! gathered and moved set-based: before any other write that could see them, and at the end of the transaction. Nobody can tell.
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -15,11 +15,12 @@ use crate::task::{Lease, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
+        let followers = self.cache.followers;
         let known = self
             .cache
             .held
             .get(lease.task)
-            .filter(|task| task.is_held_by(lease) && task.key.is_none() && task.links == 0);
+            .filter(|task| task.is_held_by(lease) && task.links == 0 && (task.key.is_none() || !followers));
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
             let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));
@@ -59,7 +60,11 @@ impl Transaction<'_> {
             check_count(moved, 1)?;
         }
         self.completions.push(completion);
-        self.cache.held.remove(task);
+        if let Some(task) = self.cache.held.take(task)
+            && let Some(key) = &task.key
+        {
+            self.free_key(&task, key)?;
+        }
         self.count_end(lane)?;
         self.log(task, lane, Change::Completed);
         self.hint.transitions += 1;

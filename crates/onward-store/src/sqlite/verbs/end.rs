@@ -262,7 +262,7 @@ impl Transaction<'_> {
     }
 
     /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.
-    fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
+    pub(in crate::sqlite) fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
         let kind = self.kind_of(task.lane);
         if task.cancel_requested > 1 {
             return Ok(());

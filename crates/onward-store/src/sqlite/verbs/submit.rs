@@ -173,11 +173,15 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO follower (task, new_task, payload) VALUES (?, ?, ?)")?
             .execute(params![id.0, text, &task.payload[..]])?;
+        self.cache.followers = true;
         Ok(Submitted::Requeued { id })
     }
 
     /// Submits what was kept for when this task ends.
     pub(in crate::sqlite) fn submit_follower(&mut self, task: TaskId) -> Result<()> {
+        if !self.cache.followers {
+            return Ok(());
+        }
         let follower: Option<(String, Vec<u8>)> = self
             .connection
             .prepare_cached("DELETE FROM follower WHERE task = ? RETURNING new_task, payload")?
