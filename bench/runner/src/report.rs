@@ -35,7 +35,7 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     page += &table::markdown(&record.entries);
     let comparisons = compare::comparisons(&record.entries);
     if !comparisons.is_empty() {
-        page += "\n| ratio | of what |\n|---|---|\n";
+        page += "\n| figure | of what |\n|---|---|\n";
         comparisons.iter().for_each(|each| page += &format!("| {:.2} | {} |\n", each.value, each.what));
     }
     std::fs::write(output, page).with_context(|| format!("could not write {}", output.display()))
