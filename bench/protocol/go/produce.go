@@ -19,28 +19,45 @@ type Submit func(queue string, payload []byte) error
 // Produce submits all tasks of a row at the moments of a schedule fixed beforehand, each from a goroutine of its own, so that
 // late answers put nothing off.
 func Produce(row *Row, submit Submit) ([]Submitted, error) {
+	failures := make(chan error, row.Count)
+	submitted, err := arrivals(row, submit, func(submitOne func() error) {
+		go func() { failures <- submitOne() }()
+	})
+	for range submitted {
+		err = errors.Join(err, <-failures)
+	}
+	return submitted, err
+}
+
+// ProduceInTurn does the same from one goroutine: what is due while a submit is under way comes late, which shows in the latencies since
+// tasks were due and in the rate, and in no others.
+func ProduceInTurn(row *Row, submit Submit) ([]Submitted, error) {
+	var failures error
+	submitted, err := arrivals(row, submit, func(submitOne func() error) {
+		failures = errors.Join(failures, submitOne())
+	})
+	return submitted, errors.Join(err, failures)
+}
+
+func arrivals(row *Row, submit Submit, do func(submitOne func() error)) ([]Submitted, error) {
 	payload, err := row.Payloads()
 	if err != nil {
 		return nil, err
 	}
 	weights := row.UsedWeights()
 	submitted := make([]Submitted, row.Count)
-	failures := make(chan error, row.Count)
 	start := Now() + int64(time.Millisecond)
 	for number := range submitted {
+		weight := weights[number%len(weights)]
 		due := start + int64(number/len(weights))*int64(time.Second)/int64(row.Rate)
 		time.Sleep(time.Duration(due - Now()))
-		go func() {
-			weight := weights[number%len(weights)]
+		do(func() error {
 			err := submit(QueueName(weight), payload(uint64(number)))
 			submitted[number] = Submitted{Number: number, Weight: weight, Due: due, Returned: Now()}
-			failures <- err
-		}()
+			return err
+		})
 	}
-	for range submitted {
-		err = errors.Join(err, <-failures)
-	}
-	return submitted, err
+	return submitted, nil
 }
 
 // ProducerAskedFor is where the queues are, if this process was started as a producer.

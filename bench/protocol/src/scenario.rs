@@ -282,6 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn the_scenarios_can_be_read_and_no_two_rows_have_one_name() -> Result<()> {
+        let rows = load_scenarios(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios")))?;
+        let names: std::collections::BTreeSet<_> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names.len(), rows.len());
+        let of_rates = rows.iter().filter(|row| row.workload == "rates");
+        let split = |row: &&Row| row.used_weights().is_ok_and(|weights| row.count.is_multiple_of(weights.len()));
+        assert!(of_rates.clone().all(|row| split(&row)), "each queue gets as many");
+        assert_eq!(of_rates.filter(|row| row.only_when_named).count(), 1710);
+        Ok(())
+    }
+
+    #[test]
     fn an_answer_that_says_less_than_the_workload_is_refused() -> Result<()> {
         let rows = parse_scenarios(TEXT)?;
         let answer = |inserted| BTreeMap::from([("inserted".to_owned(), inserted), ("duplicates".to_owned(), 0)]);
