@@ -3,14 +3,13 @@
 use anyhow::{Context as _, Result};
 use toml::{Table, Value};
 
-/// The rows that `row` stands for: itself, unless it has a table `over` of axes. Each axis is a list of values. A table adds its fields
+/// The rows that `row` stands for: one, unless it has a table `over` of axes. Each axis is a list of values. A table adds its fields
 /// to the row; what else there is becomes the field of the axis's name. In the row's name, `{field}` stands for that field, and
 /// `{axis}` for what a table of that axis calls `as`.
 pub(crate) fn expand(mut row: Table) -> Result<Vec<Table>> {
-    let Some(over) = row.remove("over") else { return Ok(vec![row]) };
-    let over = over.as_table().context("`over` must be a table of axes")?;
+    let over = row.remove("over").unwrap_or_else(|| Table::new().into());
     let mut rows = vec![row];
-    for (axis, values) in over {
+    for (axis, values) in over.as_table().context("`over` must be a table of axes")? {
         let values = values.as_array().with_context(|| format!("the axis `{axis}` must be a list"))?;
         rows = rows.iter().flat_map(|row| values.iter().map(|value| with(row, axis, value))).collect::<Result<_>>()?;
     }
@@ -77,6 +76,12 @@ mod tests {
         expected.sort();
         found.sort();
         assert_eq!(found, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn a_row_without_axes_has_its_fields_in_its_name_too() -> Result<()> {
+        assert_eq!(names("name = \"Q/{mode}\"\nmode = \"strict\"")?, ["Q/strict"]);
         Ok(())
     }
 

@@ -286,6 +286,7 @@ mod tests {
         let rows = load_scenarios(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios")))?;
         let names: std::collections::BTreeSet<_> = rows.iter().map(|row| row.name.as_str()).collect();
         assert_eq!(names.len(), rows.len());
+        assert!(names.contains("Q/rate_all_delayed/interleaved/100k"), "{names:?}");
         let of_rates = rows.iter().filter(|row| row.workload == "rates");
         let split = |row: &&Row| row.used_weights().is_ok_and(|weights| row.count.is_multiple_of(weights.len()));
         assert!(of_rates.clone().all(|row| split(&row)), "each queue gets as many");
