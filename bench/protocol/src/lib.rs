@@ -8,15 +8,18 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod grid;
 mod line;
 mod measure;
 mod program;
+mod rates;
 mod scenario;
 mod workload;
 
 pub use line::{CommitSizes, Line};
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
 pub use program::{Arguments, Request, run};
+pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};
 pub use workload::{BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 

@@ -84,6 +84,13 @@ impl Latencies {
         self.nanoseconds.append(&mut other.nanoseconds);
     }
 
+    /// The mean in microseconds; zero if there are none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.nanoseconds.iter().map(|nanoseconds| *nanoseconds as f64).sum();
+        sum / 1e3 / self.nanoseconds.len().max(1) as f64
+    }
+
     /// How many.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -57,6 +57,14 @@ pub struct Request {
 }
 
 impl Request {
+    /// The request of this process's arguments.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_this_process(system: &str) -> Result<Self> {
+        Self::new(&Arguments::parse(), system)
+    }
+
     /// The request that the arguments make.
     ///
     /// # Errors

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::grid;
+use crate::rates::{Mode, Producer, Queues};
 use crate::workload::BackoffName;
 
 /// What an acknowledgement survives.
@@ -70,7 +72,7 @@ impl TryFrom<String> for Entry {
 }
 
 /// What is in the store before the timed part, beside what the row does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backlog {
     /// Completed tasks in history.
@@ -81,6 +83,10 @@ pub struct Backlog {
     pub delayed: usize,
     /// Tasks that a process had claimed when it was killed.
     pub in_flight: usize,
+    /// Due tasks of a kind that no worker has a handler for, in equal parts in all queues of the row.
+    pub unserved: usize,
+    /// Due tasks of the queue of the least weight that are worked off meanwhile; each takes a millisecond.
+    pub runnable: usize,
 }
 
 impl Backlog {
@@ -90,12 +96,14 @@ impl Backlog {
             waiting: self.waiting / factor,
             delayed: self.delayed / factor,
             in_flight: self.in_flight / factor,
+            unserved: self.unserved / factor,
+            runnable: self.runnable / factor,
         }
     }
 }
 
 /// One expected fact.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Expected {
     /// This number.
@@ -105,7 +113,7 @@ pub enum Expected {
 }
 
 /// One row of the benchmarks.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name, such as `T/submit_tasks/1000`.
@@ -148,6 +156,16 @@ pub struct Row {
     /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a matter of settings.
     #[serde(default)]
     pub groups: usize,
+    /// Which queues there are, in the rows of rates.
+    pub queues: Option<Queues>,
+    /// How a worker chooses among them.
+    pub mode: Option<Mode>,
+    /// Where the producer of an open loop is.
+    #[serde(default)]
+    pub producer: Producer,
+    /// Whether the row is left out of a run that names no rows: one of very many.
+    #[serde(default)]
+    pub only_when_named: bool,
     /// What else is in the store.
     #[serde(default)]
     pub backlog: Backlog,
@@ -155,6 +173,7 @@ pub struct Row {
     #[serde(default)]
     pub expect: BTreeMap<String, Expected>,
     /// Who does it, by class. A system that is not named cannot do it; why is said beside the list.
+    #[serde(skip_serializing)]
     pub systems: BTreeMap<Class, Vec<Entry>>,
 }
 
@@ -232,9 +251,10 @@ fn parse_scenarios(text: &str) -> Result<Vec<Row>> {
     let with_defaults = |row: toml::Table| {
         let mut whole = file.defaults.clone();
         whole.extend(row);
-        Ok(Row::deserialize(whole)?)
+        grid::expand(whole)
     };
-    file.row.into_iter().map(with_defaults).collect()
+    let rows: Vec<Vec<toml::Table>> = file.row.into_iter().map(with_defaults).collect::<Result<_>>()?;
+    rows.into_iter().flatten().map(|row| Ok(Row::deserialize(row)?)).collect()
 }
 
 #[cfg(test)]
@@ -258,6 +278,19 @@ mod tests {
         let rows = parse_scenarios(TEXT)?;
         let settings: Vec<_> = rows[0].systems[&Class::Memory].iter().map(|entry| entry.settings.as_str()).collect();
         assert_eq!(settings, ["default", "suite"]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_scenarios_can_be_read_and_no_two_rows_have_one_name() -> Result<()> {
+        let rows = load_scenarios(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios")))?;
+        let names: std::collections::BTreeSet<_> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names.len(), rows.len());
+        assert!(names.contains("Q/rate_all_delayed/interleaved/100k"), "{names:?}");
+        let of_rates = rows.iter().filter(|row| row.workload == "rates");
+        let split = |row: &&Row| row.used_weights().is_ok_and(|weights| row.count.is_multiple_of(weights.len()));
+        assert!(of_rates.clone().all(|row| split(&row)), "each queue gets as many");
+        assert_eq!(of_rates.filter(|row| row.only_when_named).count(), 1710);
         Ok(())
     }
 

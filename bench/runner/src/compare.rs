@@ -28,7 +28,8 @@ pub(crate) struct Comparison {
     pub(crate) value: f64,
 }
 
-/// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; and what a sync costs.
+/// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; and what the rate tests
+/// take beyond two bare commits.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -47,6 +48,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
         }
     }
     all.extend([Class::Normal, Class::Full].into_iter().flat_map(|class| limits(entries, class)));
+    all.extend(above_two_commits(entries));
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
         all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
     }
@@ -63,6 +65,18 @@ fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     };
     let pairs = [("groups", "no groups"), ("limits", "no groups"), ("limits", "groups"), ("saturated", "limits")];
     pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
+}
+
+/// How far the 99th percentiles of the rate tests are above what two bare commits took in the same run.
+fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
+    let lines = entries.iter().filter_map(Entry::line);
+    let bare = lines.filter(|line| line.system == "ceiling" && line.settings == "two commits");
+    let above = |bare: &Line| {
+        let ours = onward(entries, &bare.row, bare.class)?;
+        let what = format!("{}, {}: p99 above two bare commits, in ms", bare.row, bare.class);
+        Some(Comparison { what, value: (ours.value - bare.value) / 1e3 })
+    };
+    bare.filter_map(above).collect()
 }
 
 /// The comparisons for a terminal; empty if none can be made.

@@ -48,6 +48,9 @@ struct RunArguments {
     /// Systems to run beside onward; all if none is given.
     #[arg(long, num_args = 1..)]
     peer: Vec<String>,
+    /// A program of a system that is not built here, such as 'asynq-fork=PATH'; see bench/README.md.
+    #[arg(long, value_name = "SYSTEM=PATH")]
+    program: Vec<programs::Given>,
     /// How often each system does each row.
     #[arg(long)]
     runs: Option<u32>,
@@ -79,7 +82,8 @@ fn run(arguments: &RunArguments) -> Result<()> {
     let plan = plan::select(&rows, &arguments.rows, &arguments.peer);
     anyhow::ensure!(!plan.is_empty(), "no row matches {:?}; they look like T/submit_tasks/1000", arguments.rows);
     std::fs::create_dir_all(&arguments.directory)?;
-    let programs = programs::Programs::build(&bench, &plan, arguments.directory.clone(), arguments.quick)?;
+    let programs =
+        programs::Programs::build(&bench, &plan, &arguments.program, arguments.directory.clone(), arguments.quick);
     let runs = arguments.runs.unwrap_or(if arguments.quick { 1 } else { RUNS });
     let path = match &arguments.json {
         Some(path) => path.clone(),

@@ -60,7 +60,8 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
     }
 }
 
-/// The median line by figure, with the spread of all and their losses together. Percentiles are medians of the runs' percentiles.
+/// The median line by figure, with the spread of all and their losses together. Percentiles are medians of the runs'
+/// percentiles.
 fn merged(mut lines: Vec<Line>) -> Option<Line> {
     lines.sort_by(|one, other| one.value.total_cmp(&other.value));
     let median = |figure: fn(&Line) -> Option<f64>| {
@@ -69,7 +70,9 @@ fn merged(mut lines: Vec<Line>) -> Option<Line> {
         figures.get(figures.len() / 2).copied()
     };
     let middle = lines.get(lines.len() / 2)?;
+    let extra = middle.extra.iter().map(|(name, figure)| (name.clone(), worst_if_maximum(&lines, name, *figure)));
     Some(Line {
+        extra: extra.collect(),
         min: lines.first()?.value,
         max: lines.last()?.value,
         p50: median(|line| line.p50),
@@ -82,4 +85,10 @@ fn merged(mut lines: Vec<Line>) -> Option<Line> {
         duplicated: lines.iter().map(|line| line.duplicated).sum(),
         ..middle.clone()
     })
+}
+
+/// What is the maximum of a run is that of all runs; of other further figures, those of the median run stand.
+fn worst_if_maximum(lines: &[Line], name: &str, figure: f64) -> f64 {
+    let maxima = lines.iter().filter(|_| name.ends_with("_max_us")).filter_map(|line| line.extra.get(name));
+    maxima.copied().fold(figure, f64::max)
 }

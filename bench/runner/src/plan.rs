@@ -10,9 +10,13 @@ pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<&'a Entry>,
 }
 
-/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns or no peers mean all.
+/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns mean all rows but those that want to be
+/// named, no peers mean all.
 pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String]) -> Vec<Group<'a>> {
-    let row_wanted = |row: &Row| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, &row.name));
+    let row_wanted = |row: &Row| match patterns {
+        [] => !row.only_when_named,
+        patterns => patterns.iter().any(|pattern| matches(pattern, &row.name)),
+    };
     let system_wanted =
         |system: &str| peers.is_empty() || system == "onward" || peers.iter().any(|peer| peer == system);
     let mut groups = Vec::new();

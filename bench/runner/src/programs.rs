@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,6 +16,25 @@ use crate::plan::Group;
 /// A program that takes longer for one run has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
+/// The row as the system is to do it, in JSON, for programs that do not read scenario files.
+const ROW: &str = "ONWARD_BENCH_ROW";
+
+/// A program that was built elsewhere: `SYSTEM=PATH`.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    system: String,
+    path: PathBuf,
+}
+
+impl FromStr for Given {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (system, path) = text.split_once('=').context("give SYSTEM=PATH")?;
+        Ok(Self { system: system.to_owned(), path: std::path::absolute(path)? })
+    }
+}
+
 /// The programs that were asked for, each built or with the reason why it could not be.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -25,15 +45,16 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds what the plan needs, with cargo's release profile.
-    pub(crate) fn build(bench: &Path, plan: &[Group<'_>], directory: PathBuf, quick: bool) -> Result<Self> {
+    /// Builds what the plan needs and was not given.
+    pub(crate) fn build(bench: &Path, plan: &[Group<'_>], given: &[Given], directory: PathBuf, quick: bool) -> Self {
         let systems: BTreeSet<&str> =
             plan.iter().flat_map(|group| &group.entries).map(|entry| entry.system.as_str()).collect();
         let built = systems.into_iter().map(|system| {
-            let program = build(bench, system).map_err(|error| format!("{error:#}"));
+            let given = given.iter().find(|given| given.system == system).map(|given| Ok(given.path.clone()));
+            let program = given.unwrap_or_else(|| build(bench, system)).map_err(|error| format!("{error:#}"));
             (system.to_owned(), program)
         });
-        Ok(Self { built: built.collect(), scenarios: bench.join("scenarios"), directory, quick })
+        Self { built: built.collect(), scenarios: bench.join("scenarios"), directory, quick }
     }
 
     /// Does one run of a row.
@@ -60,6 +81,8 @@ impl Programs {
         if let Some(commits) = commits {
             command.args(["--commits", &commits.to_string()]);
         }
+        let row = if self.quick { group.row.clone().quick() } else { group.row.clone() };
+        command.env(ROW, serde_json::to_string(&row.of_system(&entry.system))?);
         let output = output_within(&mut command, RUN_LIMIT)?;
         let last = output.lines().last().context("the program printed nothing")?;
         serde_json::from_str(last).with_context(|| format!("the program printed `{last}`"))
@@ -67,21 +90,36 @@ impl Programs {
 }
 
 fn build(bench: &Path, system: &str) -> Result<PathBuf> {
-    let manifest = bench.join("peers").join(system).join("Cargo.toml");
-    if !manifest.exists() {
-        bail!("there is no program bench/peers/{system}");
-    }
-    eprintln!("building {system}");
+    let peer = bench.join("peers").join(system);
     let target = bench.join("target");
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "--manifest-path"])
-        .arg(&manifest)
-        .env("CARGO_TARGET_DIR", &target)
-        .status()?;
+    let program = target.join("release").join(format!("bench-{system}"));
+    let mut command = if peer.join("Cargo.toml").exists() {
+        cargo(&peer, &target)
+    } else if peer.join("go.mod").exists() {
+        go(&peer, &program)
+    } else {
+        bail!("there is no program bench/peers/{system}, and none was given with --program {system}=PATH");
+    };
+    eprintln!("building {system}");
+    let status = command.status().with_context(|| format!("{} does not start", command.get_program().display()))?;
     if !status.success() {
         bail!("bench/peers/{system} does not build");
     }
-    Ok(target.join("release").join(format!("bench-{system}")))
+    Ok(program)
+}
+
+/// With cargo's release profile.
+fn cargo(peer: &Path, target: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--release", "--quiet", "--manifest-path"]).arg(peer.join("Cargo.toml"));
+    command.env("CARGO_TARGET_DIR", target);
+    command
+}
+
+fn go(peer: &Path, program: &Path) -> Command {
+    let mut command = Command::new("go");
+    command.current_dir(peer).args(["build", "-o"]).arg(program).arg(".");
+    command
 }
 
 /// What a command prints. A command that fails, or takes longer than `limit` and is killed, is an error with its last words.

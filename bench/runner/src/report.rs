@@ -19,7 +19,8 @@ is. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a ki
 many times as good Onward's figure is as the line's. The `ceiling` is bare SQLite in one thread taking the same steps, with the
 commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
-has any, and commits for each 1000 tasks. What each row does is in `bench/scenarios/`.
+has any, and commits for each 1000 tasks. Rows of `us p99` show the 99th percentile of the queue that has the highest, and beside the
+settings the longest latency and the tasks accepted each second. What each row does is in `bench/scenarios/`.
 ";
 
 /// Writes the page and its plots beside it.
@@ -35,7 +36,7 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     page += &table::markdown(&record.entries);
     let comparisons = compare::comparisons(&record.entries);
     if !comparisons.is_empty() {
-        page += "\n| ratio | of what |\n|---|---|\n";
+        page += "\n| figure | of what |\n|---|---|\n";
         comparisons.iter().for_each(|each| page += &format!("| {:.2} | {} |\n", each.value, each.what));
     }
     std::fs::write(output, page).with_context(|| format!("could not write {}", output.display()))

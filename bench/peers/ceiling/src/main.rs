@@ -7,6 +7,7 @@
 mod cycle;
 mod database;
 mod lives;
+mod rates;
 mod submit;
 
 use anyhow::{Result, bail};
@@ -21,6 +22,7 @@ fn work(request: &Request) -> Result<Measurement> {
         ("file_submit", _) => submit::submits(request),
         ("file_lives", "same commits") => lives::same_commits(request),
         ("file_lives", "best batch") => lives::best_batch(request),
+        ("rates", "two commits") => rates::two_commits(request),
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }
 }

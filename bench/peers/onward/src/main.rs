@@ -1,6 +1,6 @@
 //! The rows of the benchmarks on Onward.
 //!
-//! Two rows need a second process: the program then starts itself as a helper (see `helper`).
+//! Some rows need a second process: the program then starts itself as a helper (see `helper`, `rates`).
 
 mod backlog;
 mod dependencies;
@@ -10,6 +10,7 @@ mod latency;
 mod limited;
 mod lives;
 mod open;
+mod rates;
 mod read;
 mod resident;
 mod restart;
@@ -22,6 +23,9 @@ use bench_protocol::{Measurement, Request, repeat, run};
 use tokio::runtime::Runtime;
 
 fn main() -> Result<()> {
+    if rates::asked_for()? {
+        return Ok(());
+    }
     match helper::asked_for()? {
         Some(helper) => helper.run(),
         None => run("onward", work),
@@ -49,6 +53,7 @@ fn work(request: &Request) -> Result<Measurement> {
         "file_restart" => runtime.block_on(restart::restart(request)),
         "file_memory" => runtime.block_on(resident::memory(request)),
         "file_latency" => runtime.block_on(latency::latency(request)),
+        "rates" => runtime.block_on(rates::run(request)),
         "file_idle" => runtime.block_on(resident::idle(request)),
         other => bail!("onward has no workload `{other}`"),
     }

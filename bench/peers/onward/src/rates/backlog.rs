@@ -1,0 +1,61 @@
+//! What waits in the queues before the first arrival.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bench_protocol::{Order, Row, queue_name};
+use onward::{Engine, Name, NewTask, Task, When};
+use serde::{Deserialize, Serialize};
+
+use crate::lives::KIND;
+
+/// Tasks in one commit while the queues are filled.
+const CHUNK: usize = 4096;
+
+/// How long a task of the backlog that runs takes.
+const TAKES: Duration = Duration::from_millis(1);
+
+/// A kind that nobody has a handler for.
+const UNSERVED: &str = "unserved";
+
+/// A task of the backlog that runs.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Slow(Order);
+
+impl Task for Slow {
+    const KIND: &'static str = "slow";
+    type Output = ();
+}
+
+/// Registers the handler of a backlog that runs.
+pub(crate) fn register(engine: &Engine) {
+    engine.register(|Slow(_), _context| async {
+        tokio::time::sleep(TAKES).await;
+        Ok(())
+    });
+}
+
+/// Fills the queues: in equal parts what does not run, in the one of the least weight what does.
+pub(crate) async fn fill(engine: &Engine, row: &Row) -> Result<()> {
+    let weights = row.weights()?;
+    // A number beyond every ledger, so that tasks of a backlog are not taken for those of the row.
+    let order = Order::new(u64::MAX, 0, row.payload_bytes)?.to_json()?;
+    let task = |kind: &str, weight: u32| {
+        let queue = Name::new(queue_name(weight))?;
+        anyhow::Ok(NewTask { queue, payload: order.clone().into(), ..NewTask::new(kind)? })
+    };
+    for weight in &weights {
+        submit(engine, task(UNSERVED, *weight)?, row.backlog.unserved / weights.len()).await?;
+        let later = NewTask { when: When::After(Duration::from_secs(3600)), ..task(KIND, *weight)? };
+        submit(engine, later, row.backlog.delayed / weights.len()).await?;
+    }
+    submit(engine, task(Slow::KIND, weights[0])?, row.backlog.runnable).await
+}
+
+async fn submit(engine: &Engine, task: NewTask, count: usize) -> Result<()> {
+    for first in (0..count).step_by(CHUNK) {
+        engine.submit_all(vec![task.clone(); CHUNK.min(count - first)]).await?;
+    }
+    Ok(())
+}

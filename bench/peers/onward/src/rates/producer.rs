@@ -1,0 +1,62 @@
+//! The producer: in this process, or this program started once more by itself.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use bench_protocol::{Arrival, Order, Request, Row, Submitted, arrivals, queue_name};
+use onward::{Engine, Store};
+use tokio::runtime::{Handle, Runtime};
+
+use crate::lives::Place;
+use crate::open::{engine, open_file};
+
+/// Says that the program is a producer, and on which file.
+const VARIABLE: &str = "ONWARD_BENCH_PRODUCER";
+
+/// Does the producer's work, if this process was started as one: its output is what it submitted.
+pub(crate) fn asked_for() -> Result<bool> {
+    let Some(path) = std::env::var_os(VARIABLE) else { return Ok(false) };
+    let request = Request::of_this_process("onward")?;
+    let runtime = Runtime::new()?;
+    let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(Path::new(&path), request.class))?);
+    let submitted = runtime.block_on(async { here(&request.row, &engine(&store, 1).await?).await })?;
+    submitted.iter().for_each(|each| println!("{each}"));
+    Ok(true)
+}
+
+/// Submits from this process. The submits of one tick, and those of ticks whose answers are still out, are under way together: a
+/// producer that awaited each would be no open loop.
+pub(crate) async fn here(row: &Row, engine: &Engine) -> Result<Vec<Submitted>> {
+    let (row, engine, runtime) = (row.clone(), engine.clone(), Handle::current());
+    let template = Order::new(0, 0, row.payload_bytes)?;
+    let submits = tokio::task::spawn_blocking(move || {
+        let mut submits = Vec::with_capacity(row.count);
+        arrivals(&row, |arrival| {
+            let place = Place(template.numbered(arrival.number));
+            submits.push(runtime.spawn(submit(engine.clone(), place, arrival)));
+        })?;
+        anyhow::Ok(submits)
+    });
+    let mut submitted = Vec::new();
+    for submit in submits.await?? {
+        submitted.push(submit.await??);
+    }
+    Ok(submitted)
+}
+
+async fn submit(engine: Engine, place: Place, arrival: Arrival) -> onward::Result<Submitted> {
+    engine.submit_with(place).queue(queue_name(arrival.weight)).await?;
+    Ok(Submitted::now(arrival))
+}
+
+/// Submits from a process of its own on the same file.
+pub(crate) async fn elsewhere(location: &str) -> Result<Vec<Submitted>> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(std::env::args_os().skip(1)).env(VARIABLE, location).stdout(Stdio::piped());
+    let output = tokio::task::spawn_blocking(move || command.output()).await??;
+    ensure!(output.status.success(), "the producer failed: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).context("what the producer submitted")?;
+    text.lines().map(str::parse).collect()
+}

@@ -1,0 +1,151 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Order is the payload of a task.
+type Order struct {
+	Number    uint64 `json:"number"`
+	Submitted uint64 `json:"submitted"`
+	Note      string `json:"note"`
+}
+
+// Payloads makes payloads of the row's size; the size changes by the digits of the number alone.
+func (row *Row) Payloads() (func(number uint64) []byte, error) {
+	empty, err := json.Marshal(Order{})
+	if err != nil || len(empty) > row.PayloadBytes {
+		return nil, fmt.Errorf("a payload needs at least %d bytes, not %d (%v)", len(empty), row.PayloadBytes, err)
+	}
+	note := strings.Repeat("n", row.PayloadBytes-len(empty))
+	return func(number uint64) []byte {
+		return fmt.Appendf(nil, `{"number":%d,"submitted":0,"note":"%s"}`, number, note)
+	}, nil
+}
+
+// QueueName is the name of the queue of a weight.
+func QueueName(weight int) string {
+	return fmt.Sprintf("weight-%d", weight)
+}
+
+// Weights are those of all queues.
+func (row *Row) Weights() []int {
+	if row.Queues == "alone" {
+		return []int{5}
+	}
+	return []int{1, 2, 3, 4, 5}
+}
+
+// UsedWeights are those of the queues that get a task at each arrival.
+func (row *Row) UsedWeights() []int {
+	if row.Queues == "all" {
+		return row.Weights()
+	}
+	return []int{5}
+}
+
+// QueueWeights has all queues by name.
+func (row *Row) QueueWeights() map[string]int {
+	queues := make(map[string]int)
+	for _, weight := range row.Weights() {
+		queues[QueueName(weight)] = weight
+	}
+	return queues
+}
+
+// Submitted is a task that was accepted: which, the weight of its queue, when it was due and when the submit returned.
+type Submitted struct {
+	Number, Weight int
+	Due, Returned  int64
+}
+
+// Starts is when the handlers of tasks started.
+type Starts struct {
+	at             []atomic.Int64
+	started, again atomic.Int64
+}
+
+// NewStarts is for tasks numbered from 0 to count - 1.
+func NewStarts(count int) *Starts {
+	return &Starts{at: make([]atomic.Int64, count)}
+}
+
+// Start says that the handler of the task with this payload starts now.
+func (starts *Starts) Start(payload []byte) error {
+	now := Now()
+	var order Order
+	if err := json.Unmarshal(payload, &order); err != nil {
+		return err
+	}
+	if order.Number >= uint64(len(starts.at)) {
+		return nil
+	}
+	if starts.at[order.Number].CompareAndSwap(0, now) {
+		starts.started.Add(1)
+	} else {
+		starts.again.Add(1)
+	}
+	return nil
+}
+
+// Wait returns when as many tasks have started, or after two minutes.
+func (starts *Starts) Wait(count int) {
+	for begun := time.Now(); starts.started.Load() < int64(count) && time.Since(begun) < 2*time.Minute; {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Measurement has the same figures as that of the Rust crate.
+func (starts *Starts) Measurement(row *Row, submitted []Submitted) *Measurement {
+	measured := &Measurement{Extra: make(map[string]float64)}
+	returned := func(each Submitted) int64 { return each.Returned }
+	for _, weight := range row.UsedWeights() {
+		latencies := starts.latencies(submitted, weight, returned)
+		measured.Value = max(measured.Value, latencies.Percentile(0.99))
+		measured.figures(fmt.Sprintf("weight_%d", weight), latencies)
+	}
+	measured.Latencies = starts.latencies(submitted, 0, returned)
+	measured.figures("all", measured.Latencies)
+	measured.figures("due", starts.latencies(submitted, 0, func(each Submitted) int64 { return each.Due }))
+	measured.Extra["per_second"] = achieved(row, submitted)
+	started := int(starts.started.Load())
+	measured.Answer = map[string]int{"started": started}
+	measured.Lost = max(len(submitted)-started, 0)
+	measured.Duplicated = int(starts.again.Load())
+	return measured
+}
+
+// latencies of the queue of a weight, or of all (0), from a moment to the start; nothing for a task that started before it.
+func (starts *Starts) latencies(submitted []Submitted, weight int, from func(Submitted) int64) Latencies {
+	var latencies Latencies
+	for _, each := range submitted {
+		at := starts.at[each.Number].Load()
+		if at > 0 && (weight == 0 || weight == each.Weight) {
+			latencies = append(latencies, max(at-from(each), 0))
+		}
+	}
+	return latencies
+}
+
+func (measured *Measurement) figures(of string, latencies Latencies) {
+	measured.Extra[of+"_avg_us"] = latencies.Mean()
+	measured.Extra[of+"_p50_us"] = latencies.Percentile(0.5)
+	measured.Extra[of+"_p99_us"] = latencies.Percentile(0.99)
+	measured.Extra[of+"_max_us"] = latencies.Percentile(1)
+}
+
+// achieved is how many tasks a second were accepted, from the first that was due to the last whose submit returned.
+func achieved(row *Row, submitted []Submitted) float64 {
+	if len(submitted) == 0 {
+		return 0
+	}
+	first, last := submitted[0].Due, submitted[0].Returned
+	for _, each := range submitted {
+		first, last = min(first, each.Due), max(last, each.Returned)
+	}
+	return float64(len(submitted)) / (float64(last-first)/1e9 + 1/float64(row.Rate))
+}

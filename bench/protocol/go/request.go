@@ -1,0 +1,93 @@
+// Package protocol is what benchmark programs in Go and the runner say to each other: the same as the Rust crate beside it. The row
+// comes as JSON in the environment, as the runner read it from the scenario files.
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+)
+
+// The row, as the system is to do it.
+const rowVariable = "ONWARD_BENCH_ROW"
+
+// Backlog is what waits before the timed part.
+type Backlog struct {
+	Delayed  int `json:"delayed"`
+	Unserved int `json:"unserved"`
+	Runnable int `json:"runnable"`
+}
+
+// Row is one row of the benchmarks, as far as programs in Go need it.
+type Row struct {
+	Name         string         `json:"name"`
+	Workload     string         `json:"workload"`
+	Unit         string         `json:"unit"`
+	Better       string         `json:"better"`
+	Count        int            `json:"count"`
+	Slots        int            `json:"slots"`
+	PayloadBytes int            `json:"payload_bytes"`
+	Rate         int            `json:"rate"`
+	Queues       string         `json:"queues"`
+	Mode         string         `json:"mode"`
+	Producer     string         `json:"producer"`
+	Backlog      Backlog        `json:"backlog"`
+	Expect       map[string]any `json:"expect"`
+}
+
+// Request is one row to do.
+type Request struct {
+	Row      Row
+	Class    string
+	Settings string
+	// Directory is where files go.
+	Directory string
+	json      bool
+}
+
+// NewRequest reads the arguments and the environment.
+func NewRequest() (*Request, error) {
+	request := &Request{}
+	name := flag.String("row", "", "the row to do")
+	flag.StringVar(&request.Class, "class", "", "what an acknowledgement must survive")
+	flag.StringVar(&request.Settings, "settings", "default", "the name of the settings")
+	flag.StringVar(&request.Directory, "directory", os.TempDir(), "where files go")
+	flag.BoolVar(&request.json, "json", false, "print one JSON object")
+	// What the runner has applied to the row already, or reads itself.
+	flag.Bool("quick", false, "the row is a quick one")
+	flag.String("scenarios", "", "not read")
+	flag.String("commits", "", "not read")
+	flag.Parse()
+	text := os.Getenv(rowVariable)
+	if text == "" {
+		return nil, errors.New("the row is missing: this program is started by bench/runner")
+	}
+	if err := json.Unmarshal([]byte(text), &request.Row); err != nil {
+		return nil, fmt.Errorf("%s: %w", rowVariable, err)
+	}
+	if request.Row.Name != *name {
+		return nil, fmt.Errorf("asked for row %s and given %s", *name, request.Row.Name)
+	}
+	return request, nil
+}
+
+// verify checks what was observed against what the row expects.
+func (row *Row) verify(answer map[string]int) error {
+	for name, expected := range row.Expect {
+		number, observed := row.Count, answer[name]
+		switch expected := expected.(type) {
+		case float64:
+			number = int(expected)
+		case string:
+			if expected != "count" {
+				return fmt.Errorf("row %s: `%s` is not a field to compare with", row.Name, expected)
+			}
+		}
+		if observed != number {
+			return fmt.Errorf("row %s: `%s` should be %d and is %d", row.Name, name, number, observed)
+		}
+	}
+	return nil
+}
