@@ -1,7 +1,7 @@
 //! The reads, one a file.
 
 pub(super) mod events;
-pub(in crate::sqlite) mod history;
+pub(super) mod history;
 mod lane_names;
 pub(super) mod limits;
 pub(super) mod list;
