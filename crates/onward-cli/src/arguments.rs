@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "top")]
+use crate::commands::top;
 use crate::commands::{completions, each, events, generate, limit, queue, schedule, store, submit, tag, task, work};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     Schedule(schedule::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
+    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits, sessions
+    #[cfg(feature = "top")]
+    Top(top::Arguments),
     /// Check a store and say what is wrong and what to do
     Doctor,
     /// Back up, restore, prune, compact and migrate the store

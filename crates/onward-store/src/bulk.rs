@@ -16,6 +16,10 @@ pub enum BulkVerb {
     Retry,
     /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running tasks.
     Delete,
+    /// As [`Write::RunNow`](crate::Write::RunNow): of scheduled tasks.
+    RunNow,
+    /// As [`Write::Kill`](crate::Write::Kill): of live tasks that do not run.
+    Kill,
 }
 
 /// A chunk of a change of many tasks.

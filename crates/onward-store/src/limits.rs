@@ -135,3 +135,6 @@ pub const BULK_WINDOW: i64 = 16_384;
 
 /// The most tasks that one page of a listing of numbers holds.
 pub const ID_PAGE: usize = 10_000;
+
+/// For how many days a store keeps how tasks [ended by day](crate::Store::history).
+pub const HISTORY_DAYS: u32 = 90;

@@ -197,6 +197,10 @@ pub enum Refusal {
         /// Where it stands.
         state: TaskState,
     },
+    /// The task runs, and so cannot be killed, deleted or made due.
+    Running(TaskId),
+    /// The task waits for other tasks, and so cannot be made due.
+    Blocked(TaskId),
     /// Another active task has the key by now.
     KeyTaken {
         /// The task that could not be retried.
@@ -247,6 +251,10 @@ impl fmt::Display for Refusal {
             Self::AlreadyEnded { task, state } => write!(f, "task {task} has ended already: {state}"),
             Self::NotEnded { task, state } => {
                 write!(f, "task {task} is {state}; only a task that has ended can be tried again")
+            }
+            Self::Running(task) => write!(f, "task {task} runs; cancel it first, or wait for its end"),
+            Self::Blocked(task) => {
+                write!(f, "task {task} waits for other tasks; `onward task why {task}` names them")
             }
             Self::KeyTaken { task, by } => {
                 write!(

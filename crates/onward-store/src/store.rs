@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
+use crate::history::QueueDay;
 use crate::name::Name;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
@@ -155,6 +156,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
+
+    /// How tasks ended on each of the last `days` days, 1 to [`limits::HISTORY_DAYS`](crate::limits::HISTORY_DAYS), in UTC, today the last of
+    /// them: the oldest day first, and of a day by queue; what had no ends is left out. A clock that was set back counts to the latest day
+    /// that there was. Cost follows queues and days.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
 }
 
 /// Which tasks a listing shows. Every condition that is given must hold.
@@ -263,6 +272,14 @@ pub struct QueueRecord {
     pub weight: u32,
     /// Its [concurrency](crate::QueueSettings::concurrency).
     pub concurrency: Option<u32>,
+}
+
+impl QueueRecord {
+    /// How long the task that has waited longest, by its number, has been due; zero where nothing waits.
+    #[must_use]
+    pub fn latency(&self, now: Timestamp) -> Duration {
+        self.oldest_waiting.map_or(Duration::ZERO, |due| now - due)
+    }
 }
 
 /// Ended tasks by state.

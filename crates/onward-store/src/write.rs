@@ -131,6 +131,29 @@ pub enum Write {
         task: TaskId,
     },
 
+    /// Makes a scheduled task due now, whatever it waited for: its time, or the next attempt. It takes its place among those that became due
+    /// now. Requires a task that is scheduled, or due already, which changes nothing (else [`Running`](crate::Refusal::Running),
+    /// [`Blocked`](crate::Refusal::Blocked) or [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Answers [`Done`](crate::Outcome::Done).
+    RunNow {
+        /// The task.
+        task: TaskId,
+    },
+
+    /// Ends a task that does not run as a dead letter, with an error that says so: it is kept, is seen among those that somebody should look
+    /// at, and can be tried again. Requires a task that waits, is scheduled or blocked (else [`Running`](crate::Refusal::Running) or
+    /// [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Answers [`Done`](crate::Outcome::Done).
+    Kill {
+        /// The task.
+        task: TaskId,
+    },
+
+    /// Removes a task without a trace, as [`Purge`](Self::Purge) does. Requires a task that does not run (else
+    /// [`Running`](crate::Refusal::Running)). Answers [`Done`](crate::Outcome::Done).
+    Delete {
+        /// The task.
+        task: TaskId,
+    },
+
     /// Stops claims of what `scope` names until it is resumed, or until a moment. What runs goes on. Answers
     /// [`Done`](crate::Outcome::Done). Pausing again replaces the moment. Pauses of different scopes combine.
     Pause {
@@ -224,7 +247,7 @@ pub enum Write {
     /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
 
-    /// Cancels, tries again or deletes tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
+    /// Cancels, tries again, deletes, runs at once or kills tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
     /// which says whether there is more. A chunk looks at no more than 16 384 numbers of tasks, so that it may do nothing and have more to
     /// look at. Tasks that are submitted after the first chunk are not looked at.
     Bulk(Box<Bulk>),

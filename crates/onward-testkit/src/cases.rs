@@ -632,6 +632,29 @@ macro_rules! conformance {
                 a_chunk_of_a_refused_all_did_nothing,
                 a_chunk_in_which_nothing_is_selected_says_where_to_go_on,
             }
+            history {
+                ends_are_counted_by_day_queue_and_state,
+                days_without_an_end_are_left_out,
+                so_many_days_are_told_as_are_asked_for,
+                days_are_kept_for_ninety_days,
+                what_is_pruned_or_tried_again_stays_in_the_history,
+                a_clock_that_is_set_back_counts_to_the_latest_day,
+            }
+            intervene {
+                a_scheduled_task_can_be_run_now,
+                what_is_run_now_takes_its_place_among_what_became_due_now,
+                a_task_that_waits_for_its_next_attempt_can_be_run_now,
+                run_now_of_a_due_task_changes_nothing,
+                run_now_of_what_runs_is_blocked_or_has_ended_is_refused,
+                a_killed_task_is_a_dead_letter_that_says_why,
+                a_killed_task_frees_its_key_and_can_be_tried_again,
+                what_depends_on_a_killed_task_is_told,
+                a_running_or_ended_task_is_not_killed,
+                one_task_is_deleted_without_a_trace,
+                a_running_task_is_not_deleted,
+                scheduled_tasks_are_run_now_together,
+                tasks_that_do_not_run_are_killed_together,
+            }
             tags {
                 a_task_has_the_tags_of_its_submission,
                 a_worker_sees_the_tags,

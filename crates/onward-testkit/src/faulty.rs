@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo,
-    TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
+    Page, PauseRecord, QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store,
+    StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason,
+    Write,
 };
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -217,6 +218,10 @@ impl Store for FaultyStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.inner.tag_keys(prefix, page)
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        self.inner.history(days)
     }
 }
 

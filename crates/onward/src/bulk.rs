@@ -53,7 +53,7 @@ impl Engine {
         Ok(self.inner.store.count(filter).await?)
     }
 
-    async fn bulk(&self, verb: BulkVerb, filter: TaskFilter) -> Result<BulkSummary> {
+    pub(crate) async fn bulk(&self, verb: BulkVerb, filter: TaskFilter) -> Result<BulkSummary> {
         let mut summary = BulkSummary::default();
         let mut bulk = Bulk { verb, filter, before: None, limit: BULK };
         loop {

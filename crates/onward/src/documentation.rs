@@ -20,6 +20,10 @@ mod limits {
     #![doc = include_str!("../../../docs/guides/limits.md")]
 }
 
+mod inspector {
+    #![doc = include_str!("../../../docs/guides/inspector.md")]
+}
+
 mod schedules {
     #![doc = include_str!("../../../docs/guides/schedules.md")]
 }

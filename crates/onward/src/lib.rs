@@ -95,6 +95,7 @@ mod failure;
 mod flow;
 mod handle;
 mod handler;
+mod inspector;
 pub mod limits;
 mod output;
 mod place;
@@ -133,11 +134,11 @@ pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
     AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
     EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule,
-    NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueMode,
-    QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet,
-    Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock,
-    TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueDay,
+    QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord,
+    ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
+    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

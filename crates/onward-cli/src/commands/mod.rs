@@ -15,6 +15,8 @@ pub(crate) mod store;
 pub(crate) mod submit;
 pub(crate) mod tag;
 pub(crate) mod task;
+#[cfg(feature = "top")]
+pub(crate) mod top;
 pub(crate) mod work;
 
 pub(crate) use run::run;

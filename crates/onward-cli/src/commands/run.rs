@@ -1,5 +1,7 @@
 //! From what was typed to the command that does it.
 
+#[cfg(feature = "top")]
+use super::top;
 use super::{
     completions, doctor, each, events, generate, limit, man, queue, schedule, stats, store, submit, tag, task, work,
 };
@@ -19,6 +21,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Limit(command) => limit::run(options, command).await,
         Command::Schedule(command) => schedule::run(options, command).await,
         Command::Stats => stats::run(options).await,
+        #[cfg(feature = "top")]
+        Command::Top(arguments) => top::run(options, arguments).await,
         Command::Doctor => doctor::run(options).await,
         Command::Store(command) => store::run(options, command).await,
         Command::Events(arguments) => events::run(options, arguments).await,

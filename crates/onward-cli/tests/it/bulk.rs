@@ -54,11 +54,42 @@ fn a_dry_run_says_what_would_be_touched_and_touches_nothing() {
 #[test]
 fn every_task_must_be_spelled_out() {
     let place = place_with_tasks();
-    for verb in ["cancel", "retry", "delete"] {
+    for verb in ["cancel", "retry", "delete", "run", "kill"] {
         assert_eq!(place.onward(&["task", verb]).code, Some(2), "{verb}");
         assert_eq!(place.onward(&["task", verb, "--all", "--kind", "mail"]).code, Some(2), "{verb}");
     }
     assert_eq!(place.onward(&["task", "cancel", "1", "--kind", "mail"]).code, Some(2));
     assert_eq!(states(&place), ["waiting"; 3]);
     assert_eq!(place.onward(&["task", "cancel", "--all"]).stdout, "cancelled 3 tasks\n");
+}
+
+/// Shows: Q10
+#[test]
+fn one_task_is_run_now_killed_and_deleted_by_its_number() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "mail", "--after", "1h"]);
+    assert_eq!(states(&place), ["scheduled"]);
+    assert_eq!(place.onward(&["task", "run", "1"]).stdout, "task 1 is due now\n");
+    assert_eq!(states(&place), ["waiting"]);
+    assert_eq!(place.onward(&["task", "kill", "1"]).stdout, "task 1 is dead now\n");
+    assert_eq!(states(&place), ["dead"]);
+    assert_eq!(place.json(&["task", "delete", "1"]), [json!({ "id": 1, "outcome": "deleted" })]);
+    assert!(states(&place).is_empty());
+}
+
+/// Shows: Q10
+#[test]
+fn many_tasks_are_run_now_and_killed_by_a_filter() {
+    let place = Place::new();
+    for kind in ["mail", "mail", "image"] {
+        place.onward(&["submit", "--kind", kind, "--after", "1h"]);
+    }
+    assert_eq!(
+        place.onward(&["task", "run", "--kind", "mail", "--dry-run"]).stdout,
+        "would make due 2 tasks: 2 scheduled\n"
+    );
+    assert_eq!(place.onward(&["task", "run", "--kind", "mail"]).stdout, "made due 2 tasks\n");
+    assert_eq!(states(&place), ["waiting", "waiting", "scheduled"]);
+    assert_eq!(place.onward(&["task", "kill", "--all"]).stdout, "killed 3 tasks\n");
+    assert_eq!(states(&place), ["dead"; 3]);
 }

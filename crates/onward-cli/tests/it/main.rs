@@ -16,5 +16,7 @@ mod store;
 mod submit;
 mod tag;
 mod task;
+#[cfg(feature = "top")]
+mod top;
 mod work;
 mod wrong_usage;

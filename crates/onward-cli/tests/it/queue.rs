@@ -140,3 +140,28 @@ fn statistics_tell_how_it_went_by_kind() {
     let kind = &place.json(&["stats"])[0]["kinds"][0];
     assert_eq!((&kind["kind"], &kind["ended"]["completed"], &kind["attempts"]), (&"k".into(), &3.into(), &3.into()));
 }
+
+/// Shows: Q10
+#[test]
+fn the_history_tells_how_tasks_ended_today() {
+    let place = place_with_tasks();
+    place.onward(&["task", "cancel", "1"]);
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    let history = place.json(&["queue", "history", "mail", "--days", "2"]);
+    let sum = |state: &str| history.iter().map(|day| day["ended"][state].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("completed"), sum("cancelled")), (2, 1));
+    assert!(place.onward(&["queue", "history"]).stdout.contains("mail"));
+    assert!(place.json(&["queue", "history", "other"]).is_empty());
+    assert_eq!(place.onward(&["queue", "history", "--days", "91"]).code, Some(2));
+}
+
+/// Shows: Q10
+#[test]
+fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited() {
+    let place = place_with_tasks();
+    let latency = |place: &Place| place.json(&["queue", "show", "mail"])[0]["latency"].as_f64().unwrap();
+    assert!(latency(&place) > 0.0);
+    assert!(place.onward(&["queue", "show", "mail"]).stdout.contains("\nlatency "));
+    place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
+    assert!(latency(&place).abs() < f64::EPSILON);
+}

@@ -24,6 +24,8 @@ impl State {
         match verb {
             BulkVerb::Cancel => self.cancel(task),
             BulkVerb::Retry => self.retry(task),
+            BulkVerb::RunNow => self.run_now(task),
+            BulkVerb::Kill => self.kill(task),
             BulkVerb::Delete => {
                 self.remove_without_trace(task);
                 Ok(Outcome::Done)

@@ -78,7 +78,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    fn known(&self, id: TaskId) -> Result<&Task, Refusal> {
+    pub(super) fn known(&self, id: TaskId) -> Result<&Task, Refusal> {
         self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
     }
 }

@@ -28,6 +28,9 @@ impl State {
             self.keys.keep_or_free(id, &task.new, now);
             count(self.statistics.entry(task.new.kind.clone()).or_insert_with(|| nothing_of(task)), task);
         }
+        if let Some(task) = self.tasks.get(id) {
+            self.history.count(&task.new.queue, state, now);
+        }
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();

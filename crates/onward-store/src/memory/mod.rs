@@ -38,6 +38,8 @@ mod ending;
 mod events;
 mod filter;
 mod flow;
+mod history;
+mod intervene;
 mod keys;
 mod names;
 mod queues;

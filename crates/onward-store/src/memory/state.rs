@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::dependencies::Waits;
 use super::events::Logged;
+use super::history::History;
 use super::keys::Keys;
 use super::schedules::Schedules;
 use super::sessions::Session;
@@ -44,6 +45,7 @@ pub(super) struct State {
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
     pub(super) schedules: Schedules,
     pub(super) statistics: BTreeMap<Name, KindStatistics>,
+    pub(super) history: History,
     /// The highest number of a task so far.
     pub(super) last_task: i64,
     /// The highest number of a session so far.

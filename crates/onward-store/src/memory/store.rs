@@ -10,6 +10,7 @@ use super::state::{Moment, State};
 use crate::clock::{Clock, SystemClock};
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
+use crate::history::QueueDay;
 use crate::limits;
 use crate::news::{NewsReceiver, NewsSender};
 use crate::outcome::Outcome;
@@ -194,5 +195,10 @@ impl Store for MemoryStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.read(|kept| kept.state.tag_keys(&prefix, &page))
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        let now = self.clock.now();
+        self.read(move |kept| kept.state.history(now, days))
     }
 }

@@ -21,6 +21,8 @@ fn is_possible(verb: BulkVerb, state: TaskState) -> bool {
         BulkVerb::Cancel => !state.is_ended(),
         BulkVerb::Retry => state.is_ended(),
         BulkVerb::Delete => state != TaskState::Running,
+        BulkVerb::RunNow => state == TaskState::Scheduled,
+        BulkVerb::Kill => !state.is_ended() && state != TaskState::Running,
     }
 }
 
@@ -76,6 +78,9 @@ mod tests {
         assert_eq!(states(BulkVerb::Cancel, &[]), Some(live));
         assert_eq!(states(BulkVerb::Retry, &[TaskState::Dead, TaskState::Waiting]), Some(vec![TaskState::Dead]));
         assert_eq!(states(BulkVerb::Delete, &[TaskState::Running]), None);
+        assert_eq!(states(BulkVerb::RunNow, &[]), Some(vec![TaskState::Scheduled]));
+        let unstarted = vec![TaskState::Blocked, TaskState::Scheduled, TaskState::Waiting];
+        assert_eq!(states(BulkVerb::Kill, &[]), Some(unstarted));
     }
 
     #[test]

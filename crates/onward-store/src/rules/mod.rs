@@ -10,6 +10,8 @@ pub mod due;
 pub mod duplicate;
 pub mod errors;
 pub mod flow;
+pub mod history;
+pub mod intervene;
 pub mod key;
 pub mod order;
 pub mod prefix;

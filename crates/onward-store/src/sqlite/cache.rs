@@ -46,6 +46,8 @@ pub(super) struct Cache {
     pub(super) next_log: i64,
     /// The number of the next tag, once somebody asked.
     pub(super) next_tag: Option<i64>,
+    /// The latest day on which a task ended, once it is known that there is one.
+    pub(super) day: Option<i64>,
 }
 
 impl Cache {
@@ -86,6 +88,7 @@ impl Cache {
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
             next_tag: None,
+            day: None,
         })
     }
 }

@@ -18,6 +18,7 @@ mod group_heads;
 mod group_lines;
 mod heads;
 mod held_tasks;
+mod history;
 mod housekeeping;
 mod index;
 mod leases;

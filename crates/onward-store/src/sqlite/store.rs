@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
+use crate::history::QueueDay;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
@@ -222,6 +223,11 @@ impl Store for SqliteStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         ready(self.read(|connection| reads::tags::tag_keys(connection, &prefix, &page)))
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        let now = self.clock().now();
+        ready(self.read(|connection| reads::history::history(connection, now, days)))
     }
 }
 

@@ -237,6 +237,9 @@ impl Transaction<'_> {
             Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
+            Write::RunNow { task } => self.run_now(*task),
+            Write::Kill { task } => self.kill(*task),
+            Write::Delete { task } => self.delete(*task),
             Write::Pause { scope, until } => self.pause(scope, *until),
             Write::Resume { scope } => self.resume(scope),
             Write::SetQueue(set) => self.set_queue(set),
@@ -373,6 +376,9 @@ impl Transaction<'_> {
     fn write_statistics(&mut self) -> Result<()> {
         if self.statistics.is_empty() {
             return Ok(());
+        }
+        if self.statistics.values().any(|change| change.ended > 0) {
+            self.begin_day()?;
         }
         let mut statement = self.connection.prepare_cached(include_str!("sql/add_statistics.sql"))?;
         for ((lane, state), change) in self.statistics.drain() {

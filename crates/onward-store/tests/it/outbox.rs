@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Changes, Claim, Clock, Dependency, Durability, EventCursor, EventPage, KindStatistics, LimitRecord,
-    NewTask, NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, Result, ScheduleRecord,
+    NewTask, NewsReceiver, Outcome, Page, PauseRecord, QueueDay, QueueMode, QueueRecord, Result, ScheduleRecord,
     ScheduleSelection, SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TagKeyPage, TagPage, TagValuePage,
     TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
@@ -226,6 +226,10 @@ impl Store for OutboxStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.store.tag_keys(prefix, page)
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        self.store.history(days)
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
     Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
-    NewsReceiver, Outcome, Page, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord,
-    SqliteOptions, SqliteStore, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage,
-    TaskPage, TaskRecord, WaitReason, Write,
+    NewsReceiver, Outcome, Page, PauseRecord, QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection,
+    SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId,
+    TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -231,6 +231,10 @@ impl Store for InTurn {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.next().tag_keys(prefix, page)
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        self.next().history(days)
     }
 }
 

@@ -44,6 +44,9 @@ impl Player {
             }
             Act::Cancel(task) => Write::Cancel { task: self.task(task) },
             Act::Retry(task) => Write::Retry { task: self.task(task) },
+            Act::RunNow(task) => Write::RunNow { task: self.task(task) },
+            Act::Kill(task) => Write::Kill { task: self.task(task) },
+            Act::Delete(task) => Write::Delete { task: self.task(task) },
             Act::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
             Act::Resume(scope) => Write::Resume { scope },
             Act::SetQueue(set) => Write::SetQueue(set),

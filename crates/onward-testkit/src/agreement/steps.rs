@@ -63,6 +63,9 @@ pub enum Act {
     },
     Cancel(Pick),
     Retry(Pick),
+    RunNow(Pick),
+    Kill(Pick),
+    Delete(Pick),
     Pause {
         scope: Scope,
         for_: Option<Duration>,

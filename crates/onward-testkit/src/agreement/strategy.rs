@@ -133,6 +133,9 @@ fn control() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => pick().prop_map(Act::Cancel),
         3 => pick().prop_map(Act::Retry),
+        3 => pick().prop_map(Act::RunNow),
+        1 => pick().prop_map(Act::Kill),
+        1 => pick().prop_map(Act::Delete),
         1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Act::Pause { scope, for_ }),
         2 => scope().prop_map(Act::Resume),
         2 => set_queue().prop_map(Act::SetQueue),
@@ -205,7 +208,7 @@ fn bulk() -> impl Strategy<Value = Act> {
         TaskFilter { cancel_requested: Some(true), ..any() },
         TaskFilter { group: Some(name("tenant-1")), ..any() },
     ];
-    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete]);
+    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete, BulkVerb::RunNow, BulkVerb::Kill]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
         .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
 }

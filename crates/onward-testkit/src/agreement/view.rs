@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use onward_store::{
     Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority,
-    QueueChoice, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId,
-    SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp,
-    WaitReason,
+    QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection,
+    SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState,
+    Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -24,6 +24,7 @@ pub(super) struct View {
     queues: Vec<QueueRecord>,
     mode: [QueueMode; 1],
     statistics: Vec<KindStatistics>,
+    history: [Vec<QueueDay>; 2],
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
     limits: Vec<LimitRecord>,
@@ -68,6 +69,7 @@ impl View {
             queues: store.queues().await?,
             mode: [store.queue_mode().await?],
             statistics: store.statistics().await?,
+            history: [store.history(1).await?, store.history(90).await?],
             sessions: store.sessions().await?,
             pauses: store.pauses().await?,
             limits: store.limits().await?,

@@ -9,6 +9,8 @@ pub mod control;
 pub mod dependencies;
 pub mod events;
 pub mod flow;
+pub mod history;
+pub mod intervene;
 pub mod keys;
 pub mod limits;
 pub mod news;

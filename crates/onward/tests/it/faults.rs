@@ -14,7 +14,7 @@ use onward::{
 };
 use onward_store::{
     Answer, Changes, Claim, Error, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord,
-    QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TagKeyPage, TagPage,
+    QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TagKeyPage, TagPage,
     TagValuePage, TaskFilter, TaskIdPage, TaskPage, Write,
 };
 use onward_testkit::soak::{self, Tally};
@@ -259,5 +259,9 @@ impl Store for Damaged {
     }
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.store.tag_keys(prefix, page)
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        self.store.history(days)
     }
 }

@@ -50,7 +50,8 @@ fn table(limits: &[LimitRecord]) -> Table {
     table
 }
 
-fn rate_text(rate: Rate) -> String {
+/// A rate as people read it: `10/s`.
+pub(crate) fn rate_text(rate: Rate) -> String {
     let per = match rate.per.as_millis() {
         1000 => "s".to_owned(),
         60_000 => "m".to_owned(),

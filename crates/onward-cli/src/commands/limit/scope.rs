@@ -44,7 +44,7 @@ impl Scoped {
 }
 
 /// The scope as people read it.
-pub(super) fn scope_text(scope: &LimitScope) -> String {
+pub(crate) fn scope_text(scope: &LimitScope) -> String {
     match scope {
         LimitScope::All => "everything".to_owned(),
         LimitScope::Queue(queue) => format!("queue {queue}"),

@@ -2,6 +2,7 @@
 
 mod command;
 mod delete;
+mod history;
 mod list;
 mod mode;
 mod pause;

@@ -1,12 +1,12 @@
 //! `onward queue show`
 
-use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store};
+use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store, Timestamp};
 
 use super::command::Queue;
 use super::scope::scope_text;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{moment, optional, print_json, print_line};
+use crate::output::{duration_text, moment, optional, print_json, print_line};
 use crate::store_file;
 
 /// Shows one queue and the pauses that hold it.
@@ -16,10 +16,11 @@ pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -
     let pauses = pauses(&*store, &name).await?;
     if options.json {
         let mut value = serde_json::to_value(&queue)?;
+        value["latency"] = queue.latency(store.clock().now()).as_secs_f64().into();
         value["pauses"] = serde_json::to_value(&pauses)?;
         print_json(&value)?;
     } else {
-        for (fact, value) in facts(&queue, &pauses) {
+        for (fact, value) in facts(&queue, store.clock().now(), &pauses) {
             print_line(format_args!("{fact:<15} {value}"))?;
         }
     }
@@ -42,7 +43,7 @@ async fn pauses(store: &dyn Store, queue: &Name) -> anyhow::Result<Vec<PauseReco
     Ok(pauses)
 }
 
-fn facts(queue: &QueueRecord, pauses: &[PauseRecord]) -> Vec<(&'static str, String)> {
+fn facts(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("queue", queue.name.to_string()),
         ("blocked", queue.blocked.to_string()),
@@ -55,6 +56,7 @@ fn facts(queue: &QueueRecord, pauses: &[PauseRecord]) -> Vec<(&'static str, Stri
         ("cancelled", queue.ended.cancelled.to_string()),
         ("expired", queue.ended.expired.to_string()),
         ("oldest waiting", optional(queue.oldest_waiting, moment)),
+        ("latency", optional(queue.oldest_waiting, |_| duration_text(queue.latency(now)))),
         ("weight", queue.weight.to_string()),
         ("concurrency", optional(queue.concurrency, |limit| limit.to_string())),
     ];

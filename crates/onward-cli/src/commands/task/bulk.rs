@@ -16,6 +16,8 @@ fn words(verb: BulkVerb) -> [&'static str; 2] {
         BulkVerb::Cancel => ["cancelled", "would_cancel"],
         BulkVerb::Retry => ["retried", "would_retry"],
         BulkVerb::Delete => ["deleted", "would_delete"],
+        BulkVerb::RunNow => ["made_due", "would_make_due"],
+        BulkVerb::Kill => ["killed", "would_kill"],
     }
 }
 
@@ -32,6 +34,8 @@ pub(super) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
             BulkVerb::Cancel => engine.cancel_all(filter).await,
             BulkVerb::Retry => engine.retry_all(filter).await,
             BulkVerb::Delete => engine.delete_all(filter).await,
+            BulkVerb::RunNow => engine.run_all_now(filter).await,
+            BulkVerb::Kill => engine.kill_all(filter).await,
         };
         tell(options, verb, summary?)?;
     }
@@ -70,5 +74,5 @@ fn tell(options: &GlobalOptions, verb: BulkVerb, summary: BulkSummary) -> anyhow
     }
     let asked = if asked > 0 { format!("; {asked} of them run and have been asked to stop") } else { String::new() };
     let over = if passed_over > 0 { format!("; {passed_over} passed over") } else { String::new() };
-    Ok(print_line(format_args!("{done} {tasks} tasks{asked}{over}"))?)
+    Ok(print_line(format_args!("{} {tasks} tasks{asked}{over}", done.replace('_', " ")))?)
 }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use onward_store::TaskId;
 
-use super::chosen::{ByFilter, Chosen};
+use super::chosen::Chosen;
 use super::filter::FilterArguments;
-use super::{cancel, count, delete, list, retry, show, tree, wait, why};
+use super::{cancel, count, delete, kill, list, retry, run_now, show, tree, wait, why};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -27,7 +27,11 @@ pub(crate) enum Command {
     /// Make ended tasks wait again, with their attempts counted from zero
     Retry(Box<Chosen>),
     /// Remove tasks without a trace, running ones excepted
-    Delete(Box<ByFilter>),
+    Delete(Box<Chosen>),
+    /// Make scheduled tasks due now, also those that wait for their next attempt
+    Run(Box<Chosen>),
+    /// End tasks that do not run as dead letters, to be looked at and perhaps retried
+    Kill(Box<Chosen>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
 }
@@ -50,6 +54,8 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Cancel(chosen) => cancel::run(options, *chosen).await,
         Command::Retry(chosen) => retry::run(options, *chosen).await,
         Command::Delete(chosen) => delete::run(options, *chosen).await,
+        Command::Run(chosen) => run_now::run(options, *chosen).await,
+        Command::Kill(chosen) => kill::run(options, *chosen).await,
         Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }

@@ -1,13 +1,27 @@
 //! `onward task delete`
 
-use onward_store::BulkVerb;
+use onward_store::{BulkVerb, Write};
+use serde_json::json;
 
 use super::bulk;
-use super::chosen::ByFilter;
+use super::chosen::Chosen;
+use crate::apply::apply_one;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
 
-/// Removes the tasks that a filter selects without a trace.
-pub(crate) async fn run(options: &GlobalOptions, chosen: ByFilter) -> anyhow::Result<ExitCode> {
-    bulk::run(options, BulkVerb::Delete, chosen).await
+/// Removes each of the tasks without a trace, or what a filter selects.
+pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Delete, chosen.by).await };
+    let store = store_file::open_existing(options).await?;
+    for task in tasks {
+        apply_one(&*store, Write::Delete { task }).await?;
+        if options.json {
+            print_json(&json!({ "id": task, "outcome": "deleted" }))?;
+        } else {
+            print_line(format_args!("task {task} deleted"))?;
+        }
+    }
+    Ok(ExitCode::Done)
 }

@@ -1,6 +1,7 @@
 //! The reads, one a file.
 
 pub(super) mod events;
+pub(super) mod history;
 mod lane_names;
 pub(super) mod limits;
 pub(super) mod list;

@@ -1,0 +1,27 @@
+//! `onward task run`
+
+use onward_store::{BulkVerb, Write};
+use serde_json::json;
+
+use super::bulk;
+use super::chosen::Chosen;
+use crate::apply::apply_one;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Makes each of the tasks due now, or what a filter selects.
+pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::RunNow, chosen.by).await };
+    let store = store_file::open_existing(options).await?;
+    for task in tasks {
+        apply_one(&*store, Write::RunNow { task }).await?;
+        if options.json {
+            print_json(&json!({ "id": task, "outcome": "due" }))?;
+        } else {
+            print_line(format_args!("task {task} is due now"))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}

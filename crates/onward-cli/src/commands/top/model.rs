@@ -1,0 +1,302 @@
+//! What is shown, and what keys do to it: values in, wishes out.
+
+use onward_store::{Name, QueueRecord, TaskId, TaskRecord};
+
+use super::overlay::Overlay;
+use super::pane::{Pane, Row};
+use super::rates::{Rate, Rates};
+use super::reading::{Moment, Reading};
+
+/// How far a page key goes.
+const PAGE: usize = 10;
+
+/// The longest filter, in characters.
+const FILTER: usize = 64;
+
+/// A key that was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Tab,
+    BackTab,
+    Enter,
+    Escape,
+    Backspace,
+    /// Ctrl-C.
+    Interrupt,
+    Character(char),
+}
+
+/// What the model wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    Quit,
+    Pause(Name),
+    Resume(Name),
+    Show(TaskId),
+    Retry(TaskId),
+}
+
+/// Which row of a pane is selected. It follows what it is on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Cursor {
+    id: Option<String>,
+    index: usize,
+}
+
+impl Cursor {
+    /// Where it is among the rows there are now: on the same thing, or, if that has gone, in the same place.
+    fn settle(&mut self, rows: &[Row]) {
+        let found = rows.iter().position(|row| Some(&row.id) == self.id.as_ref());
+        self.go(found.unwrap_or(self.index), rows);
+    }
+
+    fn go(&mut self, index: usize, rows: &[Row]) {
+        self.index = index.min(rows.len().saturating_sub(1));
+        self.id = rows.get(self.index).map(|row| row.id.clone());
+    }
+}
+
+/// What is shown.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    location: String,
+    reading: Reading,
+    rates: Rates,
+    now: Moment,
+    focus: Focus,
+    cursors: [Cursor; Pane::ALL.len()],
+    filter: String,
+    pub(super) overlay: Overlay,
+    note: Option<String>,
+}
+
+/// Which pane has the keys, and which one is below the queues.
+#[derive(Debug, Clone, Copy)]
+struct Focus {
+    pane: Pane,
+    below: Pane,
+}
+
+impl Default for Focus {
+    fn default() -> Self {
+        Self { pane: Pane::Queues, below: Pane::Running }
+    }
+}
+
+/// What it is fed with.
+impl Model {
+    /// A view of a store of which nothing is known yet.
+    pub(super) fn new(location: String) -> Self {
+        Self { location, ..Self::default() }
+    }
+
+    /// Takes a reading.
+    pub(super) fn read(&mut self, reading: Reading) {
+        self.rates.add(&reading);
+        self.now = reading.at;
+        self.reading = reading;
+        self.settle();
+    }
+
+    /// Time has passed.
+    pub(super) fn tick(&mut self, now: Moment) {
+        self.now = now;
+    }
+
+    /// Shows a task that was asked for.
+    pub(super) fn show(&mut self, task: TaskRecord) {
+        self.overlay = Overlay::Task(Box::new(task), 0);
+    }
+
+    /// Says something, until the next key.
+    pub(super) fn say(&mut self, note: impl Into<String>) {
+        self.note = Some(note.into());
+    }
+
+    /// Takes a key.
+    pub(super) fn press(&mut self, key: Key) -> Option<Wish> {
+        self.note = None;
+        if key == Key::Interrupt {
+            return Some(Wish::Quit);
+        }
+        match &mut self.overlay {
+            Overlay::None => self.command(key),
+            Overlay::Help => self.close(),
+            Overlay::Filter => self.type_filter(key),
+            Overlay::Task(_, line) => match key {
+                Key::Down | Key::Character('j') => scroll(line, 1),
+                Key::Up | Key::Character('k') => scroll(line, -1),
+                _ => self.close(),
+            },
+            Overlay::Retry(task) => {
+                let task = *task;
+                self.close();
+                (key == Key::Character('y')).then_some(Wish::Retry(task))
+            }
+        }
+    }
+
+    fn close(&mut self) -> Option<Wish> {
+        self.overlay = Overlay::None;
+        None
+    }
+
+    fn command(&mut self, key: Key) -> Option<Wish> {
+        match key {
+            Key::Character('q') => return Some(Wish::Quit),
+            Key::Character('?') => self.overlay = Overlay::Help,
+            Key::Character('/') => self.overlay = Overlay::Filter,
+            Key::Character('p') => return self.pause_or_resume(),
+            Key::Character('r') => self.ask_to_retry(),
+            Key::Enter => return self.selected_task().map(Wish::Show),
+            Key::Tab => self.turn_to(self.focus.pane.index() + 1),
+            Key::BackTab => self.turn_to(self.focus.pane.index() + Pane::ALL.len() - 1),
+            Key::Character(digit @ '1'..='5') => self.turn_to(digit as usize - '1' as usize),
+            Key::Escape => {
+                self.filter.clear();
+                self.settle();
+            }
+            key => self.travel(key),
+        }
+        None
+    }
+
+    fn travel(&mut self, key: Key) {
+        let rows = self.rows(self.focus.pane);
+        let cursor = &mut self.cursors[self.focus.pane.index()];
+        let index = match key {
+            Key::Up | Key::Character('k') => cursor.index.saturating_sub(1),
+            Key::Down | Key::Character('j') => cursor.index + 1,
+            Key::PageUp => cursor.index.saturating_sub(PAGE),
+            Key::PageDown => cursor.index + PAGE,
+            Key::Home | Key::Character('g') => 0,
+            Key::End | Key::Character('G') => rows.len(),
+            _ => return,
+        };
+        cursor.go(index, &rows);
+    }
+
+    fn turn_to(&mut self, pane: usize) {
+        let pane = Pane::ALL[pane % Pane::ALL.len()];
+        let below = if pane == Pane::Queues { self.focus.below } else { pane };
+        self.focus = Focus { pane, below };
+    }
+
+    fn type_filter(&mut self, key: Key) -> Option<Wish> {
+        match key {
+            Key::Character(character) if self.filter.chars().count() < FILTER => self.filter.push(character),
+            Key::Backspace => drop(self.filter.pop()),
+            Key::Enter => self.overlay = Overlay::None,
+            Key::Escape => {
+                self.filter.clear();
+                self.overlay = Overlay::None;
+            }
+            _ => {}
+        }
+        self.settle();
+        None
+    }
+
+    fn pause_or_resume(&mut self) -> Option<Wish> {
+        let Some(queue) = self.selected_queue().filter(|_| self.focus.pane == Pane::Queues) else {
+            self.say("select a queue to pause or resume it: 1 turns to the queues");
+            return None;
+        };
+        let (name, paused) = (queue.name.clone(), queue.paused);
+        Some(if paused { Wish::Resume(name) } else { Wish::Pause(name) })
+    }
+
+    fn ask_to_retry(&mut self) {
+        match self.selected_task().filter(|_| self.focus.pane == Pane::Dead) {
+            Some(task) => self.overlay = Overlay::Retry(task),
+            None => self.say("select a dead letter to try it again: 3 turns to them"),
+        }
+    }
+
+    fn settle(&mut self) {
+        for pane in Pane::ALL {
+            let rows = self.rows(pane);
+            self.cursors[pane.index()].settle(&rows);
+        }
+    }
+}
+
+fn scroll(line: &mut u16, by: i16) -> Option<Wish> {
+    *line = line.saturating_add_signed(by);
+    None
+}
+
+/// What is seen.
+impl Model {
+    /// The rows of a pane that the filter lets through.
+    pub(super) fn rows(&self, pane: Pane) -> Vec<Row> {
+        let wanted = self.filter.to_lowercase();
+        let mut rows = pane.rows(&self.reading, self.now);
+        rows.retain(|row| row.cells.iter().any(|cell| cell.to_lowercase().contains(&wanted)));
+        rows
+    }
+
+    /// The place of the selected row of a pane.
+    pub(super) fn selected(&self, pane: Pane) -> usize {
+        self.cursors[pane.index()].index
+    }
+
+    /// The pane that has the keys.
+    pub(super) fn pane(&self) -> Pane {
+        self.focus.pane
+    }
+
+    /// The pane below the queues.
+    pub(super) fn below(&self) -> Pane {
+        self.focus.below
+    }
+
+    pub(super) fn location(&self) -> &str {
+        &self.location
+    }
+
+    pub(super) fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    pub(super) fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Tasks per second, over the last seconds.
+    pub(super) fn rate(&self) -> Rate {
+        self.rates.at(self.now.steady)
+    }
+
+    /// Whether the picture changes as time passes, though nothing happens in the store.
+    pub(super) fn moves(&self) -> bool {
+        let waits = self.reading.queues.iter().any(|queue| queue.oldest_waiting.is_some());
+        waits || !self.reading.running.is_empty() || !self.rate().is_zero()
+    }
+
+    fn selected_queue(&self) -> Option<&QueueRecord> {
+        let name = self.cursors[Pane::Queues.index()].id.as_deref()?;
+        self.reading.queues.iter().find(|queue| queue.name.as_str() == name)
+    }
+
+    /// The task that is selected in the pane that has the keys.
+    fn selected_task(&self) -> Option<TaskId> {
+        let tasks = match self.focus.pane {
+            Pane::Running => &self.reading.running,
+            Pane::Dead => &self.reading.dead,
+            Pane::Queues | Pane::Limits | Pane::Sessions => return None,
+        };
+        let id = self.cursors[self.focus.pane.index()].id.as_deref()?;
+        tasks.iter().map(|task| task.id).find(|task| task.to_string() == id)
+    }
+}

@@ -1,0 +1,244 @@
+//! The panes, and what each shows of a reading.
+
+use std::time::Duration;
+
+use onward_store::{LimitRecord, QueueRecord, SessionRecord, TaskRecord, Timestamp};
+
+use super::reading::{Moment, Reading};
+use crate::commands::limit;
+use crate::output::{Align, duration_text, one_line, optional};
+
+/// The widest text of a user's that a cell shows, in columns.
+const TEXT_COLUMNS: usize = 60;
+
+/// One of the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pane {
+    Queues,
+    Running,
+    Dead,
+    Limits,
+    Sessions,
+}
+
+/// How a row looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Tone {
+    #[default]
+    Plain,
+    /// It is held up.
+    Held,
+    /// Somebody should look at it.
+    Alarm,
+}
+
+/// A row of a pane.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// What it is: the name of a queue, the number of a task.
+    pub(super) id: String,
+    /// As many as the pane has columns.
+    pub(super) cells: Vec<String>,
+    pub(super) tone: Tone,
+}
+
+/// Columns by importance: the last ones are left out where the terminal is narrow.
+type Columns = &'static [(&'static str, Align)];
+
+const QUEUES: Columns = &[
+    ("QUEUE", Align::Left),
+    ("WAITING", Align::Right),
+    ("RUNNING", Align::Right),
+    ("SCHEDULED", Align::Right),
+    ("BLOCKED", Align::Right),
+    ("DEAD", Align::Right),
+    ("PAUSED", Align::Left),
+    ("WEIGHT", Align::Right),
+    ("OLDEST", Align::Right),
+    ("LIMIT", Align::Right),
+    ("COMPLETED", Align::Right),
+    ("FAILED", Align::Right),
+    ("CANCELLED", Align::Right),
+    ("EXPIRED", Align::Right),
+];
+
+const RUNNING: Columns = &[
+    ("TASK", Align::Right),
+    ("KIND", Align::Left),
+    ("QUEUE", Align::Left),
+    ("AGE", Align::Right),
+    ("PROGRESS", Align::Right),
+    ("ATTEMPT", Align::Right),
+    ("SESSION", Align::Right),
+    ("GROUP", Align::Left),
+    ("DOING", Align::Left),
+];
+
+const DEAD: Columns = &[
+    ("TASK", Align::Right),
+    ("KIND", Align::Left),
+    ("QUEUE", Align::Left),
+    ("ENDED", Align::Right),
+    ("ATTEMPTS", Align::Right),
+    ("ERROR", Align::Left),
+];
+
+const LIMITS: Columns = &[
+    ("LIMIT ON", Align::Left),
+    ("RUNNING", Align::Right),
+    ("CONCURRENCY", Align::Right),
+    ("USED", Align::Right),
+    ("TOKENS", Align::Right),
+    ("RATE", Align::Right),
+    ("BURST", Align::Right),
+];
+
+const SESSIONS: Columns = &[
+    ("SESSION", Align::Right),
+    ("NAME", Align::Left),
+    ("RUNNING", Align::Right),
+    ("OPEN FOR", Align::Right),
+    ("LEASE", Align::Right),
+];
+
+impl Pane {
+    /// In the order of the tab key.
+    pub(super) const ALL: [Self; 5] = [Self::Queues, Self::Running, Self::Dead, Self::Limits, Self::Sessions];
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Queues => "queues",
+            Self::Running => "running",
+            Self::Dead => "dead letters",
+            Self::Limits => "limits",
+            Self::Sessions => "sessions",
+        }
+    }
+
+    pub(super) fn columns(self) -> Columns {
+        match self {
+            Self::Queues => QUEUES,
+            Self::Running => RUNNING,
+            Self::Dead => DEAD,
+            Self::Limits => LIMITS,
+            Self::Sessions => SESSIONS,
+        }
+    }
+
+    /// What it shows of a reading.
+    pub(super) fn rows(self, reading: &Reading, now: Moment) -> Vec<Row> {
+        match self {
+            Self::Queues => reading.queues.iter().map(|queue| of_queue(queue, now.wall)).collect(),
+            // The longest running first.
+            Self::Running => {
+                let mut running: Vec<_> = reading.running.iter().collect();
+                running.sort_by_key(|task| (task.started_at, task.id));
+                running.into_iter().map(|task| of_running(task, now.wall)).collect()
+            }
+            Self::Dead => reading.dead.iter().map(|task| of_dead(task, now.wall)).collect(),
+            Self::Limits => reading.limits.iter().map(of_limit).collect(),
+            Self::Sessions => reading.sessions.iter().map(|session| of_session(session, now.wall)).collect(),
+        }
+    }
+}
+
+fn of_queue(queue: &QueueRecord, now: Timestamp) -> Row {
+    let ended = queue.ended;
+    let number = |count: u64| count.to_string();
+    let cells = vec![
+        queue.name.to_string(),
+        number(queue.waiting),
+        number(queue.running),
+        number(queue.scheduled),
+        number(queue.blocked),
+        number(ended.dead),
+        if queue.paused { "paused" } else { "" }.to_owned(),
+        queue.weight.to_string(),
+        age(queue.oldest_waiting, now),
+        optional(queue.concurrency, |limit| limit.to_string()),
+        number(ended.completed),
+        number(ended.failed),
+        number(ended.cancelled),
+        number(ended.expired),
+    ];
+    Row { id: queue.name.to_string(), cells, tone: if queue.paused { Tone::Held } else { Tone::Plain } }
+}
+
+fn of_running(task: &TaskRecord, now: Timestamp) -> Row {
+    let progress = task.progress.as_ref();
+    let fraction = progress.and_then(|progress| progress.fraction);
+    let cells = vec![
+        task.id.to_string(),
+        task.kind.to_string(),
+        task.queue.to_string(),
+        age(task.started_at, now),
+        optional(fraction, |fraction| format!("{:.0}%", fraction * 100.0)),
+        task.attempts.to_string(),
+        optional(task.session, |session| session.to_string()),
+        optional(task.group.as_ref(), ToString::to_string),
+        progress.and_then(|progress| progress.message.as_deref()).map_or_else(String::new, text),
+    ];
+    Row { id: task.id.to_string(), cells, tone: if task.cancel_requested { Tone::Held } else { Tone::Plain } }
+}
+
+fn of_dead(task: &TaskRecord, now: Timestamp) -> Row {
+    let cells = vec![
+        task.id.to_string(),
+        task.kind.to_string(),
+        task.queue.to_string(),
+        format!("{} ago", age(task.finished_at, now)),
+        task.attempts.to_string(),
+        task.errors.last().map_or_else(String::new, |error| text(&error.message)),
+    ];
+    Row { id: task.id.to_string(), cells, tone: Tone::Alarm }
+}
+
+fn of_limit(record: &LimitRecord) -> Row {
+    let LimitRecord { scope, limit, running, tokens } = record;
+    let used = running.zip(limit.concurrency).map(|(running, limit)| running * 100 / u64::from(limit.max(1)));
+    let is_full = used.is_some_and(|used| used >= 100) || *tokens == Some(0);
+    let scope = limit::scope_text(scope);
+    let cells = vec![
+        scope.clone(),
+        optional(*running, |running| running.to_string()),
+        optional(limit.concurrency, |limit| limit.to_string()),
+        optional(used, |used| format!("{used}%")),
+        optional(*tokens, |tokens| tokens.to_string()),
+        optional(limit.rate, limit::rate_text),
+        optional(limit.rate, |rate| rate.burst.to_string()),
+    ];
+    Row { id: scope, cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
+}
+
+fn of_session(session: &SessionRecord, now: Timestamp) -> Row {
+    let cells = vec![
+        session.id.to_string(),
+        text(&session.name),
+        session.running.to_string(),
+        age(Some(session.opened_at), now),
+        whole_seconds(session.lease),
+    ];
+    Row { id: session.id.to_string(), cells, tone: Tone::Plain }
+}
+
+fn text(text: &str) -> String {
+    one_line(text, TEXT_COLUMNS)
+}
+
+/// How long ago it was, or a dash.
+fn age(since: Option<Timestamp>, now: Timestamp) -> String {
+    optional(since, |since| whole_seconds(now - since))
+}
+
+/// A duration that does not flicker: to the second, and from an hour on to the minute.
+fn whole_seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds => duration_text(Duration::from_secs(seconds)),
+    }
+}

@@ -1,0 +1,176 @@
+//! The loop: hints, keys and seconds in, pictures out.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use onward_store::{Changes, Scope, Store, TaskId, Write};
+use ratatui::DefaultTerminal;
+use tokio::sync::mpsc::Receiver;
+use tokio::time::Instant;
+
+use super::draw::draw;
+use super::keys::{self, Input};
+use super::model::{Model, Wish};
+use super::reading::{Moment, Reading};
+use crate::apply::apply_one;
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::process::Interrupts;
+use crate::store_file;
+
+/// Ages are shown to the second.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A look that takes long is followed by so many times its length without one.
+const REST: u32 = 9;
+
+/// Arguments of `onward top`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Look at the store at most so many times a second, 1 to 20; where nothing happens, it is not looked at
+    #[arg(long, value_name = "TIMES", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
+    refresh: u32,
+}
+
+/// Shows what a store does until it is told to stop.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
+    }
+    let store = store_file::open_existing(options).await?;
+    let interrupts = Interrupts::listen()?;
+    let terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
+    let restored = Restored;
+    let view = View {
+        model: Model::new(options.store.to_string()),
+        changes: store.changes(),
+        pace: Pace { gap: Duration::from_secs(1) / arguments.refresh, next: Instant::now(), stale: true },
+        store: &*store,
+        terminal,
+    };
+    let ended = view.run(keys::listen(), interrupts).await;
+    drop(restored);
+    ended.map(|()| ExitCode::Done)
+}
+
+/// Gives the terminal back as it was, however the view ends.
+struct Restored;
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+/// When the store is looked at.
+struct Pace {
+    gap: Duration,
+    /// Not before.
+    next: Instant,
+    /// Whether something may have changed since the last look.
+    stale: bool,
+}
+
+impl Pace {
+    /// Waits until it is time for a look; for ever, if there is nothing new to see.
+    async fn due(&self) {
+        if self.stale {
+            tokio::time::sleep_until(self.next).await;
+        } else {
+            std::future::pending().await
+        }
+    }
+
+    /// A look has taken so long.
+    fn looked(&mut self, took: Duration) {
+        (self.next, self.stale) = (Instant::now() + self.gap.max(took * REST), false);
+    }
+}
+
+struct View<'a> {
+    model: Model,
+    store: &'a dyn Store,
+    changes: Changes,
+    pace: Pace,
+    terminal: DefaultTerminal,
+}
+
+impl View<'_> {
+    async fn run(mut self, mut inputs: Receiver<Input>, mut interrupts: Interrupts) -> anyhow::Result<()> {
+        loop {
+            let moves = self.model.moves();
+            tokio::select! {
+                biased;
+                () = interrupts.next() => return Ok(()),
+                input = inputs.recv() => match input {
+                    None => return Ok(()),
+                    Some(Input::Resized) => {}
+                    Some(Input::Key(key)) => match self.model.press(key) {
+                        Some(Wish::Quit) => return Ok(()),
+                        Some(wish) => self.fulfil(wish).await,
+                        None => {}
+                    },
+                },
+                () = self.pace.due() => self.look().await?,
+                hint = self.changes.changed(), if !self.pace.stale => match hint {
+                    Some(_) => { self.pace.stale = true; continue; }
+                    None => return Err(onward_store::Error::closed().into()),
+                },
+                () = tokio::time::sleep(TICK), if moves => {}
+            }
+            self.model.tick(Moment::now(self.store));
+            self.terminal.draw(|frame| draw(frame, &self.model))?;
+        }
+    }
+
+    async fn look(&mut self) -> anyhow::Result<()> {
+        // What changes from here on may be missing in the reading.
+        self.changes.hint();
+        let began = self.store.clock().steady();
+        let reading = Reading::of(self.store).await?;
+        self.model.read(reading);
+        self.pace.looked(self.store.clock().steady().saturating_sub(began));
+        Ok(())
+    }
+
+    /// Carries a wish out, and says how it went.
+    async fn fulfil(&mut self, wish: Wish) {
+        let said = match wish {
+            Wish::Quit => return,
+            Wish::Show(task) => self.show(task).await,
+            Wish::Pause(queue) => {
+                let pause = Write::Pause { scope: Scope::Queue(queue.clone()), until: None };
+                self.write(pause, format!("paused queue {queue}")).await
+            }
+            Wish::Resume(queue) => {
+                let resume = Write::Resume { scope: Scope::Queue(queue.clone()) };
+                self.write(resume, format!("resumed queue {queue}")).await
+            }
+            Wish::Retry(task) => self.write(Write::Retry { task }, format!("task {task} waits again")).await,
+        };
+        match said {
+            Ok(Some(note)) => self.model.say(note),
+            Ok(None) => {}
+            Err(error) => self.model.say(format!("{error:#}")),
+        }
+    }
+
+    async fn show(&mut self, task: TaskId) -> anyhow::Result<Option<String>> {
+        let record = self.store.task(task).await?;
+        Ok(match record {
+            Some(record) => {
+                self.model.show(record);
+                None
+            }
+            None => Some(format!("task {task} is gone")),
+        })
+    }
+
+    async fn write(&mut self, write: Write, done: String) -> anyhow::Result<Option<String>> {
+        apply_one(self.store, write).await?;
+        self.pace.stale = true;
+        Ok(Some(done))
+    }
+}

@@ -1,0 +1,252 @@
+//! The picture after readings and keys, on a terminal in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Claim, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome, Scope, SetLimit,
+    SetQueue, Store, TaskId, Write,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::draw::draw;
+use super::model::{Key, Model, Wish};
+use super::overlay::Overlay;
+use super::reading::{Moment, Reading};
+
+/// A store with a model that looks at it.
+struct View {
+    clock: Arc<ManualClock>,
+    store: MemoryStore,
+    model: Model,
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+impl View {
+    async fn new() -> Self {
+        let clock = Arc::<ManualClock>::default();
+        let store = MemoryStore::with_clock(clock.clone());
+        let mut view = Self { clock, store, model: Model::new("onward.db".to_owned()) };
+        view.fill().await;
+        view.look().await;
+        view
+    }
+
+    /// Three tasks that wait in `mail`, one that runs in `video`, and one that is dead.
+    async fn fill(&mut self) {
+        for (kind, queue) in [("encode", "video"), ("crash", "video")] {
+            self.submit(kind, queue).await;
+        }
+        let open = OpenSession { name: "worker-1".to_owned(), lease: Duration::from_secs(10) };
+        let [Outcome::SessionOpened(session)] = self.apply(Write::OpenSession(open)).await else { panic!() };
+        let [Outcome::Claimed(claimed)] = self.apply(Write::Claim(Claim::any(session, 2))).await else { panic!() };
+        let (lease, error) = (claimed.tasks[1].lease, "no such file\n".to_owned());
+        self.apply(Write::Fail { lease, error, next: AfterFailure::Dead }).await;
+        for _ in 0..3 {
+            self.submit("send", "mail").await;
+        }
+        let set = SetQueue { queue: name("video"), weight: Some(3), concurrency: None };
+        self.apply(Write::SetQueue(set)).await;
+        self.apply(Write::SetLimit(SetLimit::new(LimitScope::Kind(name("encode"))).concurrency(2))).await;
+    }
+
+    async fn submit(&mut self, kind: &str, queue: &str) {
+        let task = NewTask { queue: name(queue), ..NewTask::new(kind).unwrap() };
+        self.apply(Write::Submit(Box::new(task))).await;
+    }
+
+    async fn apply(&mut self, write: Write) -> [Outcome; 1] {
+        self.store.apply(vec![write]).await.unwrap().try_into().unwrap()
+    }
+
+    async fn look(&mut self) {
+        self.model.read(Reading::of(&self.store).await.unwrap());
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.clock.advance(time);
+        self.model.tick(Moment::now(&self.store));
+    }
+
+    fn press(&mut self, keys: &str) -> Option<Wish> {
+        keys.chars().fold(None, |_, key| {
+            self.model.press(match key {
+                '\t' => Key::Tab,
+                '\n' => Key::Enter,
+                '\u{1b}' => Key::Escape,
+                key => Key::Character(key),
+            })
+        })
+    }
+
+    fn picture(&self) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(92, 20)).unwrap();
+        terminal.draw(|frame| draw(frame, &self.model)).unwrap();
+        let lines = terminal.backend().to_string();
+        lines.lines().map(|line| line.trim_matches('"').trim_end()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_look_shows_queues_running_tasks_and_what_they_add_up_to() {
+    let mut view = View::new().await;
+    view.pass(Duration::from_secs(75));
+    insta::assert_snapshot!(view.picture(), @"
+    onward top  onward.db  mode strict
+    waiting 3  running 1  scheduled 0  blocked 0  dead 1
+    per second: submitted 0.0  completed 0.0  failed 0.0  dead 0.0  cancelled 0.0  expired 0.0
+    ┌ 1 queues ────────────────────────────────────────────────────────────────────────────────┐
+    │QUEUE  WAITING  RUNNING  SCHEDULED  BLOCKED  DEAD  PAUSED  WEIGHT  OLDEST  LIMIT          │
+    │mail         3        0          0        0     0               1   1m15s      -          │
+    │video        0        1          0        0     1               3       -      -          │
+    │                                                                                          │
+    └──────────────────────────────────────────────────────────────────────────────────────────┘
+    ┌ 2 running  3 dead letters  4 limits  5 sessions ─────────────────────────────────────────┐
+    │TASK  KIND    QUEUE    AGE  PROGRESS  ATTEMPT  SESSION  GROUP  DOING                      │
+    │   1  encode  video  1m15s         -        1        1  -                                 │
+    │                                                                                          │
+    │                                                                                          │
+    │                                                                                          │
+    │                                                                                          │
+    │                                                                                          │
+    │                                                                                          │
+    └──────────────────────────────────────────────────────────────────────────────────────────┘
+    q quit  tab pane  ↑↓ select  enter show  p pause  r retry  / filter  ? help
+    ");
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn limits_show_how_far_they_are_used() {
+    let mut view = View::new().await;
+    view.press("4");
+    let picture = view.picture();
+    let line = picture.lines().find(|line| line.contains("kind encode")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>()[1..6], ["encode", "1", "2", "50%", "-"]);
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn rates_are_what_happened_in_the_last_seconds() {
+    let mut view = View::new().await;
+    for _ in 0..20 {
+        view.submit("send", "mail").await;
+    }
+    view.clock.advance(Duration::from_secs(10));
+    view.look().await;
+    assert!(view.picture().contains("per second: submitted 2.0  completed 0.0"), "{}", view.picture());
+    view.pass(Duration::from_secs(10));
+    assert!(view.picture().contains("per second: submitted 0.0"), "{}", view.picture());
+}
+
+/// Shows: Q10, T14
+#[tokio::test]
+async fn p_pauses_the_selected_queue_and_resumes_it() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("jp"), Some(Wish::Pause(name("video"))));
+    view.apply(Write::Pause { scope: Scope::Queue(name("video")), until: None }).await;
+    view.look().await;
+    assert!(view.picture().contains("paused: queue video"), "{}", view.picture());
+    assert_eq!(view.press("p"), Some(Wish::Resume(name("video"))));
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn p_elsewhere_says_where_it_would_work() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("\tp"), None);
+    assert!(view.picture().contains("select a queue to pause or resume it"), "{}", view.picture());
+}
+
+/// Shows: Q10, T8
+#[tokio::test]
+async fn r_retries_a_dead_letter_once_it_is_confirmed() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("3r"), None);
+    assert!(view.picture().contains("Try task 2 again"), "{}", view.picture());
+    assert_eq!(view.press("n"), None);
+    assert_eq!(view.press("ry"), Some(Wish::Retry(TaskId(2))));
+    assert_eq!(view.model.overlay, Overlay::None);
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_dead_letter_is_listed_with_its_error() {
+    let mut view = View::new().await;
+    view.press("3");
+    let picture = view.picture();
+    assert!(picture.contains("crash") && picture.contains("no such file"), "{picture}");
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn enter_shows_the_selected_task_without_colours_of_the_table() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("2\n"), Some(Wish::Show(TaskId(1))));
+    view.model.show(view.store.task(TaskId(1)).await.unwrap().unwrap());
+    let picture = view.picture();
+    assert!(picture.contains("state        running") && !picture.contains('\u{1b}'), "{picture}");
+    view.press("q");
+    assert_eq!(view.model.overlay, Overlay::None);
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_filter_leaves_what_contains_it_and_escape_takes_it_away() {
+    let mut view = View::new().await;
+    let queues = |view: &View| view.model.rows(super::pane::Pane::Queues).len();
+    view.press("/VID\n");
+    assert_eq!(queues(&view), 1);
+    assert!(view.picture().contains("/VID"), "{}", view.picture());
+    view.press("\u{1b}");
+    assert_eq!(queues(&view), 2);
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn letters_of_a_filter_are_no_commands() {
+    assert_eq!(View::new().await.press("/q"), None);
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_selection_stays_on_its_queue_when_another_comes_before_it() {
+    let mut view = View::new().await;
+    view.press("j");
+    view.submit("any", "alpha").await;
+    view.look().await;
+    assert_eq!(view.press("p"), Some(Wish::Pause(name("video"))));
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn q_and_an_interrupt_quit() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("q"), Some(Wish::Quit));
+    view.press("/");
+    assert_eq!(view.model.press(Key::Interrupt), Some(Wish::Quit));
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn the_keys_are_told() {
+    let mut view = View::new().await;
+    view.press("?");
+    assert!(view.picture().contains("pause the selected queue, or resume it"), "{}", view.picture());
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn a_store_where_nothing_waits_runs_or_ends_needs_no_further_picture() {
+    let clock = Arc::<ManualClock>::default();
+    let store = MemoryStore::with_clock(clock);
+    let mut model = Model::new("onward.db".to_owned());
+    model.read(Reading::of(&store).await.unwrap());
+    assert!(!model.moves());
+    assert!(View::new().await.model.moves());
+}

@@ -1,0 +1,62 @@
+//! `onward top` on a pseudo terminal, and where there is none.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::harness::Place;
+
+/// Both ends of a terminal of 100 by 24.
+fn terminal() -> (File, File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let inner = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    tcsetwinsize(&inner, Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (File::from(master), inner)
+}
+
+/// Reads until a text is there; an end before it is a failure.
+fn read_until(terminal: &mut File, text: &str) {
+    let mut seen = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        let count = terminal.read(&mut bytes).unwrap();
+        assert!(count > 0, "the terminal was closed");
+        seen.extend_from_slice(&bytes[..count]);
+    }
+}
+
+/// Shows: Q10
+#[test]
+fn it_draws_what_another_process_does_and_ends_with_q() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
+    let (mut outer, inner) = terminal();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
+        .args(["--store", place.path("onward.db").to_str().unwrap(), "top"])
+        .stdin(Stdio::from(inner.try_clone().unwrap()))
+        .stdout(Stdio::from(inner.try_clone().unwrap()))
+        .stderr(Stdio::from(inner))
+        .spawn()
+        .unwrap();
+    read_until(&mut outer, "letters");
+    place.onward(&["submit", "--kind", "send", "--queue", "parcels"]);
+    read_until(&mut outer, "parcels");
+    outer.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Shows: Q10
+#[test]
+fn without_a_terminal_it_names_what_programs_use() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "send"]);
+    let ran = place.onward(&["top"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("`onward stats --json`"), "{}", ran.stderr);
+}

@@ -1,0 +1,43 @@
+//! How tasks ended, by day.
+
+use std::collections::BTreeMap;
+
+use super::state::State;
+use crate::history::QueueDay;
+use crate::limits::HISTORY_DAYS;
+use crate::name::Name;
+use crate::rules::history::{beginning, counted_on, first_day};
+use crate::store::EndedCounts;
+use crate::task::TaskState;
+use crate::timestamp::Timestamp;
+
+/// The ends of each day and queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    days: BTreeMap<(i64, Name), EndedCounts>,
+}
+
+impl History {
+    fn latest(&self) -> Option<i64> {
+        self.days.last_key_value().map(|((day, _), _)| *day)
+    }
+
+    /// Counts an end, and forgets days that can no longer be asked for.
+    pub(super) fn count(&mut self, queue: &Name, state: TaskState, now: Timestamp) {
+        let day = counted_on(now, self.latest());
+        let first = first_day(now, self.latest(), HISTORY_DAYS);
+        if let Some(count) = self.days.entry((day, queue.clone())).or_default().of(state) {
+            *count += 1;
+        }
+        self.days.retain(|(day, _), _| *day >= first);
+    }
+}
+
+impl State {
+    pub(super) fn history(&self, now: Timestamp, days: u32) -> Vec<QueueDay> {
+        let first = first_day(now, self.history.latest(), days);
+        let kept = self.history.days.iter().filter(|((day, _), _)| *day >= first);
+        kept.map(|((day, queue), ended)| QueueDay { day: beginning(*day), queue: queue.clone(), ended: *ended })
+            .collect()
+    }
+}

@@ -1,0 +1,35 @@
+//! What people do to a task that does not run: have it run now, kill it, delete it.
+
+use super::state::State;
+use crate::outcome::{Outcome, Refusal};
+use crate::rules::intervene;
+use crate::task::{TaskId, TaskState};
+
+impl State {
+    pub(super) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        let (state, now) = (self.known(id)?.state, self.now.wall);
+        intervene::run_now(id, state)?;
+        if state == TaskState::Scheduled {
+            self.tasks.change(id, |task| {
+                task.state = TaskState::Waiting;
+                task.run_at = task.run_at.min(now);
+            });
+            self.hint_work();
+        }
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn kill(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        intervene::kill(id, self.known(id)?.state)?;
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error_between(now, intervene::KILLED.to_owned()));
+        self.end(id, TaskState::Dead);
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn delete(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        intervene::delete(id, self.known(id)?.state)?;
+        self.remove_without_trace(id);
+        Ok(Outcome::Done)
+    }
+}

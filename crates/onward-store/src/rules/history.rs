@@ -1,0 +1,54 @@
+//! Which day a moment belongs to, and which days are kept.
+
+use crate::limits;
+use crate::timestamp::Timestamp;
+
+const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// The day of a moment in UTC, counted from 1970-01-01.
+#[must_use]
+pub fn day_of(at: Timestamp) -> i64 {
+    at.as_microseconds().div_euclid(DAY)
+}
+
+/// The first moment of a day.
+#[must_use]
+pub fn beginning(day: i64) -> Timestamp {
+    Timestamp::from_microseconds(day.saturating_mul(DAY))
+}
+
+/// The day to which an end counts: a clock that was set back does not reopen one.
+#[must_use]
+pub fn counted_on(at: Timestamp, latest: Option<i64>) -> i64 {
+    latest.map_or(day_of(at), |latest| latest.max(day_of(at)))
+}
+
+/// The first of the last `days` days that can be asked for, 1 to [`HISTORY_DAYS`](limits::HISTORY_DAYS), the one of `at` being the last.
+#[must_use]
+pub fn first_day(at: Timestamp, latest: Option<i64>, days: u32) -> i64 {
+    counted_on(at, latest) + 1 - i64::from(days.clamp(1, limits::HISTORY_DAYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(microseconds: i64) -> Timestamp {
+        Timestamp::from_microseconds(microseconds)
+    }
+
+    #[test]
+    fn a_day_ends_with_its_last_microsecond_also_before_1970() {
+        assert_eq!([-1, 0, DAY - 1, DAY].map(|microseconds| day_of(at(microseconds))), [-1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_counts_to_the_latest_day() {
+        assert_eq!([counted_on(at(0), Some(3)), counted_on(at(5 * DAY), Some(3))], [3, 5]);
+    }
+
+    #[test]
+    fn one_day_is_today_alone_and_no_more_than_ninety_can_be_asked_for() {
+        assert_eq!([0, 1, 7, 5000].map(|days| first_day(at(100 * DAY), None, days)), [100, 100, 94, 11]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Counting ends by day: a day begins with a copy of what is counted so far.
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::limits::HISTORY_DAYS;
+use crate::rules::history::{counted_on, first_day};
+use crate::sqlite::transaction::Transaction;
+
+impl Transaction<'_> {
+    /// Begins a day with the first commit in which a task ends on it, before its ends are counted.
+    pub(super) fn begin_day(&mut self) -> Result<()> {
+        let latest = self.latest_day()?;
+        let day = counted_on(self.now, latest);
+        if latest == Some(day) {
+            return Ok(());
+        }
+        self.connection.prepare_cached("INSERT INTO day (day) VALUES (?)")?.execute([day])?;
+        self.connection.prepare_cached(include_str!("sql/begin_day.sql"))?.execute([day])?;
+        let first = first_day(self.now, Some(day), HISTORY_DAYS);
+        self.connection.prepare_cached("DELETE FROM day WHERE day < ?")?.execute(params![first])?;
+        self.connection.prepare_cached("DELETE FROM day_start WHERE day < ?")?.execute(params![first])?;
+        self.cache.day = Some(day);
+        Ok(())
+    }
+
+    fn latest_day(&mut self) -> Result<Option<i64>> {
+        if self.cache.day.is_none() {
+            let mut latest = self.connection.prepare_cached("SELECT max(day) FROM day")?;
+            self.cache.day = latest.query_row([], |row| row.get(0))?;
+        }
+        Ok(self.cache.day)
+    }
+}
