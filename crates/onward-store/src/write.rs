@@ -274,11 +274,7 @@ impl Claim {
             QueueSelection::All => true,
             QueueSelection::Only(queues) => queues.iter().any(|(name, limit)| name == queue && *limit > 0),
         };
-        let kind_is_selected = match &self.kinds {
-            KindSelection::All => true,
-            KindSelection::Only(kinds) => kinds.contains(kind),
-        };
-        queue_is_selected && kind_is_selected
+        queue_is_selected && self.kinds.selects(kind)
     }
 }
 
@@ -300,6 +296,27 @@ pub enum KindSelection {
     All,
     /// These kinds.
     Only(Vec<Name>),
+    /// These kinds, and all whose name begins with one of these texts. An empty text selects every kind.
+    Matching {
+        /// The kinds.
+        kinds: Vec<Name>,
+        /// The beginnings of names.
+        prefixes: Vec<String>,
+    },
+}
+
+impl KindSelection {
+    /// Whether it takes tasks of a kind.
+    #[must_use]
+    pub fn selects(&self, kind: &Name) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(kinds) => kinds.contains(kind),
+            Self::Matching { kinds, prefixes } => {
+                kinds.contains(kind) || prefixes.iter().any(|prefix| kind.starts_with(prefix.as_str()))
+            }
+        }
+    }
 }
 
 /// What becomes of a task after a failed attempt. The caller decides; [`rules::retry`](crate::rules::retry) has the rule.

@@ -132,6 +132,10 @@ macro_rules! conformance {
                 a_completion_and_a_claim_travel_together,
                 peek_shows_what_a_claim_would_get,
                 peek_shows_nothing_where_nothing_can_be_claimed,
+                a_claim_by_the_beginning_of_kinds_takes_those_alone,
+                kinds_and_beginnings_of_kinds_add_up,
+                an_empty_beginning_takes_every_kind,
+                peek_goes_by_the_beginning_of_kinds,
             }
             control {
                 a_waiting_task_is_cancelled_at_once,

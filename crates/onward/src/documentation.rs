@@ -12,6 +12,10 @@ mod dependencies {
     #![doc = include_str!("../../../docs/guides/dependencies.md")]
 }
 
+mod handlers {
+    #![doc = include_str!("../../../docs/guides/handlers.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

@@ -78,6 +78,7 @@
 //! Not a message broker, not a cluster scheduler, and not a place for large data: payloads and results are at most 1 MiB unless the
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
+mod after_commit;
 mod attempt;
 mod batch;
 mod builder;
@@ -92,15 +93,19 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_policy;
 mod flow;
 mod handle;
 mod handler;
 pub mod limits;
+mod middleware;
 mod output;
+mod pattern;
 mod place;
 mod progress;
 mod queues;
 mod recent_ends;
+mod registrations;
 mod run;
 mod schedule;
 mod snapshot;
@@ -113,6 +118,7 @@ mod timer;
 mod typed;
 mod wait;
 
+pub use after_commit::Transition;
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
 pub use context::Context;
@@ -120,8 +126,10 @@ pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
 pub use events::EventStream;
 pub use failure::Failure;
+pub use failure_policy::{FailedAttempt, Verdict};
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
+pub use middleware::Next;
 pub use output::Output;
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};

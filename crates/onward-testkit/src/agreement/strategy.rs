@@ -84,7 +84,10 @@ fn claim() -> impl Strategy<Value = Act> {
     let some_queues = vec((queue(), 0..4usize), 0..3).prop_map(once_each).prop_map(QueueSelection::Only);
     let queues = prop_oneof![3 => Just(QueueSelection::All), 1 => some_queues];
     let some_kinds = vec(kind(), 0..3).prop_map(KindSelection::Only);
-    let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds];
+    let prefixes = vec(select(vec!["", "c", "co", "copy", "copy:", "x"]).prop_map(str::to_owned), 0..3);
+    let matching =
+        (vec(kind(), 0..2), prefixes).prop_map(|(kinds, prefixes)| KindSelection::Matching { kinds, prefixes });
+    let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds, 1 => matching];
     let choice = (option::weighted(0.2, mode()), 0..4u64);
     (pick(), queues, kinds, 0..6usize, choice).prop_map(|(session, queues, kinds, limit, (mode, random))| Act::Claim {
         session,
