@@ -18,7 +18,7 @@ pub use line::{CommitSizes, Line};
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
 pub use program::{Arguments, Request, run};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};
-pub use workload::{BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
+pub use workload::{BYTES_CHUNK, BYTES_TOTAL, BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 
 /// What a program measured for one row in one run.
 #[derive(Debug, Default, Clone)]

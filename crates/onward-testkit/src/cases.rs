@@ -57,6 +57,8 @@ macro_rules! conformance {
                 a_report_is_seen_and_a_later_one_replaces_it,
                 a_reported_fraction_is_clamped,
                 the_last_report_stays_with_the_ended_task,
+                reported_bytes_are_seen_and_stay_with_the_ended_task,
+                a_report_without_bytes_replaces_one_with_bytes,
                 no_write_of_an_outdated_claim_is_taken,
                 no_write_under_a_lease_of_another_session_is_taken,
                 no_write_for_an_unknown_task_is_taken,

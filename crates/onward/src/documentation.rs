@@ -16,6 +16,10 @@ mod handlers {
     #![doc = include_str!("../../../docs/guides/handlers.md")]
 }
 
+mod progress {
+    #![doc = include_str!("../../../docs/guides/progress.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

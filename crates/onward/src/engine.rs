@@ -23,7 +23,9 @@ use crate::events::EventStream;
 use crate::failure::Failure;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions};
+use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
+use crate::module::{Module, ModuleParts};
 use crate::output::Output;
 use crate::registrations::{Registrations, Target};
 use crate::run::Run;
@@ -162,7 +164,7 @@ impl Engine {
     /// once.
     pub fn options(&self, pattern: impl AsRef<str>, options: HandlerOptions) -> &Self {
         let target = Target::Pattern(pattern.as_ref().to_owned());
-        lock(&self.inner.registrations).add_options(target, options, None);
+        lock(&self.inner.registrations).add_options(target, options);
         self
     }
 
@@ -258,6 +260,50 @@ impl Engine {
         Answer: Future<Output = ()> + Send + 'static,
     {
         lock(&self.inner.hooks).push(Hook::new(hook));
+        self
+    }
+
+    /// Registers the handler of a typed task that takes application state: `Arc<Client>`, or a tuple of such. What is missing is told by the
+    /// run, before anything is claimed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use onward::prelude::*;
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)]
+    /// # struct Fetch { path: String }
+    /// # impl Task for Fetch { const KIND: &'static str = "fetch"; type Output = String; }
+    /// # struct Client;
+    /// # impl Client { async fn get(&self, path: &str) -> std::io::Result<String> { Ok(path.to_owned()) } }
+    /// # fn stateful(engine: &Engine) {
+    /// engine.state(Client);
+    /// engine.register_stateful(|task: Fetch, client: Arc<Client>, _context: Context| async move {
+    ///     Ok(client.get(&task.path).await?)
+    /// });
+    /// # }
+    /// ```
+    pub fn register_stateful<T, S, F, Answer>(&self, handler: F) -> &Self
+    where
+        T: Task,
+        S: FromState,
+        F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        let target = Target::Kind(T::KIND.to_owned());
+        lock(&self.inner.registrations).add(target, stateful(HandlerOptions::new(), handler), None);
+        self
+    }
+
+    /// Takes over the handlers of a module, with their state, middleware and options.
+    pub fn mount(&self, module: impl Module) -> &Self {
+        let owner: Arc<str> = module.name().into();
+        let mut parts = ModuleParts::default();
+        module.register(&mut parts);
+        let mut registrations = lock(&self.inner.registrations);
+        for (target, handler) in parts.into_handlers() {
+            registrations.add(target, handler, Some(Arc::clone(&owner)));
+        }
+        drop(registrations);
         self
     }
 
@@ -425,9 +471,10 @@ impl Engine {
     }
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
+        let state = lock(&self.inner.state).clone();
         let run = Arc::new(Run {
-            handlers: lock(&self.inner.registrations).table()?,
-            state: lock(&self.inner.state).clone(),
+            handlers: lock(&self.inner.registrations).table(&state)?,
+            state,
             floor: Floor::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),
             inner: Arc::clone(&self.inner),

@@ -12,9 +12,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::failure_policy::{FailedAttempt, FailurePolicy, Verdict};
+use crate::injection::Has;
 use crate::middleware::{Middleware, Next};
 use crate::output::Output;
 use crate::pattern::KindPattern;
+use crate::state::StateMap;
 
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
 pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + Sync>;
@@ -115,6 +117,10 @@ impl HandlerOptions {
 pub(crate) struct Handler {
     pub(crate) function: HandlerFunction,
     pub(crate) options: HandlerOptions,
+    /// What its module gives it.
+    pub(crate) state: Option<Arc<StateMap>>,
+    /// Finds a state that it takes as an argument and that is not there.
+    pub(crate) missing: Option<fn(Has<'_>) -> Option<&'static str>>,
 }
 
 impl fmt::Debug for Handler {
@@ -134,13 +140,13 @@ impl Handler {
             let answer = function(context);
             Box::pin(async move { answer.await.map(Into::into) }) as HandlerFuture
         });
-        Self { function, options }
+        Self { function, options, state: None, missing: None }
     }
 
     /// The handler with all that holds for it, its middleware around its function.
-    pub(crate) fn complete(function: &HandlerFunction, options: HandlerOptions) -> Self {
-        let whole = options.middleware.iter().rev();
-        let function = whole.fold(Arc::clone(function), |inner, middleware| middleware.around(inner));
-        Self { function, options }
+    pub(crate) fn complete(&self, options: HandlerOptions) -> Self {
+        let from_inside = options.middleware.iter().rev();
+        let function = from_inside.fold(Arc::clone(&self.function), |inner, middleware| middleware.around(inner));
+        Self { function, options, ..self.clone() }
     }
 }

@@ -9,6 +9,7 @@ use onward_store::{KindSelection, Name};
 use crate::error::{Error, Result};
 use crate::handler::{Handler, HandlerOptions};
 use crate::pattern::KindPattern;
+use crate::state::StateMap;
 
 /// Which kinds a registration is for, as the program said it.
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ impl Target {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Registrations {
     handlers: Vec<(Target, Handler, Owner)>,
-    options: Vec<(Target, HandlerOptions, Owner)>,
+    options: Vec<(Target, HandlerOptions)>,
 }
 
 /// The module that registered something; `None` for the program itself.
@@ -43,18 +44,19 @@ impl Registrations {
         self.handlers.push((target, handler, owner));
     }
 
-    pub(crate) fn add_options(&mut self, target: Target, options: HandlerOptions, owner: Owner) {
-        self.options.push((target, options, owner));
+    pub(crate) fn add_options(&mut self, target: Target, options: HandlerOptions) {
+        self.options.push((target, options));
     }
 
-    /// Checks the registrations and makes them a table.
-    pub(crate) fn table(&self) -> Result<HandlerTable> {
+    /// Checks the registrations and makes them a table. `state` is what the engine was given.
+    pub(crate) fn table(&self, state: &StateMap) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
         for (target, handler, owner) in &self.handlers {
             let pattern = target.parse()?;
             handler.options.check(&pattern)?;
+            check_state(&pattern, handler, state, owner)?;
             if let Some(first) = owners.insert(pattern.clone(), owner) {
                 return Err(two_handlers(&pattern, first, owner));
             }
@@ -73,17 +75,31 @@ impl Registrations {
     /// What is said of patterns, from what is said of many kinds to what is said of one.
     fn ordered_options(&self) -> Result<Vec<Said>> {
         let mut said = Vec::<Said>::with_capacity(self.options.len());
-        for (target, options, owner) in &self.options {
+        for (target, options) in &self.options {
             let pattern = target.parse()?;
             options.check(&pattern)?;
             let mut same = said.iter().filter(|said| said.pattern == pattern);
-            if let Some((what, first)) = same.find_map(|said| Some((said.clash(options)?, &said.owner))) {
-                return Err(two_settings(what, &pattern, first, owner));
+            if let Some(what) = same.find_map(|said| said.clash(options)) {
+                return Err(Error::invalid(format!("the pattern `{pattern}` was given two {what}; give it one")));
             }
-            said.push(Said { pattern, options: options.clone(), owner: owner.clone() });
+            said.push(Said { pattern, options: options.clone() });
         }
         said.sort_by_key(|said| said.pattern.precision());
         Ok(said)
+    }
+}
+
+fn check_state(pattern: &KindPattern, handler: &Handler, state: &StateMap, owner: &Owner) -> Result<()> {
+    let has = |kind| state.has(kind) || handler.state.as_ref().is_some_and(|own| own.has(kind));
+    match handler.missing.and_then(|missing| missing(&has)) {
+        None => Ok(()),
+        Some(name) => {
+            let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
+            Err(Error::invalid(format!(
+                "the handler of `{pattern}`{of} takes a state of type `{name}`, which the engine was not given; give it one \
+                 with `engine.state(…)`"
+            )))
+        }
     }
 }
 
@@ -97,11 +113,6 @@ fn two_handlers(pattern: &KindPattern, first: &Owner, second: &Owner) -> Error {
         KindPattern::Kind(_) => (format!("the kind `{pattern}` has two handlers"), "register one"),
     };
     Error::invalid(format!("{what}{}; {remedy}", of_whom(first, second)))
-}
-
-#[cold]
-fn two_settings(what: &str, pattern: &KindPattern, first: &Owner, second: &Owner) -> Error {
-    Error::invalid(format!("the pattern `{pattern}` was given two {what}{}; give it one", of_whom(first, second)))
 }
 
 /// Who registered the two of a thing, where a module did.
@@ -119,7 +130,6 @@ fn of_whom(first: &Owner, second: &Owner) -> String {
 struct Said {
     pattern: KindPattern,
     options: HandlerOptions,
-    owner: Owner,
 }
 
 impl Said {
@@ -163,14 +173,14 @@ impl HandlerTable {
         options.nearer(&registered.options);
         match pattern {
             KindPattern::Kind(kind) => {
-                self.exact.insert(kind, Handler::complete(&registered.function, options));
+                self.exact.insert(kind, registered.complete(options));
             }
             KindPattern::Prefix(prefix) => {
                 let pattern = KindPattern::Prefix(prefix.clone());
                 let narrower = said.iter().filter(|said| pattern.covers(&said.pattern) && said.pattern != pattern);
                 let narrower = narrower.map(|said| (said.pattern.clone(), said.options.clone())).collect();
-                let handler = Handler::complete(&registered.function, options.clone());
-                let registered = Handler { function: Arc::clone(&registered.function), options };
+                let handler = registered.complete(options.clone());
+                let registered = Handler { options, ..registered.clone() };
                 self.prefixes.push(PrefixHandler { prefix, handler, registered, narrower });
             }
         }
@@ -197,7 +207,7 @@ impl HandlerTable {
             [.., shortest] if shortest.prefix.is_empty() => KindSelection::All,
             prefixes => {
                 let prefixes = prefixes.iter().map(|served| served.prefix.clone()).collect();
-                KindSelection::Matching { kinds, prefixes }
+                KindSelection::matching(kinds, prefixes)
             }
         }
     }
@@ -211,6 +221,6 @@ impl PrefixHandler {
         }
         let mut options = self.registered.options.clone();
         said.for_each(|(_, said)| options.nearer(said));
-        Cow::Owned(Handler::complete(&self.registered.function, options))
+        Cow::Owned(self.registered.complete(options))
     }
 }

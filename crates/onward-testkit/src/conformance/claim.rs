@@ -273,10 +273,8 @@ pub async fn peek_shows_nothing_where_nothing_can_be_claimed(bench: Bench) {
 }
 
 fn matching(kinds: &[&str], prefixes: &[&str]) -> KindSelection {
-    KindSelection::Matching {
-        kinds: kinds.iter().map(|kind| name(kind)).collect(),
-        prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
-    }
+    let kinds = kinds.iter().map(|kind| name(kind)).collect();
+    KindSelection::matching(kinds, prefixes.iter().map(|prefix| (*prefix).to_owned()).collect())
 }
 
 /// Shows: Q7

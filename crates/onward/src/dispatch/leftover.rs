@@ -75,7 +75,7 @@ async fn has_task(
         ..TaskFilter::default()
     };
     let filters: Vec<TaskFilter> = match kinds {
-        KindSelection::All | KindSelection::Matching { .. } => vec![of(None)],
+        KindSelection::All | KindSelection::Matching(_) => vec![of(None)],
         KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),
     };
     for filter in filters {

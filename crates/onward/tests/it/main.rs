@@ -28,7 +28,13 @@ mod flow;
 #[cfg(test)]
 mod middleware;
 #[cfg(test)]
+mod modules;
+#[cfg(test)]
+mod overview;
+#[cfg(test)]
 mod patterns;
+#[cfg(test)]
+mod progress;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
