@@ -152,9 +152,9 @@ impl ModuleParts {
 
     /// The handlers, each with what the module says for all of them.
     pub(crate) fn into_handlers(self) -> impl Iterator<Item = (Target, Handler)> {
-        let (state, common) = (Arc::new(self.state), self.options);
+        let (state, of_all) = (Arc::new(self.state), self.options);
         self.handlers.into_iter().map(move |(target, mut handler)| {
-            let mut options = common.clone();
+            let mut options = of_all.clone();
             options.nearer(&handler.options);
             handler.options = options;
             handler.state = Some(Arc::clone(&state));
