@@ -21,7 +21,7 @@ pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseco
 pub use program::{Arguments, Request, run};
 pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};
-pub use workload::{BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
+pub use workload::{BYTES_CHUNK, BYTES_TOTAL, BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 
 /// What a program measured for one row in one run.
 #[derive(Debug, Default, Clone)]

@@ -46,6 +46,12 @@ impl Order {
 /// How many tasks of a group may run at once in the rows with groups: more than ever do.
 pub const GROUP_LIMIT: u32 = 500;
 
+/// How many bytes each task of the rows with byte progress says it does: taskmill's figures.
+pub const BYTES_TOTAL: u64 = 1_048_576;
+
+/// How many of them it says at a time.
+pub const BYTES_CHUNK: u64 = 1024;
+
 /// The group of a task, where the row has groups: the first so many tasks are of the first group, and so on.
 #[must_use]
 pub fn group_of(row: &Row, number: usize) -> Option<String> {

@@ -83,8 +83,8 @@ pub use store::{
 };
 pub use tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
 pub use task::{
-    AttemptError, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskRecord,
-    TaskState, Ttl, TtlFrom, UniqueKey, When,
+    AttemptError, ByteProgress, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId,
+    TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
-pub use write::{AfterFailure, Claim, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};
+pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

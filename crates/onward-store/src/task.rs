@@ -441,6 +441,28 @@ pub struct Progress {
     pub message: Option<String>,
     /// When it said so.
     pub at: Timestamp,
+    /// How many bytes it has done, and of how many, if it counts them.
+    #[serde(default)]
+    pub bytes: Option<ByteProgress>,
+}
+
+/// How many bytes are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteProgress {
+    /// So many. A store keeps at most 2⁶³ − 1.
+    pub done: u64,
+    /// Of so many, if that is known. A store keeps at most 2⁶³ − 1.
+    pub total: Option<u64>,
+}
+
+impl ByteProgress {
+    /// What part is done, from 0.0 to 1.0; `None` where there is no total, or one of nothing.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a fraction is for people")]
+    pub fn fraction(self) -> Option<f32> {
+        let total = self.total.filter(|total| *total > 0)?;
+        Some((self.done as f64 / total as f64).min(1.0) as f32)
+    }
 }
 
 /// Everything a store knows of one task.

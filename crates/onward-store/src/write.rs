@@ -10,7 +10,7 @@ use crate::flow::SetLimit;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
-use crate::task::{Lease, NewTask, SessionId, TaskId, TaskState};
+use crate::task::{ByteProgress, Lease, NewTask, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
 /// One change of state, as a value.
@@ -114,6 +114,8 @@ pub enum Write {
         fraction: Option<f32>,
         /// What it is doing; cut at 1024 bytes.
         message: Option<String>,
+        /// How many bytes it has done, and of how many, if it counts them.
+        bytes: Option<ByteProgress>,
     },
 
     /// Ends a task that has not started, or asks the worker of a running one to stop. Answers
@@ -297,11 +299,7 @@ impl Claim {
             QueueSelection::All => true,
             QueueSelection::Only(queues) => queues.iter().any(|(name, limit)| name == queue && *limit > 0),
         };
-        let kind_is_selected = match &self.kinds {
-            KindSelection::All => true,
-            KindSelection::Only(kinds) => kinds.contains(kind),
-        };
-        queue_is_selected && kind_is_selected
+        queue_is_selected && self.kinds.selects(kind)
     }
 }
 
@@ -323,6 +321,38 @@ pub enum KindSelection {
     All,
     /// These kinds.
     Only(Vec<Name>),
+    /// Some kinds, and the kinds that begin with some texts. Boxed, so that a write is no larger for it.
+    Matching(Box<KindMatch>),
+}
+
+/// Some kinds, and the kinds that begin with some texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KindMatch {
+    /// The kinds.
+    pub kinds: Vec<Name>,
+    /// The beginnings of kinds. An empty one is that of every kind.
+    pub prefixes: Vec<String>,
+}
+
+impl KindSelection {
+    /// These kinds, and all whose name begins with one of these texts.
+    #[must_use]
+    pub fn matching(kinds: Vec<Name>, prefixes: Vec<String>) -> Self {
+        Self::Matching(Box::new(KindMatch { kinds, prefixes }))
+    }
+
+    /// Whether it takes tasks of a kind.
+    #[must_use]
+    pub fn selects(&self, kind: &Name) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(kinds) => kinds.contains(kind),
+            Self::Matching(matching) => {
+                matching.kinds.contains(kind)
+                    || matching.prefixes.iter().any(|prefix| kind.starts_with(prefix.as_str()))
+            }
+        }
+    }
 }
 
 /// What becomes of a task after a failed attempt. The caller decides; [`rules::retry`](crate::rules::retry) has the rule.

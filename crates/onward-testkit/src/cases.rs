@@ -57,6 +57,8 @@ macro_rules! conformance {
                 a_report_is_seen_and_a_later_one_replaces_it,
                 a_reported_fraction_is_clamped,
                 the_last_report_stays_with_the_ended_task,
+                reported_bytes_are_seen_and_stay_with_the_ended_task,
+                a_report_without_bytes_replaces_one_with_bytes,
                 no_write_of_an_outdated_claim_is_taken,
                 no_write_under_a_lease_of_another_session_is_taken,
                 no_write_for_an_unknown_task_is_taken,
@@ -132,6 +134,10 @@ macro_rules! conformance {
                 a_completion_and_a_claim_travel_together,
                 peek_shows_what_a_claim_would_get,
                 peek_shows_nothing_where_nothing_can_be_claimed,
+                a_claim_by_the_beginning_of_kinds_takes_those_alone,
+                kinds_and_beginnings_of_kinds_add_up,
+                an_empty_beginning_takes_every_kind,
+                peek_goes_by_the_beginning_of_kinds,
             }
             control {
                 a_waiting_task_is_cancelled_at_once,

@@ -87,12 +87,14 @@ impl Context {
         self.attempt.task.deadline
     }
 
-    /// The value of type `T` that was given to [`Engine::state`].
+    /// The value of type `T` that the handler's [module](crate::Module) was given, or else [`Engine::state`].
     ///
     /// # Errors
     /// A permanent failure that names the type, if the engine was given none before it ran.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
-        self.run.state.get().ok_or_else(|| {
+        let handler = self.run.handlers.get(self.kind());
+        let own = handler.and_then(|handler| handler.state.as_ref()?.get());
+        own.or_else(|| self.run.state.get()).ok_or_else(|| {
             let name = std::any::type_name::<T>();
             Failure::permanent(format!(
                 "the engine has no state of type `{name}`; give it one with `engine.state(…)` before it runs"
@@ -150,6 +152,30 @@ impl Context {
     /// about once a second while work goes on, and with the end of the attempt.
     pub fn progress(&self, fraction: f32) {
         self.attempt.progress.set_fraction(fraction);
+        self.run.floor.progressed();
+    }
+
+    /// Says how many bytes are done, and of how many if that is known: `progress_bytes(done, total)`, `progress_bytes(done, None)`. The rate and
+    /// the time left are reckoned from it, and the fraction too unless [`progress`](Self::progress) says it. Say it once before the
+    /// first byte if work goes on where an earlier attempt stopped: the rate counts from what was done then.
+    ///
+    /// Costs a few nanoseconds, takes no lock and reads no clock, so it may be called for every block that is copied.
+    ///
+    /// ```
+    /// # use onward::{Context, Failure};
+    /// async fn copy(context: Context) -> Result<(), Failure> {
+    ///     let blocks = context.payload().chunks(4096);
+    ///     let total = context.payload().len() as u64;
+    ///     let mut done = 0;
+    ///     for block in blocks {
+    ///         done += block.len() as u64;
+    ///         context.progress_bytes(done, total);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn progress_bytes(&self, done: u64, total: impl Into<Option<u64>>) {
+        self.attempt.progress.set_bytes(done, total.into());
         self.run.floor.progressed();
     }
 

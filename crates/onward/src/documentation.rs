@@ -12,6 +12,14 @@ mod dependencies {
     #![doc = include_str!("../../../docs/guides/dependencies.md")]
 }
 
+mod handlers {
+    #![doc = include_str!("../../../docs/guides/handlers.md")]
+}
+
+mod progress {
+    #![doc = include_str!("../../../docs/guides/progress.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onward_store::{
-    Claim, Clock, EventCursor, KindSelection, NewTask, Outcome, QueueChoice, QueueSelection, Refusal, Scope, SessionId,
-    Store, Submitted, TaskId, TaskRecord, Timestamp, Write,
+    Claim, Clock, EventCursor, NewTask, Outcome, QueueChoice, QueueSelection, Refusal, Scope, SessionId, Store,
+    Submitted, TaskId, TaskRecord, Timestamp, Write,
 };
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::after_commit::{Hook, Hooks, Transition};
 use crate::builder::{EngineBuilder, Settings};
 use crate::context::Context;
 use crate::dispatch::{Dispatcher, Floor, Goal};
@@ -20,8 +22,12 @@ use crate::error::{Error, Result};
 use crate::events::EventStream;
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::handler::{Handler, HandlerOptions, Registrations};
+use crate::handler::{Handler, HandlerOptions};
+use crate::injection::{FromState, stateful};
+use crate::middleware::Next;
+use crate::module::{Module, ModuleParts};
 use crate::output::Output;
+use crate::registrations::{Registrations, Target};
 use crate::run::Run;
 use crate::schedule::{Providers, Scheduler};
 use crate::snapshot::Snapshot;
@@ -29,6 +35,7 @@ use crate::state::StateMap;
 use crate::submission::{Submission, submit_described};
 use crate::summary::DrainSummary;
 use crate::telemetry::Telemetry;
+use crate::timer;
 use crate::typed::{self, Task};
 use crate::wait::{Waiters, Waiting};
 
@@ -52,6 +59,7 @@ pub(crate) struct Inner {
     pub(crate) providers: Providers,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
+    hooks: Mutex<Vec<Hook>>,
     course: Mutex<Course>,
 }
 
@@ -103,6 +111,7 @@ impl Engine {
             providers: Providers::default(),
             registrations: Mutex::default(),
             state: Mutex::default(),
+            hooks: Mutex::default(),
             course: Mutex::default(),
         }))
     }
@@ -118,9 +127,13 @@ impl Engine {
     }
 }
 
-/// Handlers. They count from the next run on; a module of several is a function that takes the engine and registers them.
+/// Handlers. They count from the next run on. Several that belong together are a [`Module`](crate::Module).
 impl Engine {
-    /// Registers the handler of a kind. What is wrong with a registration (a bad name, a second handler) is told by the run.
+    /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*` (`image:*`; `*` alone for every kind). A kind's own
+    /// handler goes before those of patterns, and of these the longest that matches holds. This engine leaves kinds that none of its
+    /// handlers is for to others.
+    ///
+    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern) is told by the run.
     pub fn handle<F, Answer, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
         F: Fn(Context) -> Answer + Send + Sync + 'static,
@@ -130,18 +143,53 @@ impl Engine {
         self.handle_with(kind, HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a kind with options that hold for the kind.
+    /// Registers the handler of a kind or a pattern with options that hold for it.
     pub fn handle_with<F, Answer, R>(&self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &Self
     where
         F: Fn(Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
-        lock(&self.inner.registrations).add(kind.as_ref(), Handler::new(options, handler));
+        let target = Target::Pattern(kind.as_ref().to_owned());
+        lock(&self.inner.registrations).add(target, Handler::new(options, handler), None);
         self
     }
 
-    /// Registers the handler of every kind that has none of its own. Without one, this engine leaves such tasks to others.
+    /// Says what holds for every handler of a kind or of the kinds of a pattern (`*` for all): how it is tried again, how long it may take,
+    /// what becomes of failures, what runs around it.
+    ///
+    /// What is said of fewer kinds holds before what is said of more, and a handler's own options before what is said of the pattern that it
+    /// was registered for. All middleware counts: that of the shorter pattern is outside, what was given first outside of what was given
+    /// later, and a handler's own is innermost. One pattern may be given options several times, but each setting other than middleware
+    /// once.
+    pub fn options(&self, pattern: impl AsRef<str>, options: HandlerOptions) -> &Self {
+        let target = Target::Pattern(pattern.as_ref().to_owned());
+        lock(&self.inner.registrations).add_options(target, options);
+        self
+    }
+
+    /// Runs a middleware around every handler: `options("*", HandlerOptions::new().wrap(middleware))`.
+    ///
+    /// ```
+    /// # use onward::{Context, Engine, Next};
+    /// # fn middleware(engine: &Engine) {
+    /// engine.wrap(|context: Context, next: Next| async move {
+    ///     let (kind, task) = (context.kind().clone(), context.id());
+    ///     let answer = next.run(context).await;
+    ///     println!("{kind} {task}: {}", if answer.is_ok() { "ok" } else { "failed" });
+    ///     answer
+    /// });
+    /// # }
+    /// ```
+    pub fn wrap<F, Answer>(&self, middleware: F) -> &Self
+    where
+        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+    {
+        self.options("*", HandlerOptions::new().wrap(middleware))
+    }
+
+    /// Registers the handler of every kind that has none of its own: that of the pattern `*`.
     pub fn handle_any<F, Answer, R>(&self, handler: F) -> &Self
     where
         F: Fn(Context) -> Answer + Send + Sync + 'static,
@@ -158,8 +206,7 @@ impl Engine {
         Answer: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
-        lock(&self.inner.registrations).add_any(Handler::new(options, handler));
-        self
+        self.handle_with("*", options, handler)
     }
 
     /// Registers the handler of a typed task.
@@ -179,7 +226,84 @@ impl Engine {
         F: Fn(T, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        lock(&self.inner.registrations).add(T::KIND, typed::handler(options, handler));
+        let target = Target::Kind(T::KIND.to_owned());
+        lock(&self.inner.registrations).add(target, typed::handler(options, handler), None);
+        self
+    }
+
+    /// Calls a function after the commit of each change that this engine makes to a task it runs: when it is claimed
+    /// ([`Change::Started`](crate::Change::Started)) and however the attempt ends. What is told is durable, in the class of the store; what was
+    /// refused (a late result) is not told. Counts from the next run on; each function is told everything.
+    ///
+    /// Each function has a task of its own, in which it is called for one transition after the other, in the order of the commits: those of one
+    /// task come in their order. It holds nobody up. One that is slow has up to [`limits::HOOK_LINE`](crate::limits::HOOK_LINE)
+    /// transitions wait for it; those that come then are left out, and the next that it is told says how many were
+    /// ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When the run ends it is waited for, up to the
+    /// [shutdown limit](EngineBuilder::shutdown_limit).
+    ///
+    /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others do to tasks too (submits, other
+    /// engines, cancellations of what waits), follow [`events`](Self::events) from a cursor that you keep.
+    ///
+    /// ```
+    /// # use onward::{Change, Engine};
+    /// # fn hook(engine: &Engine) {
+    /// engine.after_commit(|transition| async move {
+    ///     if transition.change == Change::Dead {
+    ///         eprintln!("task {} of kind {} needs a look", transition.task, transition.kind);
+    ///     }
+    /// });
+    /// # }
+    /// ```
+    pub fn after_commit<F, Answer>(&self, hook: F) -> &Self
+    where
+        F: Fn(Transition) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = ()> + Send + 'static,
+    {
+        lock(&self.inner.hooks).push(Hook::new(hook));
+        self
+    }
+
+    /// Registers the handler of a typed task that takes application state: `Arc<Client>`, or a tuple of such. What is missing is told by the
+    /// run, before anything is claimed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use onward::prelude::*;
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)]
+    /// # struct Fetch { path: String }
+    /// # impl Task for Fetch { const KIND: &'static str = "fetch"; type Output = String; }
+    /// # struct Client;
+    /// # impl Client { async fn get(&self, path: &str) -> std::io::Result<String> { Ok(path.to_owned()) } }
+    /// # fn stateful(engine: &Engine) {
+    /// engine.state(Client);
+    /// engine.register_stateful(|task: Fetch, client: Arc<Client>, _context: Context| async move {
+    ///     Ok(client.get(&task.path).await?)
+    /// });
+    /// # }
+    /// ```
+    pub fn register_stateful<T, S, F, Answer>(&self, handler: F) -> &Self
+    where
+        T: Task,
+        S: FromState,
+        F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        let target = Target::Kind(T::KIND.to_owned());
+        lock(&self.inner.registrations).add(target, stateful(HandlerOptions::new(), handler), None);
+        self
+    }
+
+    /// Takes over the handlers of a module, with their state, middleware and options.
+    pub fn mount(&self, module: impl Module) -> &Self {
+        let owner: Arc<str> = module.name().into();
+        let mut parts = ModuleParts::default();
+        module.register(&mut parts);
+        let mut registrations = lock(&self.inner.registrations);
+        for (target, handler) in parts.into_handlers() {
+            registrations.add(target, handler, Some(Arc::clone(&owner)));
+        }
+        drop(registrations);
         self
     }
 
@@ -305,10 +429,12 @@ impl Engine {
         let (run, stop) = self.begin()?;
         let stop_when_dropped = stop.clone().drop_guard();
         let ending = EndOfRun(Arc::clone(&self.inner));
-        let dispatcher = Dispatcher::new(run, goal, stop);
+        let dispatcher = Dispatcher::new(Arc::clone(&run), goal, stop);
         let engine = self.clone();
         let finished = tokio::spawn(async move {
+            let hooks = run.hooks.start();
             let result = engine.beside_schedules(goal, dispatcher).await;
+            finish_hooks(&run, hooks).await;
             drop(ending);
             result
         })
@@ -345,10 +471,12 @@ impl Engine {
     }
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
+        let state = lock(&self.inner.state).clone();
         let run = Arc::new(Run {
-            handlers: lock(&self.inner.registrations).table()?,
-            state: lock(&self.inner.state).clone(),
+            handlers: lock(&self.inner.registrations).table(&state)?,
+            state,
             floor: Floor::default(),
+            hooks: Hooks::new(&lock(&self.inner.hooks)),
             inner: Arc::clone(&self.inner),
         });
         let mut course = lock(&self.inner.course);
@@ -364,6 +492,22 @@ impl Engine {
     pub fn snapshot(&self) -> Snapshot {
         let idle = || Snapshot { concurrency: self.inner.settings.concurrency, ..Snapshot::default() };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
+    }
+}
+
+/// Waits until hooks have been told everything, or the shutdown limit has passed.
+async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
+    if run.hooks.is_empty() {
+        return;
+    }
+    run.hooks.close();
+    let clock = &*run.inner.clock;
+    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit);
+    tokio::select! {
+        () = async { while hooks.join_next().await.is_some() {} } => {}
+        () = timer::reached(clock, over_at) => {
+            tracing::warn!("a hook did not take in what was committed before the shutdown limit and is aborted");
+        }
     }
 }
 
@@ -385,7 +529,7 @@ impl Run {
             queues: queues.map_or(QueueSelection::All, |queues| {
                 QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
             }),
-            kinds: self.handlers.kinds().map_or(KindSelection::All, KindSelection::Only),
+            kinds: self.handlers.kinds(),
             limit: 0,
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
         }

@@ -1,28 +1,47 @@
-//! Handlers, and which one a kind has.
+//! Handlers, and what holds for them.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::Name;
 use onward_store::rules::retry::RetryPolicy;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::failure_policy::{FailedAttempt, FailurePolicy, Verdict};
+use crate::injection::Has;
+use crate::middleware::{Middleware, Next};
 use crate::output::Output;
+use crate::pattern::KindPattern;
+use crate::state::StateMap;
 
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
 pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + Sync>;
 
-/// What holds for every task of a kind unless the task says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// What holds for every task of a kind, or of the kinds of a pattern, unless the task says otherwise.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward::{Context, HandlerOptions, Next, Verdict};
+///
+/// let options = HandlerOptions::new()
+///     .timeout(Duration::from_secs(60))
+///     .wrap(|context: Context, next: Next| async move { next.run(context).await })
+///     .on_failure(|failed| match failed.verdict {
+///         Verdict::Retry { .. } if failed.failure.message().contains("quota") => Verdict::Dead,
+///         verdict => verdict,
+///     });
+/// ```
+#[derive(Debug, Clone, Default)]
 pub struct HandlerOptions {
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) failure_policy: Option<FailurePolicy>,
+    /// The first is the outermost.
+    pub(crate) middleware: Vec<Middleware>,
 }
 
 impl HandlerOptions {
@@ -45,13 +64,63 @@ impl HandlerOptions {
         self.timeout = Some(timeout);
         self
     }
+
+    /// What becomes of an attempt that failed: called with the failure (of a panic and a timeout too), its attempt, and what the retry
+    /// policy makes of it, and answers what holds in its place. It has the last word, also over the number of attempts: one that
+    /// always answers [`Verdict::Retry`] has tasks tried for ever.
+    ///
+    /// It is called before the end of the attempt is written, in the attempt's slot, so it should be quick; it is not called for what
+    /// is cancelled or given back. Should it panic, the retry policy holds.
+    #[must_use]
+    pub fn on_failure(mut self, decide: impl Fn(&FailedAttempt<'_>) -> Verdict + Send + Sync + 'static) -> Self {
+        self.failure_policy = Some(FailurePolicy::new(decide));
+        self
+    }
+
+    /// Runs a middleware around the handler: it is given the attempt, and goes on with [`Next::run`]. May be said several times: what was
+    /// given first is outermost.
+    ///
+    /// A middleware runs within the attempt: its time counts, a panic in it is a failure, and when the attempt is aborted it is dropped
+    /// where it awaits.
+    #[must_use]
+    pub fn wrap<F, Answer>(mut self, middleware: F) -> Self
+    where
+        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+    {
+        self.middleware.push(Middleware::new(middleware));
+        self
+    }
+
+    pub(crate) fn check(&self, pattern: &KindPattern) -> Result<()> {
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::invalid(format!(
+                "the handler of `{pattern}` has a timeout of zero; leave it out instead"
+            )));
+        }
+        Ok(self.retry.map_or(Ok(()), |retry| retry.check(&pattern.to_string()))?)
+    }
+
+    /// Adds what is said nearer to the handler: its settings hold before these, its middleware runs inside of these.
+    pub(crate) fn nearer(&mut self, nearer: &Self) {
+        self.retry = nearer.retry.or(self.retry);
+        self.timeout = nearer.timeout.or(self.timeout);
+        if nearer.failure_policy.is_some() {
+            self.failure_policy.clone_from(&nearer.failure_policy);
+        }
+        self.middleware.extend(nearer.middleware.iter().cloned());
+    }
 }
 
-/// A handler and what holds for its kind.
+/// A handler as it was registered.
 #[derive(Clone)]
 pub(crate) struct Handler {
     pub(crate) function: HandlerFunction,
     pub(crate) options: HandlerOptions,
+    /// What its module gives it.
+    pub(crate) state: Option<Arc<StateMap>>,
+    /// Finds a state that it takes as an argument and that is not there.
+    pub(crate) missing: Option<fn(Has<'_>) -> Option<&'static str>>,
 }
 
 impl fmt::Debug for Handler {
@@ -71,68 +140,13 @@ impl Handler {
             let answer = function(context);
             Box::pin(async move { answer.await.map(Into::into) }) as HandlerFuture
         });
-        Self { function, options }
-    }
-}
-
-/// The handlers as they were registered; what is wrong with them is told when the engine runs.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Registrations {
-    kinds: Vec<(String, Handler)>,
-    any: Vec<Handler>,
-}
-
-impl Registrations {
-    pub(crate) fn add(&mut self, kind: &str, handler: Handler) {
-        self.kinds.push((kind.to_owned(), handler));
+        Self { function, options, state: None, missing: None }
     }
 
-    pub(crate) fn add_any(&mut self, handler: Handler) {
-        self.any.push(handler);
-    }
-
-    /// Checks the registrations and makes them a table.
-    pub(crate) fn table(&self) -> Result<HandlerTable> {
-        let mut kinds = HashMap::with_capacity(self.kinds.len());
-        for (kind, handler) in &self.kinds {
-            check(kind, &handler.options)?;
-            if kinds.insert(Name::new(kind)?, handler.clone()).is_some() {
-                return Err(Error::invalid(format!("the kind `{kind}` has two handlers; register one")));
-            }
-        }
-        if self.any.len() > 1 {
-            return Err(Error::invalid("there are two handlers for any kind; register one with `handle_any`"));
-        }
-        if kinds.is_empty() && self.any.is_empty() {
-            return Err(Error::invalid(
-                "the engine has no handler and could run nothing; register one with `handle` or `register`",
-            ));
-        }
-        Ok(HandlerTable { kinds, any: self.any.first().cloned() })
-    }
-}
-
-fn check(kind: &str, options: &HandlerOptions) -> Result<()> {
-    if options.timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return Err(Error::invalid(format!("the handler of `{kind}` has a timeout of zero; leave it out instead")));
-    }
-    Ok(options.retry.map_or(Ok(()), |retry| retry.check(kind))?)
-}
-
-/// Which handler a kind has.
-#[derive(Debug)]
-pub(crate) struct HandlerTable {
-    kinds: HashMap<Name, Handler>,
-    any: Option<Handler>,
-}
-
-impl HandlerTable {
-    pub(crate) fn get(&self, kind: &Name) -> Option<&Handler> {
-        self.kinds.get(kind).or(self.any.as_ref())
-    }
-
-    /// The kinds that have a handler; `None` if every kind has one.
-    pub(crate) fn kinds(&self) -> Option<Vec<Name>> {
-        self.any.is_none().then(|| self.kinds.keys().cloned().collect())
+    /// The handler with all that holds for it, its middleware around its function.
+    pub(crate) fn complete(&self, options: HandlerOptions) -> Self {
+        let from_inside = options.middleware.iter().rev();
+        let function = from_inside.fold(Arc::clone(&self.function), |inner, middleware| middleware.around(inner));
+        Self { function, options, ..self.clone() }
     }
 }

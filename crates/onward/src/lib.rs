@@ -45,7 +45,8 @@
 //! * [`Task`] is a task as a type, [`NewTask`] one as bytes. [`Handle`] awaits a typed result; [`Engine::wait`] any task.
 //! * [`Context`] is what a handler is given: payload, progress, the wish that it stop. [`Failure`] is what it answers when it did
 //!   not succeed, and [`RetryPolicy`] what follows from that.
-//! * [`EventStream`] tells everything that happens; [`Snapshot`] what happens now.
+//! * [`HandlerOptions`] is what holds for kinds and patterns of them, [`Next`] what a middleware goes on with, [`Module`] what a library offers.
+//! * [`EventStream`] tells everything that happens; [`Snapshot`] what happens now, [`Overview`] with the store's part.
 //! * [`testing`] moves time; [`telemetry`] lists metrics and traces; [`limits`] has every limit.
 //!
 //! # What holds
@@ -78,6 +79,7 @@
 //! Not a message broker, not a cluster scheduler, and not a place for large data: payloads and results are at most 1 MiB unless the
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
+mod after_commit;
 mod attempt;
 mod batch;
 mod builder;
@@ -92,16 +94,25 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_policy;
 mod flow;
+mod forecast;
 mod handle;
 mod handler;
+mod injection;
 mod inspector;
 pub mod limits;
+mod meter;
+mod middleware;
+mod module;
 mod output;
+mod overview;
+mod pattern;
 mod place;
 mod progress;
 mod queues;
 mod recent_ends;
+mod registrations;
 mod run;
 mod schedule;
 mod snapshot;
@@ -114,6 +125,7 @@ mod timer;
 mod typed;
 mod wait;
 
+pub use after_commit::Transition;
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
 pub use context::Context;
@@ -121,9 +133,15 @@ pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
 pub use events::EventStream;
 pub use failure::Failure;
+pub use failure_policy::{FailedAttempt, Verdict};
+pub use forecast::Forecast;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
+pub use injection::FromState;
+pub use middleware::Next;
+pub use module::{Module, ModuleParts};
 pub use output::Output;
+pub use overview::Overview;
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
@@ -132,13 +150,13 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
-    EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule,
-    NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueDay,
-    QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord,
-    ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
-    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
-    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    AttemptError, ByteProgress, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability,
+    EndedCounts, Event, EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore,
+    Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority,
+    Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError,
+    ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo,
+    Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage,
+    TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

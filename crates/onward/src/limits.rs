@@ -71,3 +71,9 @@ pub const SCHEDULE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a change of a schedule is tried that fires at the same time.
 pub const SCHEDULE_ATTEMPTS: usize = 100;
+
+/// How many transitions may wait for one hook; further ones are left out, and the next one that is told says how many.
+pub const HOOK_LINE: usize = 65_536;
+
+/// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
+pub const SCHEDULES_SHOWN: usize = 100;

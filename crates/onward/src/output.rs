@@ -11,6 +11,12 @@ pub struct Output(pub(crate) Option<Bytes>);
 impl Output {
     /// No result.
     pub const NONE: Self = Self(None);
+
+    /// The result, if there is one.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&Bytes> {
+        self.0.as_ref()
+    }
 }
 
 impl From<()> for Output {

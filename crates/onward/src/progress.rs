@@ -1,11 +1,17 @@
 //! How far a running task says it is.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use onward_store::ByteProgress;
 use onward_store::rules::attempt::cut;
 
+use crate::forecast::Told;
+use crate::meter::Meter;
+
 const UNKNOWN: u32 = u32::MAX;
+const NO_BYTES: u64 = u64::MAX;
 
 /// The latest progress of one attempt. Setting it costs a few nanoseconds and never waits for the store: whoever reads it gets
 /// the newest value, and those between are gone.
@@ -14,11 +20,57 @@ pub(crate) struct LiveProgress {
     fraction: AtomicU32,
     message: Mutex<Option<String>>,
     unsaved: AtomicBool,
+    bytes: LiveBytes,
+}
+
+/// How many bytes are done. A reader may see a new count with the total before it.
+#[derive(Debug)]
+struct LiveBytes {
+    done: AtomicU64,
+    total: AtomicU64,
+    /// What was done when bytes were first counted.
+    base: AtomicU64,
+    /// Only for those who look, so that telling reads no clock and takes no lock.
+    meter: Mutex<Meter>,
+}
+
+impl Default for LiveBytes {
+    fn default() -> Self {
+        let none = || AtomicU64::new(NO_BYTES);
+        Self { done: none(), total: none(), base: none(), meter: Mutex::default() }
+    }
+}
+
+impl LiveBytes {
+    fn set(&self, done: u64, total: Option<u64>) {
+        let done = done.min(NO_BYTES - 1);
+        if self.base.load(Ordering::Relaxed) == NO_BYTES {
+            self.base.store(done, Ordering::Relaxed);
+        }
+        self.total.store(total.map_or(NO_BYTES, |total| total.min(NO_BYTES - 1)), Ordering::Relaxed);
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<ByteProgress> {
+        let known = |count: &AtomicU64| Some(count.load(Ordering::Relaxed)).filter(|count| *count != NO_BYTES);
+        Some(ByteProgress { done: known(&self.done)?, total: known(&self.total) })
+    }
+
+    fn per_second(&self, began: Duration, now: Duration) -> Option<f64> {
+        let done = self.get()?.done;
+        let base = self.base.load(Ordering::Relaxed).min(done);
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).look(began, base, now, done)
+    }
 }
 
 impl Default for LiveProgress {
     fn default() -> Self {
-        Self { fraction: AtomicU32::new(UNKNOWN), message: Mutex::default(), unsaved: AtomicBool::new(false) }
+        Self {
+            fraction: AtomicU32::new(UNKNOWN),
+            message: Mutex::default(),
+            unsaved: AtomicBool::new(false),
+            bytes: LiveBytes::default(),
+        }
     }
 }
 
@@ -33,6 +85,21 @@ impl LiveProgress {
         let message = cut(message, onward_store::limits::PROGRESS_BYTES);
         *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
         self.unsaved.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn set_bytes(&self, done: u64, total: Option<u64>) {
+        self.bytes.set(done, total);
+        self.unsaved.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn bytes(&self) -> Option<ByteProgress> {
+        self.bytes.get()
+    }
+
+    /// All that an attempt that began at `began` has told by now, in steady time, with how fast its bytes go.
+    pub(crate) fn told(&self, began: Duration, now: Duration) -> Told {
+        let bytes_per_second = self.bytes.per_second(began, now);
+        Told { fraction: self.fraction(), bytes: self.bytes(), bytes_per_second }
     }
 
     pub(crate) fn fraction(&self) -> Option<f32> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::after_commit::Hooks;
 use crate::dispatch::Floor;
 use crate::engine::Inner;
-use crate::handler::HandlerTable;
+use crate::registrations::HandlerTable;
 use crate::state::StateMap;
 
 /// One run of an engine: its handlers and state as they were when it began, and what it holds.
@@ -13,4 +14,5 @@ pub(crate) struct Run {
     pub(crate) handlers: HandlerTable,
     pub(crate) state: StateMap,
     pub(crate) floor: Floor,
+    pub(crate) hooks: Hooks,
 }

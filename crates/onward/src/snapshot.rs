@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use onward_store::{Name, Priority, SessionId, TaskId};
+use onward_store::{ByteProgress, Name, Priority, SessionId, TaskId};
 use serde::Serialize;
 
 use crate::attempt::Attempt;
+use crate::forecast::{Forecast, Told};
 use crate::run::Run;
 
 /// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a dashboard.
@@ -47,6 +48,11 @@ pub struct RunningTask {
     pub message: Option<String>,
     /// Whether it was asked to stop.
     pub is_stopping: bool,
+    /// How many bytes it says it has done, and of how many.
+    pub bytes: Option<ByteProgress>,
+    /// How far it is, how fast it goes and how long it may take: from what it says; in an [`Overview`](crate::Overview), where it says
+    /// nothing, from how long its kind took before.
+    pub forecast: Forecast,
 }
 
 fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -70,8 +76,16 @@ impl Snapshot {
 }
 
 impl RunningTask {
+    /// What its handler has said.
+    pub(crate) fn told(&self) -> Told {
+        Told { fraction: self.fraction, bytes: self.bytes, bytes_per_second: self.forecast.bytes_per_second }
+    }
+
     fn of(attempt: &Attempt, now: Duration) -> Self {
         let task = &attempt.task;
+        let began = attempt.started().unwrap_or(now);
+        let told = attempt.progress.told(began, now);
+        let elapsed = now.saturating_sub(began);
         Self {
             id: attempt.id(),
             kind: task.kind.clone(),
@@ -79,10 +93,12 @@ impl RunningTask {
             priority: task.priority,
             attempt: task.attempt,
             session: task.lease.session,
-            elapsed: attempt.started().map_or(Duration::ZERO, |started| now.saturating_sub(started)),
-            fraction: attempt.progress.fraction(),
+            elapsed,
+            fraction: told.fraction,
             message: attempt.progress.message(),
             is_stopping: attempt.interruption().is_some(),
+            bytes: told.bytes,
+            forecast: Forecast::of(told, elapsed, None),
         }
     }
 }

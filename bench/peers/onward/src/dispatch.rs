@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{BackoffName, Measurement, Request, Row, group_of, key_prefix, microseconds_per, now};
 use onward::{Backoff, Engine, Failure, HandlerOptions, LimitScope, Name, Priority, RetryPolicy, SetLimit};
 
-use crate::dependencies;
+use crate::{bytes, dependencies};
 use crate::open::{engine, open_store};
 use crate::submit::keyed;
 
@@ -51,8 +51,11 @@ fn register(engine: &Engine, row: &Row, attempts: &Arc<AtomicU64>) {
         Some(name) => HandlerOptions::new().retry(RetryPolicy { attempts: 4, backoff: backoff(name, true) }),
         None => HandlerOptions::new(),
     };
-    engine.handle_with(KIND, options, move |_context| {
+    engine.handle_with(KIND, options, move |context| {
         attempts.fetch_add(1, Ordering::Relaxed);
+        if workload == "byte_reporting" {
+            bytes::report(&context);
+        }
         let answer = match workload.as_str() {
             "permanent_failure" => Err(Failure::permanent("bench: permanent failure")),
             "dead_letter" => Err(Failure::retryable("bench: transient failure")),

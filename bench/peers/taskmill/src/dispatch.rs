@@ -57,11 +57,12 @@ fn ending_of(workload: &str) -> (Ending, &'static str) {
     match workload {
         "permanent_failure" => (Ending::FailsForGood, "failed"),
         "dead_letter" => (Ending::FailsRetryably, "dead"),
+        "byte_reporting" => (Ending::CompletesWithBytes, "completed"),
         _ => (Ending::Completes, "completed"),
     }
 }
 
-async fn submit_all(scheduler: &Scheduler, row: &Row) -> Result<()> {
+pub(crate) async fn submit_all(scheduler: &Scheduler, row: &Row) -> Result<()> {
     let prefix = key_prefix(&row.workload);
     for number in 0..row.count {
         let submission = TaskSubmission::new("bench::test").key(format!("{prefix}-{number}"));
@@ -81,7 +82,7 @@ async fn submit_all(scheduler: &Scheduler, row: &Row) -> Result<()> {
 async fn next_end(events: &mut Receiver<SchedulerEvent>, ending: Ending) -> Result<()> {
     loop {
         match (events.recv().await, ending) {
-            (Ok(SchedulerEvent::Completed(_)), Ending::Completes) => return Ok(()),
+            (Ok(SchedulerEvent::Completed(_)), Ending::Completes | Ending::CompletesWithBytes) => return Ok(()),
             (Ok(SchedulerEvent::Failed { will_retry: false, .. }), Ending::FailsForGood) => return Ok(()),
             (Ok(SchedulerEvent::DeadLettered { .. }), Ending::FailsRetryably) => return Ok(()),
             (Ok(_), _) => {}

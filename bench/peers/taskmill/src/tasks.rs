@@ -15,6 +15,9 @@ use taskmill::{
 /// The poll interval of its benchmark suite.
 pub(crate) const SUITE_POLL: Duration = Duration::from_millis(10);
 
+/// The interval of progress reports of its benchmark suite, in the row with reports.
+const SUITE_PROGRESS: Duration = Duration::from_millis(100);
+
 /// The domain of all tasks.
 pub(crate) struct Bench;
 
@@ -35,6 +38,10 @@ impl TypedTask for Empty {
 #[derive(Clone, Copy)]
 pub(crate) enum Ending {
     Completes,
+    /// After its bytes, chunk by chunk.
+    CompletesWithBytes,
+    /// After its bytes, when it is asked to stop.
+    HoldsWithBytes,
     FailsForGood,
     FailsRetryably,
 }
@@ -46,13 +53,29 @@ pub(crate) struct Handler {
 }
 
 impl TypedExecutor<Empty> for Handler {
-    async fn execute<'a>(&'a self, _payload: Empty, _context: DomainTaskContext<'a, Bench>) -> Result<(), TaskError> {
+    async fn execute<'a>(&'a self, _payload: Empty, context: DomainTaskContext<'a, Bench>) -> Result<(), TaskError> {
         self.attempts.fetch_add(1, Ordering::Relaxed);
         match self.ending {
             Ending::Completes => Ok(()),
+            Ending::CompletesWithBytes => {
+                report(&context);
+                Ok(())
+            }
+            Ending::HoldsWithBytes => {
+                report(&context);
+                context.token().cancelled().await;
+                Ok(())
+            }
             Ending::FailsForGood => Err(TaskError::permanent("bench: permanent failure")),
             Ending::FailsRetryably => Err(TaskError::retryable("bench: transient failure")),
         }
+    }
+}
+
+fn report(context: &DomainTaskContext<'_, Bench>) {
+    context.set_bytes_total(bench_protocol::BYTES_TOTAL);
+    for _ in 0..bench_protocol::BYTES_TOTAL / bench_protocol::BYTES_CHUNK {
+        context.add_bytes(bench_protocol::BYTES_CHUNK);
     }
 }
 
@@ -68,6 +91,7 @@ pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &
     let builder =
         groups.fold(builder, |builder, group| builder.group_concurrency(group, bench_protocol::GROUP_LIMIT as usize));
     let builder = if row.workload == "permanent_failure" { builder.max_retries(0) } else { builder };
+    let builder = if row.workload == "byte_reporting" { builder.progress_interval(SUITE_PROGRESS) } else { builder };
     Ok(polling(builder, settings).build().await?)
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use onward_store::{KindStatistics, PauseRecord, QueueMode, QueueRecord, SessionRecord, Store};
-use serde::Serialize;
+use onward::Overview;
+use onward_store::{KindStatistics, PauseRecord, SessionRecord};
 
 use super::queue;
 use crate::exit_code::ExitCode;
@@ -11,46 +11,27 @@ use crate::options::GlobalOptions;
 use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line};
 use crate::store_file;
 
-#[derive(Debug, Serialize)]
-struct Statistics {
-    queues: Vec<QueueRecord>,
-    queue_mode: QueueMode,
-    kinds: Vec<KindStatistics>,
-    sessions: Vec<SessionRecord>,
-    pauses: Vec<PauseRecord>,
-}
-
 /// Shows how much there is and how it went.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let statistics = read(&*store).await?;
+    let overview = Overview::of_store(&*store).await?;
     if options.json {
-        print_json(&statistics)?;
+        print_json(&overview)?;
     } else {
-        print_tables(&statistics)?;
+        print_tables(&overview)?;
     }
     Ok(ExitCode::Done)
 }
 
-async fn read(store: &dyn Store) -> anyhow::Result<Statistics> {
-    Ok(Statistics {
-        queues: store.queues().await?,
-        queue_mode: store.queue_mode().await?,
-        kinds: store.statistics().await?,
-        sessions: store.sessions().await?,
-        pauses: store.pauses().await?,
-    })
-}
-
-fn print_tables(statistics: &Statistics) -> std::io::Result<()> {
-    print_line(queue::table(&statistics.queues))?;
-    print_line(format_args!("\nqueue mode: {}", statistics.queue_mode))?;
-    print_line(format_args!("\n{}", kinds(&statistics.kinds)))?;
-    if !statistics.sessions.is_empty() {
-        print_line(format_args!("\n{}", sessions(&statistics.sessions)))?;
+fn print_tables(overview: &Overview) -> std::io::Result<()> {
+    print_line(queue::table(&overview.queues))?;
+    print_line(format_args!("\nqueue mode: {}", overview.queue_mode))?;
+    print_line(format_args!("\n{}", kinds(&overview.kinds)))?;
+    if !overview.sessions.is_empty() {
+        print_line(format_args!("\n{}", sessions(&overview.sessions)))?;
     }
-    if !statistics.pauses.is_empty() {
-        print_line(format_args!("\n{}", pauses(&statistics.pauses)))?;
+    if !overview.pauses.is_empty() {
+        print_line(format_args!("\n{}", pauses(&overview.pauses)))?;
     }
     Ok(())
 }

@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use onward_store::{Progress, TaskRecord};
+use onward::Forecast;
+use onward_store::{ByteProgress, Progress, TaskRecord};
 
 use super::text::{colored_state, duration_text, moment, one_line};
 
 /// How much of a payload or a result is shown, in columns; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
 
-/// The task, one fact per line.
-pub(crate) fn show_task(task: &TaskRecord) -> String {
+/// The task, one fact per line; of a running one how far it may be.
+pub(crate) fn show_task(task: &TaskRecord, forecast: Option<Forecast>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<12} {value}");
@@ -24,6 +25,9 @@ pub(crate) fn show_task(task: &TaskRecord) -> String {
     fact("attempts", task.attempts.to_string());
     for (name, value) in optional_facts(task) {
         fact(name, value);
+    }
+    if let Some(forecast) = forecast.map(forecast_text).filter(|text| !text.is_empty()) {
+        fact("forecast", forecast);
     }
     for (key, value) in task.tags.iter() {
         fact("tag", format!("{key}={}", one_line(value, SHOWN_COLUMNS)));
@@ -72,9 +76,53 @@ fn blocked_by(task: &TaskRecord) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-fn progress(progress: &Progress) -> String {
-    let fraction = progress.fraction.map(|fraction| format!("{:.0} %", fraction * 100.0));
-    [fraction, progress.message.clone()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+/// What the handler said, in a few words.
+pub(crate) fn progress(progress: &Progress) -> String {
+    let fraction = progress.fraction.or_else(|| progress.bytes.and_then(ByteProgress::fraction)).map(percent);
+    [fraction, progress.bytes.map(bytes_done), progress.message.clone()]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn percent(fraction: f32) -> String {
+    format!("{:.0} %", fraction * 100.0)
+}
+
+fn bytes_done(bytes: ByteProgress) -> String {
+    match bytes.total {
+        Some(total) => format!("({} of {})", size_text(bytes.done), size_text(total)),
+        None => size_text(bytes.done),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is not negative, and is for people"
+)]
+fn forecast_text(forecast: Forecast) -> String {
+    let estimated = forecast.fraction.filter(|_| forecast.is_estimated);
+    let facts = [
+        estimated.map(|fraction| format!("about {}, as long as such tasks take", percent(fraction))),
+        forecast.bytes_per_second.map(|rate| format!("{}/s", size_text(rate as u64))),
+        forecast.remaining.map(|remaining| format!("{} left", duration_text(remaining))),
+    ];
+    facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A number of bytes with about three digits: `512 B`, `1.50 KiB`, `27.0 MiB`.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn size_text(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let power = (bytes.ilog2() / 10) as usize;
+    let number = bytes as f64 / 1024f64.powi(i32::try_from(power).unwrap_or(0));
+    let digits = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+    format!("{number:.digits$} {}", UNITS.get(power - 1).unwrap_or(&"EiB"))
 }
 
 fn shown_bytes(bytes: &Bytes) -> String {

@@ -25,7 +25,7 @@ impl State {
             Write::Release { lease, after } => self.release(lease, after),
             Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
-            Write::Report { lease, fraction, message } => self.report(lease, fraction, message),
+            Write::Report { lease, fraction, message, bytes } => self.report(lease, fraction, message, bytes),
             Write::Cancel { task } => self.cancel(task),
             Write::Retry { task } => self.retry(task),
             Write::RunNow { task } => self.run_now(task),

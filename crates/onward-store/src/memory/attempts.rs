@@ -10,7 +10,7 @@ use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
-use crate::task::{Lease, Progress, TaskId, TaskState, check_payload};
+use crate::task::{ByteProgress, Lease, Progress, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -115,12 +115,14 @@ impl State {
         lease: Lease,
         fraction: Option<f32>,
         message: Option<String>,
+        bytes: Option<ByteProgress>,
     ) -> Result<Outcome, Refusal> {
         self.held(lease)?;
+        let bytes = attempt::bytes(bytes);
         let fraction = attempt::fraction(fraction);
         let message = message.map(|message| attempt::cut(message, limits::PROGRESS_BYTES));
         let at = self.now.wall;
-        self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at }));
+        self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at, bytes }));
         Ok(Outcome::Done)
     }
 

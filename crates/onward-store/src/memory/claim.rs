@@ -14,7 +14,7 @@ use crate::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
-use crate::write::{Claim, KindSelection, QueueSelection, Scope};
+use crate::write::{Claim, QueueSelection, Scope};
 
 impl State {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
@@ -148,11 +148,7 @@ impl<'a> Lines<'a> {
     }
 
     fn wants(&self, task: &Task) -> bool {
-        let of_kind = match &self.claim.kinds {
-            KindSelection::All => true,
-            KindSelection::Only(kinds) => kinds.contains(&task.new.kind),
-        };
-        of_kind && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
+        self.claim.kinds.selects(&task.new.kind) && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
     }
 
     /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.

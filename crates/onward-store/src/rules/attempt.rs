@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::limits;
-use crate::task::{TaskState, Ttl, TtlFrom};
+use crate::task::{ByteProgress, TaskState, Ttl, TtlFrom};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -103,6 +103,13 @@ pub fn cut(mut text: String, bytes: usize) -> String {
 #[must_use]
 pub fn fraction(reported: Option<f32>) -> Option<f32> {
     reported.filter(|fraction| !fraction.is_nan()).map(|fraction| fraction.clamp(0.0, 1.0))
+}
+
+/// Reported bytes as they are kept: counts that a signed integer can hold.
+#[must_use]
+pub fn bytes(reported: Option<ByteProgress>) -> Option<ByteProgress> {
+    let kept = |count: u64| count.min(i64::MAX.cast_unsigned());
+    reported.map(|bytes| ByteProgress { done: kept(bytes.done), total: bytes.total.map(kept) })
 }
 
 /// How long until `at`; zero if it has passed.

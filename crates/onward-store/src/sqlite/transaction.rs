@@ -234,7 +234,9 @@ impl Transaction<'_> {
             Write::Release { lease, after } => self.release(*lease, *after),
             Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
-            Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
+            Write::Report { lease, fraction, message, bytes } => {
+                self.report(*lease, *fraction, message.as_deref(), *bytes)
+            }
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
             Write::RunNow { task } => self.run_now(*task),

@@ -39,8 +39,8 @@ impl Player {
                 Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
             }
             Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
-            Act::Report { lease, fraction } => {
-                Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()) }
+            Act::Report { lease, fraction, bytes } => {
+                Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
             Act::Cancel(task) => Write::Cancel { task: self.task(task) },
             Act::Retry(task) => Write::Retry { task: self.task(task) },

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
-    QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, ByteProgress, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure,
+    Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -60,6 +60,7 @@ pub enum Act {
     Report {
         lease: Pick,
         fraction: Option<f32>,
+        bytes: Option<ByteProgress>,
     },
     Cancel(Pick),
     Retry(Pick),

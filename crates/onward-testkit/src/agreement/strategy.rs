@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ConcurrencyLimit, Dependencies, Dependency, KindSelection, LimitScope, Name, NewTask,
-    OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit,
-    SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, KindSelection, LimitScope, Name,
+    NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope,
+    SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -84,7 +84,9 @@ fn claim() -> impl Strategy<Value = Act> {
     let some_queues = vec((queue(), 0..4usize), 0..3).prop_map(once_each).prop_map(QueueSelection::Only);
     let queues = prop_oneof![3 => Just(QueueSelection::All), 1 => some_queues];
     let some_kinds = vec(kind(), 0..3).prop_map(KindSelection::Only);
-    let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds];
+    let prefixes = vec(select(vec!["", "c", "co", "copy", "copy:", "x"]).prop_map(str::to_owned), 0..3);
+    let matching = (vec(kind(), 0..2), prefixes).prop_map(|(kinds, prefixes)| KindSelection::matching(kinds, prefixes));
+    let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds, 1 => matching];
     let choice = (option::weighted(0.2, mode()), 0..4u64);
     (pick(), queues, kinds, 0..6usize, choice).prop_map(|(session, queues, kinds, limit, (mode, random))| Act::Claim {
         session,
@@ -112,8 +114,13 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
         2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
-        1 => (pick(), fraction).prop_map(|(lease, fraction)| Act::Report { lease, fraction }),
+        1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Act::Report { lease, fraction, bytes }),
     ]
+}
+
+fn bytes_done() -> impl Strategy<Value = Option<ByteProgress>> {
+    let total = option::of(select(vec![0, 9, u64::MAX]));
+    option::of((select(vec![0, 7, u64::MAX]), total).prop_map(|(done, total)| ByteProgress { done, total }))
 }
 
 fn memo() -> impl Strategy<Value = Bytes> {

@@ -212,6 +212,7 @@ fn claims() -> Vec<Claim> {
         of(QueueSelection::All, copies()),
         of(slow(), KindSelection::All),
         of(slow(), copies()),
+        of(QueueSelection::All, KindSelection::matching(Vec::new(), vec!["co".to_owned()])),
         by(QueueMode::Strict),
         by(QueueMode::Lenient),
         by(QueueMode::Interleaved),

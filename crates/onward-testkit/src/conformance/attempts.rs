@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, AttemptError, Failed, Lease, Outcome, Progress, Refusal, SessionId, TaskId, TaskState, Write,
+    AfterFailure, AttemptError, ByteProgress, Failed, Lease, Outcome, Progress, Refusal, SessionId, TaskId, TaskState,
+    Write,
 };
 
 use crate::bench::{Bench, after, task};
@@ -215,26 +216,51 @@ pub async fn a_confirmed_cancellation_says_why(bench: Bench) {
 pub async fn a_report_is_seen_and_a_later_one_replaces_it(bench: Bench) {
     let lease = bench.running(task("k")).await;
     for fraction in [0.25, 0.5] {
-        bench.done(Write::Report { lease, fraction: Some(fraction), message: Some("half".into()) }).await;
+        bench.done(Write::Report { lease, fraction: Some(fraction), message: Some("half".into()), bytes: None }).await;
     }
-    let expected = Progress { fraction: Some(0.5), message: Some("half".into()), at: bench.now() };
+    let expected = Progress { fraction: Some(0.5), message: Some("half".into()), at: bench.now(), bytes: None };
     assert_eq!(bench.record(lease.task).await.progress, Some(expected));
 }
 
 pub async fn a_reported_fraction_is_clamped(bench: Bench) {
     let lease = bench.running(task("k")).await;
     for (reported, kept) in [(7.0, Some(1.0)), (-1.0, Some(0.0)), (f32::NAN, None)] {
-        bench.done(Write::Report { lease, fraction: Some(reported), message: None }).await;
+        bench.done(Write::Report { lease, fraction: Some(reported), message: None, bytes: None }).await;
         assert_eq!(bench.record(lease.task).await.progress.and_then(|progress| progress.fraction), kept);
     }
 }
 
 pub async fn the_last_report_stays_with_the_ended_task(bench: Bench) {
     let lease = bench.running(task("k")).await;
-    bench.done(Write::Report { lease, fraction: None, message: Some("nearly".into()) }).await;
+    bench.done(Write::Report { lease, fraction: None, message: Some("nearly".into()), bytes: None }).await;
     bench.complete(lease).await;
     let progress = bench.record(lease.task).await.progress;
     assert_eq!(progress.and_then(|progress| progress.message).as_deref(), Some("nearly"));
+}
+
+/// Shows: T15
+pub async fn reported_bytes_are_seen_and_stay_with_the_ended_task(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for (done, total) in [(1, None), (0, Some(0)), (u64::MAX, Some(u64::MAX)), (7, Some(9))] {
+        let bytes = Some(ByteProgress { done, total });
+        bench.done(Write::Report { lease, fraction: None, message: None, bytes }).await;
+        let most = i64::MAX.cast_unsigned();
+        let kept = ByteProgress { done: done.min(most), total: total.map(|total| total.min(most)) };
+        assert_eq!(bench.record(lease.task).await.progress.and_then(|progress| progress.bytes), Some(kept));
+    }
+    bench.complete(lease).await;
+    let progress = bench.record(lease.task).await.progress;
+    assert_eq!(progress.and_then(|progress| progress.bytes), Some(ByteProgress { done: 7, total: Some(9) }));
+}
+
+/// Shows: T15
+pub async fn a_report_without_bytes_replaces_one_with_bytes(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    for bytes in [Some(ByteProgress { done: 7, total: Some(9) }), None] {
+        bench.done(Write::Report { lease, fraction: Some(0.5), message: None, bytes }).await;
+    }
+    let expected = Progress { fraction: Some(0.5), message: None, at: bench.now(), bytes: None };
+    assert_eq!(bench.record(lease.task).await.progress, Some(expected));
 }
 
 fn every_write_under(lease: Lease) -> [Write; 5] {
@@ -243,7 +269,7 @@ fn every_write_under(lease: Lease) -> [Write; 5] {
         Write::Fail { lease, error: "late".into(), next: AfterFailure::Dead },
         Write::Release { lease, after: Duration::ZERO },
         Write::ConfirmCancel { lease, reason: "late".into() },
-        Write::Report { lease, fraction: None, message: None },
+        Write::Report { lease, fraction: None, message: None, bytes: None },
     ]
 }
 

@@ -271,3 +271,45 @@ pub async fn peek_shows_nothing_where_nothing_can_be_claimed(bench: Bench) {
     let peeked = bench.store().peek(Claim { kinds, ..all_of(SessionId(0), 0) }).await;
     assert_eq!(peeked.ok(), Some(None));
 }
+
+fn matching(kinds: &[&str], prefixes: &[&str]) -> KindSelection {
+    let kinds = kinds.iter().map(|kind| name(kind)).collect();
+    KindSelection::matching(kinds, prefixes.iter().map(|prefix| (*prefix).to_owned()).collect())
+}
+
+/// Shows: Q7
+pub async fn a_claim_by_the_beginning_of_kinds_takes_those_alone(bench: Bench) {
+    let small = bench.submit("image:small").await;
+    bench.submit("imag").await;
+    bench.submit("Image:small").await;
+    let large = bench.submit("image:large").await;
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { kinds: matching(&[], &["image:"]), ..all_of(session, 9) }).await;
+    assert_eq!(numbers(&claimed.tasks), [small, large]);
+}
+
+/// Shows: Q7
+pub async fn kinds_and_beginnings_of_kinds_add_up(bench: Bench) {
+    let image = bench.submit("image:small").await;
+    let mail = bench.submit("mail").await;
+    bench.submit("mail:large").await;
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { kinds: matching(&["mail"], &["image:", "x"]), ..all_of(session, 9) }).await;
+    assert_eq!(numbers(&claimed.tasks), [image, mail]);
+}
+
+/// Shows: Q7
+pub async fn an_empty_beginning_takes_every_kind(bench: Bench) {
+    let task = bench.submit("any").await;
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { kinds: matching(&[], &[""]), ..all_of(session, 9) }).await;
+    assert_eq!(numbers(&claimed.tasks), [task]);
+}
+
+/// Shows: Q7
+pub async fn peek_goes_by_the_beginning_of_kinds(bench: Bench) {
+    bench.submit("mail").await;
+    let image = bench.submit("image:small").await;
+    let peeked = bench.store().peek(Claim { kinds: matching(&[], &["image:"]), ..all_of(SessionId(0), 0) }).await;
+    assert_eq!(peeked.ok().flatten().map(|task| task.id), Some(image));
+}

@@ -62,7 +62,7 @@ pub async fn an_ended_task_is_not_cancelled(bench: Bench) {
 
 async fn dead(bench: &Bench, new: NewTask) -> TaskId {
     let lease = bench.running(new).await;
-    bench.done(Write::Report { lease, fraction: Some(0.5), message: None }).await;
+    bench.done(Write::Report { lease, fraction: Some(0.5), message: None, bytes: None }).await;
     bench.fail(lease, AfterFailure::Dead).await;
     lease.task
 }

@@ -204,7 +204,7 @@ pub async fn a_cursor_into_forgotten_events_goes_on_with_the_oldest_there_are(be
 pub async fn a_report_and_a_refusal_are_no_events(bench: Bench) {
     let lease = bench.running(task("k")).await;
     let before = bench.events().await;
-    bench.done(Write::Report { lease, fraction: Some(0.1), message: None }).await;
+    bench.done(Write::Report { lease, fraction: Some(0.1), message: None, bytes: None }).await;
     bench.refused(Write::Retry { task: FIRST }).await;
     assert_eq!(bench.events().await, before);
 }

@@ -85,7 +85,7 @@ pub async fn a_long_error_is_cut(bench: Bench) {
 
 pub async fn a_long_progress_message_is_cut(bench: Bench) {
     let lease = bench.running(task("k")).await;
-    bench.done(Write::Report { lease, fraction: None, message: Some("m".repeat(2000)) }).await;
+    bench.done(Write::Report { lease, fraction: None, message: Some("m".repeat(2000)), bytes: None }).await;
     let progress = bench.record(lease.task).await.progress;
     assert!(progress.and_then(|progress| progress.message).is_some_and(|message| message.len() <= 1024));
 }

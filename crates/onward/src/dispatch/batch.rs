@@ -58,6 +58,7 @@ impl Batch {
             lease: attempt.task.lease,
             fraction: attempt.progress.fraction(),
             message: attempt.progress.message(),
+            bytes: attempt.progress.bytes(),
         };
         self.add(report, Part::Report(attempt));
     }

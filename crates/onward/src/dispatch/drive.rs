@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::CatchUnwind;
+use onward_store::AfterFailure;
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
@@ -20,6 +21,7 @@ use crate::attempt::{Attempt, Interruption};
 use crate::cleanup::clean_up;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::failure_policy::FailedAttempt;
 use crate::handler::{Handler, HandlerFuture};
 use crate::run::Run;
 use crate::timer;
@@ -35,6 +37,7 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
     let Some(handler) = run.handlers.get(&attempt.task.kind) else {
         return failed_for_good(format!("no handler is registered for the kind `{}`", attempt.task.kind));
     };
+    let handler = &*handler;
     let allowance = allowance_of(run, handler, attempt);
     if allowance == Allowance::Passed {
         return failed_for_good(format!("the deadline had passed before attempt {} could start", attempt.task.attempt));
@@ -135,7 +138,7 @@ async fn time_over(run: &Run, over_at: Option<Duration>) {
     }
 }
 
-fn judge(run: &Run, handler: &Handler, attempt: &Attempt, allowance: Allowance, answer: Answer) -> End {
+fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: Allowance, answer: Answer) -> End {
     let settings = &run.inner.settings;
     let policies = Policies {
         task: attempt.task.retry,
@@ -150,8 +153,22 @@ fn judge(run: &Run, handler: &Handler, attempt: &Attempt, allowance: Allowance, 
             overtime: &|| overtime(allowance),
             attempt: attempt.task.attempt,
             policy: policies.nearest(),
+            review: &|failure, next| review(run, handler, attempt, failure, next),
         },
     )
+}
+
+/// What the handler's failure policy makes of what the retry policy said.
+fn review(
+    run: &Arc<Run>,
+    handler: &Handler,
+    attempt: &Arc<Attempt>,
+    failure: &Failure,
+    next: AfterFailure,
+) -> AfterFailure {
+    let Some(policy) = &handler.options.failure_policy else { return next };
+    let context = &Context { attempt: Arc::clone(attempt), run: Arc::clone(run) };
+    policy.decide(FailedAttempt { context, failure, verdict: next.into() }).into()
 }
 
 fn overtime(allowance: Allowance) -> String {

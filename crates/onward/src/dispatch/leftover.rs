@@ -75,14 +75,14 @@ async fn has_task(
         ..TaskFilter::default()
     };
     let filters: Vec<TaskFilter> = match kinds {
-        KindSelection::All => vec![of(None)],
+        KindSelection::All | KindSelection::Matching(_) => vec![of(None)],
         KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),
     };
     for filter in filters {
         let (mut before, mut limit) = (None, 1);
         loop {
             let page = store.tasks(filter.clone(), Page { before, limit }).await?;
-            if page.tasks.iter().any(&counts) {
+            if page.tasks.iter().any(|task| kinds.selects(&task.kind) && counts(task)) {
                 return Ok(true);
             }
             if page.next.is_none() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{AfterFailure, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
+use onward_store::{AfterFailure, Change, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
 
 use super::batch::Part;
 use super::dispatcher::Dispatcher;
@@ -69,6 +69,9 @@ impl Dispatcher {
             })
             .collect();
         self.agenda.probe = !self.choosing.is_in_turn() && self.is_urgent(attempts.first());
+        for attempt in &attempts {
+            self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
+        }
         if !attempts.is_empty() {
             self.start(attempts);
         }
@@ -112,9 +115,14 @@ impl Dispatcher {
                 self.agenda.look = true;
                 if state.is_ended() {
                     self.count(&attempt, state);
+                } else {
+                    self.tell(&attempt, Change::Blocked);
                 }
             }
-            (End::Release, Outcome::Done) => self.agenda.look = true,
+            (End::Release, Outcome::Done) => {
+                self.agenda.look = true;
+                self.tell(&attempt, Change::Released);
+            }
             (End::Fail { next, .. }, Outcome::Failed(failed)) => self.settle_failure(&attempt, next, failed),
             (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.lose(&attempt),
             (end, Outcome::Refused(refusal)) => self.settle_refusal(attempt, &end, &refusal),
@@ -124,16 +132,23 @@ impl Dispatcher {
 
     fn settle_failure(&mut self, attempt: &Attempt, next: AfterFailure, failed: Failed) {
         match (failed.state, next, failed.lease) {
-            (_, AfterFailure::Retry { uses_attempt, .. }, Some(lease)) => {
+            (_, AfterFailure::Retry { uses_attempt, after, .. }, Some(lease)) => {
                 self.count(attempt, failed.state);
+                self.tell(attempt, Change::Retrying { attempt: attempt.task.attempt, after });
                 self.try_again(attempt, uses_attempt, lease);
             }
             (TaskState::Scheduled, AfterFailure::Retry { after, .. }, None) => {
                 self.count(attempt, failed.state);
+                self.tell(attempt, Change::Retrying { attempt: attempt.task.attempt, after });
                 self.agenda.due_by(after, &*self.run.inner.clock);
             }
-            (state, _, _) => {
+            (state, next, _) => {
                 self.count(attempt, state);
+                if let AfterFailure::Retry { after, .. } = next
+                    && !state.is_ended()
+                {
+                    self.tell(attempt, Change::Retrying { attempt: attempt.task.attempt, after });
+                }
                 self.agenda.look |= !state.is_ended();
             }
         }
@@ -148,6 +163,7 @@ impl Dispatcher {
         if self.stopping.is_stopping() {
             self.run.floor.hand_in([Ended { attempt: next, end: End::Release }]);
         } else {
+            self.tell(&next, Change::Started { attempt: next.task.attempt });
             self.start(vec![next]);
         }
     }
@@ -155,6 +171,15 @@ impl Dispatcher {
     fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
         self.summary.count(state);
+        if let Some(end) = end_of(state) {
+            self.tell(attempt, end);
+        }
+    }
+
+    fn tell(&self, attempt: &Attempt, change: Change) {
+        if !self.run.hooks.is_empty() {
+            self.run.hooks.tell(attempt, change);
+        }
     }
 
     /// A refusal that is about what was written: the task fails with the store's words, so that its result is not lost in
@@ -183,6 +208,18 @@ impl Dispatcher {
         self.retired.retain(|retired| *retired != session);
         self.agenda.look = true;
         self.run.floor.lose_session(session);
+    }
+}
+
+/// The change by which a task came to a state in which it has ended.
+fn end_of(state: TaskState) -> Option<Change> {
+    match state {
+        TaskState::Completed => Some(Change::Completed),
+        TaskState::Failed => Some(Change::Failed),
+        TaskState::Dead => Some(Change::Dead),
+        TaskState::Cancelled => Some(Change::Cancelled),
+        TaskState::Expired => Some(Change::Expired),
+        TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting | TaskState::Running => None,
     }
 }
 

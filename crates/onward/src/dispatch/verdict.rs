@@ -22,6 +22,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) attempt: u32,
     /// The policy that holds.
     pub(crate) policy: RetryPolicy,
+    /// What has the last word about a failure.
+    pub(crate) review: &'a dyn Fn(&Failure, AfterFailure) -> AfterFailure,
 }
 
 /// Decides how an attempt ended. A result counts, however late it comes; an error after a request to stop is the answer to that
@@ -80,9 +82,9 @@ fn overtime(failure: Option<Failure>, overtime: &str) -> Failure {
 }
 
 fn failed(failure: Failure, circumstances: Circumstances<'_>) -> End {
-    let (error, class) = failure.into_parts();
-    let next = after_failure(&circumstances.policy, circumstances.attempt, class, fastrand::u64(..));
-    End::Fail { error, next }
+    let next = after_failure(&circumstances.policy, circumstances.attempt, failure.class(), fastrand::u64(..));
+    let next = (circumstances.review)(&failure, next);
+    End::Fail { error: message(failure), next }
 }
 
 #[cfg(test)]
@@ -95,6 +97,7 @@ mod tests {
             overtime: &|| "timed out after 5s".to_owned(),
             attempt: 1,
             policy: RetryPolicy::NEVER,
+            review: &|_, next| next,
         };
         verdict(answer, circumstances)
     }

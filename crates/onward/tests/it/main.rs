@@ -4,6 +4,8 @@
 mod fixture;
 
 #[cfg(test)]
+mod after_commit;
+#[cfg(test)]
 mod buffered;
 #[cfg(test)]
 mod bulk;
@@ -23,6 +25,16 @@ mod ends;
 mod faults;
 #[cfg(test)]
 mod flow;
+#[cfg(test)]
+mod middleware;
+#[cfg(test)]
+mod modules;
+#[cfg(test)]
+mod overview;
+#[cfg(test)]
+mod patterns;
+#[cfg(test)]
+mod progress;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! `onward task list`
 
 use clap::Args;
-use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, limits};
+use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, limits};
 
 use super::filter::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{
-    Align, Table, colored_state, moment, one_line, optional, print_json, print_line, remark, task_json,
+    Align, Table, colored_state, moment, one_line, optional, print_json, print_line, progress, remark, task_json,
 };
 use crate::store_file;
 
@@ -67,8 +67,14 @@ async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPag
     Ok(all)
 }
 
+/// The widest progress that a table shows, in columns.
+const PROGRESS_COLUMNS: usize = 40;
+
 fn table(tasks: &[TaskRecord]) -> Table {
-    let mut table = Table::new([
+    // Only where something runs and says how far it is.
+    let says = |task: &TaskRecord| task.state == TaskState::Running && task.progress.is_some();
+    let with_progress = tasks.iter().any(says);
+    let mut columns = vec![
         ("TASK", Align::Right),
         ("KIND", Align::Left),
         ("QUEUE", Align::Left),
@@ -78,9 +84,11 @@ fn table(tasks: &[TaskRecord]) -> Table {
         ("SUBMITTED", Align::Left),
         ("FINISHED", Align::Left),
         ("KEY", Align::Left),
-    ]);
+    ];
+    columns.extend(with_progress.then_some(("PROGRESS", Align::Left)));
+    let mut table = Table::new(columns);
     for task in tasks {
-        table.row([
+        let mut cells = vec![
             task.id.to_string(),
             task.kind.to_string(),
             task.queue.to_string(),
@@ -90,7 +98,10 @@ fn table(tasks: &[TaskRecord]) -> Table {
             moment(task.submitted_at),
             optional(task.finished_at, moment),
             optional(task.key.as_deref(), |key| one_line(key, KEY_COLUMNS)),
-        ]);
+        ];
+        let told = task.progress.as_ref().filter(|_| says(task));
+        cells.extend(with_progress.then(|| optional(told, |told| one_line(&progress(told), PROGRESS_COLUMNS))));
+        table.row(cells);
     }
     table
 }

@@ -168,7 +168,7 @@ fn draw_overlay(frame: &mut Frame<'_>, model: &Model) {
         Overlay::None | Overlay::Filter => {}
         Overlay::Help => draw_popup(frame, " keys ", HELP.to_owned(), 0),
         Overlay::Task(task, line) => {
-            let text = anstream::adapter::strip_str(&show_task(task)).to_string();
+            let text = anstream::adapter::strip_str(&show_task(task, None)).to_string();
             draw_popup(frame, " task ", text, *line);
         }
         Overlay::Retry(task) => {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::sqlite::transaction::id_values;
-use crate::task::{AttemptError, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
+use crate::task::{AttemptError, ByteProgress, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 
 /// The columns of a live task, in the order that [`read`] expects.
@@ -120,7 +120,14 @@ fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<Tas
     let mut progress = HashMap::new();
     while let Some(row) = rows.next()? {
         let at = Timestamp::from_microseconds(row.get(3)?);
-        progress.insert(TaskId(row.get(0)?), Progress { fraction: row.get(1)?, message: row.get(2)?, at });
+        let bytes = bytes_done(row)?;
+        progress.insert(TaskId(row.get(0)?), Progress { fraction: row.get(1)?, message: row.get(2)?, at, bytes });
     }
     Ok(progress)
+}
+
+fn bytes_done(row: &Row<'_>) -> rusqlite::Result<Option<ByteProgress>> {
+    let total: Option<i64> = row.get(5)?;
+    let done: Option<i64> = row.get(4)?;
+    Ok(done.map(|done| ByteProgress { done: done.cast_unsigned(), total: total.map(i64::cast_unsigned) }))
 }

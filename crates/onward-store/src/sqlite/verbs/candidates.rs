@@ -11,7 +11,7 @@ use crate::sqlite::heads::{Chosen, Heads};
 use crate::sqlite::index::LaneCursor;
 use crate::sqlite::names::{GROUP_LANES, Lane};
 use crate::sqlite::transaction::Transaction;
-use crate::write::{Claim, KindSelection, QueueSelection};
+use crate::write::{Claim, QueueSelection};
 
 /// The smallest number of places read from a lane at once.
 const PIECE: usize = 16;
@@ -134,11 +134,7 @@ impl Transaction<'_> {
     }
 
     fn may_give(&self, claim: &Claim, lane: &Lane, left: &Left) -> bool {
-        let kind_selected = match &claim.kinds {
-            KindSelection::All => true,
-            KindSelection::Only(kinds) => kinds.contains(&lane.kind_name),
-        };
-        kind_selected
+        claim.kinds.selects(&lane.kind_name)
             && left.any_of(lane.queue, lane.kind)
             && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name)
     }

@@ -15,7 +15,7 @@ use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
-use crate::task::{Lease, SessionId, TaskId, TaskState};
+use crate::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -127,13 +127,22 @@ impl Transaction<'_> {
         lease: Lease,
         fraction: Option<f32>,
         message: Option<&str>,
+        bytes: Option<ByteProgress>,
     ) -> Verb<Outcome> {
         let (task, _) = self.held_by(lease)?;
-        let fraction = fraction.filter(|fraction| fraction.is_finite()).map(|fraction| fraction.clamp(0.0, 1.0));
+        let fraction = attempt::fraction(fraction);
+        let bytes = attempt::bytes(bytes);
+        let done = bytes.map(|bytes| bytes.done.cast_signed());
+        let total = bytes.and_then(|bytes| bytes.total).map(u64::cast_signed);
         let message = message.map(|message| cut(message.to_owned(), limits::PROGRESS_BYTES));
-        self.connection
-            .prepare_cached("INSERT OR REPLACE INTO progress (task, fraction, message, at) VALUES (?, ?, ?, ?)")?
-            .execute(params![task.id.0, fraction, message, self.now.as_microseconds()])?;
+        self.connection.prepare_cached(include_str!("../sql/report.sql"))?.execute(params![
+            task.id.0,
+            fraction,
+            message,
+            self.now.as_microseconds(),
+            done,
+            total
+        ])?;
         Ok(Outcome::Done)
     }
 

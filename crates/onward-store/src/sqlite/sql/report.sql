@@ -1,0 +1,1 @@
+INSERT OR REPLACE INTO progress (task, fraction, message, at, done, total) VALUES (?, ?, ?, ?, ?, ?)
