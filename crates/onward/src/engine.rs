@@ -22,6 +22,7 @@ use crate::failure::Failure;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions, Registrations};
 use crate::output::Output;
+use crate::pressure::Gauge;
 use crate::run::Run;
 use crate::schedule::{Providers, Scheduler};
 use crate::snapshot::Snapshot;
@@ -50,6 +51,8 @@ pub(crate) struct Inner {
     /// Told by the dispatcher when schedules may have been changed.
     pub(crate) schedules_changed: Notify,
     pub(crate) providers: Providers,
+    /// How high the pressure is.
+    pub(crate) gauge: Gauge,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
     course: Mutex<Course>,
@@ -96,6 +99,7 @@ impl Engine {
         Self::of(Arc::new(Inner {
             clock: store.clock(),
             store,
+            gauge: Gauge::new(&settings.pressure),
             settings,
             telemetry: Telemetry::new(),
             waiters: Waiters::default(),
@@ -362,7 +366,11 @@ impl Engine {
     /// What this engine does at this moment, with live progress.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let idle = || Snapshot { concurrency: self.inner.settings.concurrency, ..Snapshot::default() };
+        let idle = || Snapshot {
+            concurrency: self.inner.settings.concurrency,
+            pressure: self.inner.gauge.pressure(),
+            ..Snapshot::default()
+        };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
 }
@@ -388,6 +396,7 @@ impl Run {
             kinds: self.handlers.kinds().map_or(KindSelection::All, KindSelection::Only),
             limit: 0,
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
+            least: None,
         }
     }
 }

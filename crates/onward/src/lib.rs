@@ -62,6 +62,7 @@
 //! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
 //! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
 //! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
+//! | more urgent work needs its slot ([`Preemption`]) | its token fires; after the grace it is aborted; given back, not counted |
 //! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
 //!
 //! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
@@ -98,6 +99,8 @@ mod handler;
 pub mod limits;
 mod output;
 mod place;
+mod preemption;
+mod pressure;
 mod progress;
 mod queues;
 mod recent_ends;
@@ -113,6 +116,7 @@ mod timer;
 mod typed;
 mod wait;
 
+pub use attempt::Interruption;
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
 pub use context::Context;
@@ -123,6 +127,10 @@ pub use failure::Failure;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
 pub use output::Output;
+pub use preemption::Preemption;
+#[cfg(target_os = "linux")]
+pub use pressure::StallPressure;
+pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
@@ -132,12 +140,12 @@ pub use typed::Task;
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
     AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
-    EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule,
-    NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueMode,
-    QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet,
-    Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock,
-    TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    EventCursor, Firing, Io, IoKind, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name,
+    NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress,
+    QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord,
+    ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
+    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

@@ -38,6 +38,7 @@ mod ending;
 mod events;
 mod filter;
 mod flow;
+mod io;
 mod keys;
 mod names;
 mod queues;

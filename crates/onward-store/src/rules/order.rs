@@ -5,6 +5,8 @@
 //! keep it in an index. (Schedulers call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
 //! Abdel-Wahab 1995.) However many urgent tasks arrive, nothing starves.
 
+use std::time::Duration;
+
 use crate::limits;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
@@ -24,6 +26,19 @@ pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
     let level = i64::try_from(limits::PRIORITY_LEVEL.as_micros()).unwrap_or(i64::MAX);
     let handicap = level.saturating_mul(i64::from(Priority::URGENT.0 - priority.0));
     Place { at: run_at.as_microseconds().saturating_add(handicap), task }
+}
+
+/// The last place at which a task counts as at least as urgent as `least` now: its own priority, and a level more for each
+/// [`limits::PRIORITY_LEVEL`] that it has been due. What stands behind it counts as less urgent.
+#[must_use]
+pub fn last_place(least: Priority, now: Timestamp) -> Place {
+    place(least, now, TaskId(i64::MAX))
+}
+
+/// How long until a task behind the last place that counts as urgent enough will be.
+#[must_use]
+pub fn between(last: Place, behind: Place) -> Duration {
+    Duration::from_micros(u64::try_from(behind.at.saturating_sub(last.at)).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -51,6 +66,15 @@ mod tests {
         let old = place(Priority(128), now(), TaskId(1));
         assert!(urgent(limits::PRIORITY_LEVEL - std::time::Duration::from_micros(1)) < old);
         assert!(old < urgent(limits::PRIORITY_LEVEL));
+    }
+
+    #[test]
+    fn a_task_counts_as_a_level_more_urgent_for_each_level_s_worth_of_waiting() {
+        let task = place(Priority(118), now(), TaskId(1));
+        let after = |minutes| now().plus(limits::PRIORITY_LEVEL * minutes);
+        assert!(task > last_place(Priority(128), after(9)));
+        assert!(task <= last_place(Priority(128), after(10)));
+        assert!(place(Priority(128), now(), TaskId(1)) <= last_place(Priority(128), now()));
     }
 
     #[test]

@@ -262,6 +262,7 @@ impl Transaction<'_> {
             Write::Release { lease, after } => self.release(*lease, *after),
             Write::AwaitChildren { lease, memo, on_failure } => self.await_children(*lease, memo, *on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(*lease, reason),
+            Write::RecordIo { lease, io } => self.record_io(*lease, *io),
             Write::Report { lease, fraction, message } => self.report(*lease, *fraction, message.as_deref()),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),

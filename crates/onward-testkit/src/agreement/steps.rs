@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
-    QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, FireSchedule, Io, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Priority,
+    Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -38,6 +38,7 @@ pub enum Act {
         limit: usize,
         mode: Option<QueueMode>,
         random: u64,
+        least: Option<Priority>,
     },
     Complete {
         lease: Pick,
@@ -60,6 +61,10 @@ pub enum Act {
     Report {
         lease: Pick,
         fraction: Option<f32>,
+    },
+    RecordIo {
+        lease: Pick,
+        io: Io,
     },
     Cancel(Pick),
     Retry(Pick),

@@ -210,6 +210,7 @@ fn claims() -> Vec<Claim> {
         of(QueueSelection::All, copies()),
         of(slow(), KindSelection::All),
         of(slow(), copies()),
+        Claim { least: Some(Priority::NORMAL), ..Claim::any(SessionId(0), 1) },
         by(QueueMode::Strict),
         by(QueueMode::Lenient),
         by(QueueMode::Interleaved),

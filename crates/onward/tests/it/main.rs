@@ -24,6 +24,10 @@ mod faults;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
+mod preemption;
+#[cfg(test)]
+mod pressure;
+#[cfg(test)]
 mod queues;
 #[cfg(test)]
 mod runs;

@@ -7,6 +7,7 @@ mod claim;
 mod complete;
 mod control;
 mod end;
+mod io;
 mod limit;
 mod processes;
 mod queue;
