@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use onward_store::{Progress, TaskRecord};
+use onward_store::{Io, IoKind, Progress, TaskRecord};
 
 use super::text::{colored_state, duration_text, moment, one_line};
 
@@ -56,6 +56,8 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
         ("progress", task.progress.as_ref().map(progress)),
+        ("is to move", moved(task.expected_io)),
+        ("has moved", task.io.and_then(moved)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
         ("result", task.result.as_ref().map(shown_bytes)),
     ];
@@ -70,6 +72,13 @@ fn blocked_by(task: &TaskRecord) -> Option<String> {
     let more = task.blocked_by.len().checked_sub(SHOWN_DEPENDENCIES).filter(|more| *more > 0);
     let words: Vec<String> = shown.chain(more.map(|more| format!("and {more} more"))).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Bytes by what moves them, as far as there are any.
+fn moved(io: Io) -> Option<String> {
+    let kinds = IoKind::ALL.into_iter().filter(|kind| io.get(*kind) > 0);
+    let words: Vec<String> = kinds.map(|kind| format!("{} bytes {}", io.get(kind), kind.name())).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn progress(progress: &Progress) -> String {

@@ -90,9 +90,9 @@ pub async fn nobody_is_told_of_what_a_limit_holds_back_anyhow(bench: Bench) {
 /// Shows: T18
 pub async fn a_look_leaves_what_is_not_urgent_enough(bench: Bench) {
     bench.submit_new(urgent(100)).await;
-    assert_eq!(bench.store().peek(normal(SessionId(0), 1)).await.unwrap(), None);
+    assert_eq!(bench.store().peek(normal(SessionId(0), 1)).await.expect("a store without faults is read"), None);
     let enough = bench.submit_new(urgent(128)).await;
-    let peeked = bench.store().peek(normal(SessionId(0), 1)).await.unwrap();
+    let peeked = bench.store().peek(normal(SessionId(0), 1)).await.expect("a store without faults is read");
     assert_eq!(peeked.map(|task| task.id), Some(enough));
 }
 

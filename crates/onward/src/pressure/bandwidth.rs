@@ -91,7 +91,7 @@ fn in_time(per_second: u64, time: Duration) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a share of which two digits matter")]
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a share of which two digits matter")]
 fn share(part: u64, whole: u64) -> f32 {
     (part as f64 / whole.max(1) as f64).min(1.0) as f32
 }
