@@ -137,6 +137,9 @@ pub struct Claimed {
     /// How long until a [rate](crate::Rate) lets a task start that this claim would take otherwise; `None` if no such task waits. It is
     /// in `next_due` too.
     pub next_token: Option<Duration>,
+    /// How long until the first of the tasks that it left because they are not [urgent enough](crate::Claim::least) will be, if nothing else
+    /// holds that back; `None` if there is none, and where it handed out as many as were asked for. It is in `next_due` too.
+    pub next_aged: Option<Duration>,
     /// How it was chosen among queues.
     pub mode: QueueMode,
     /// Where the round of the claimer stands now, for its next claim.

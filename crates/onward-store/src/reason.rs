@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
-use crate::task::TaskId;
+use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -61,12 +61,29 @@ pub enum WaitReason {
     },
     /// No worker has the store open.
     NoWorker,
+    /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
+    Pressure {
+        /// The source of the pressure.
+        source: String,
+        /// How high it is, in percent.
+        percent: u8,
+        /// How urgent a task must be to start.
+        least: Priority,
+        /// When the task will count as that urgent, by waiting.
+        until: Timestamp,
+    },
 }
 
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
+            Self::Pressure { source, percent, least, until } => write!(
+                f,
+                "the pressure of `{source}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
+                 counts as that urgent, and it starts sooner when the pressure falls",
+                least.0
+            ),
             Self::Blocked { by } => {
                 let shown: Vec<String> = by.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
                 let more = if by.len() > SHOWN_TASKS {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::Dependencies;
 use crate::error::{Error, Result};
+use crate::io::Io;
 use crate::limits;
 use crate::name::Name;
 use crate::rules::retry::RetryPolicy;
@@ -295,6 +296,10 @@ pub struct NewTask {
     /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default: none.
     #[serde(default)]
     pub parent: Option<TaskId>,
+    /// What one attempt is expected to move, to be known before it starts: an engine with a [bandwidth](crate::IoKind) counts it from then on.
+    /// Default: nothing.
+    #[serde(default, skip_serializing_if = "Io::is_none")]
+    pub io: Io,
 }
 
 impl NewTask {
@@ -325,6 +330,7 @@ impl NewTask {
             tags: Tags::new(),
             depends_on: Dependencies::default(),
             parent: None,
+            io: Io::default(),
         }
     }
 
@@ -419,6 +425,8 @@ pub struct ClaimedTask {
     pub parent: Option<TaskId>,
     /// What an earlier attempt left for when its children have ended ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
     pub memo: Option<Bytes>,
+    /// What this attempt is expected to move.
+    pub expected_io: Io,
 }
 
 /// One attempt that did not end well.
@@ -513,4 +521,10 @@ pub struct TaskRecord {
     pub blocked_by: Vec<TaskId>,
     /// The task whose child it is.
     pub parent: Option<TaskId>,
+    /// What its submitter said that an attempt would move; all 0 where nothing was said.
+    #[serde(default, skip_serializing_if = "Io::is_none")]
+    pub expected_io: Io,
+    /// What the last attempt that told it has moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<Io>,
 }

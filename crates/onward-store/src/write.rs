@@ -7,10 +7,12 @@ use bytes::Bytes;
 use crate::bulk::Bulk;
 use crate::dependency::OnDependencyFailure;
 use crate::flow::SetLimit;
+use crate::io::Io;
 use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
+use crate::rules::order::{Place, last_place};
 use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
-use crate::task::{ByteProgress, Lease, NewTask, SessionId, TaskId, TaskState};
+use crate::task::{ByteProgress, Lease, NewTask, Priority, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
 /// One change of state, as a value.
@@ -116,6 +118,15 @@ pub enum Write {
         message: Option<String>,
         /// How many bytes it has done, and of how many, if it counts them.
         bytes: Option<ByteProgress>,
+    },
+
+    /// Keeps what a running task has moved so far. Requires a lease that holds. Answers [`Done`](crate::Outcome::Done). A later one replaces an
+    /// earlier one, also that of an earlier attempt; the last one stays with the ended task.
+    RecordIo {
+        /// The right to do it.
+        lease: Lease,
+        /// What this attempt has moved.
+        io: Io,
     },
 
     /// Ends a task that has not started, or asks the worker of a running one to stop. Answers
@@ -282,6 +293,9 @@ pub struct Claim {
     pub limit: usize,
     /// How to choose among queues.
     pub choice: QueueChoice,
+    /// Only tasks that count as at least so urgent: by their own priority, and a level more for each minute
+    /// ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)) that they have been due. What is left costs nothing. `None` for any.
+    pub least: Option<Priority>,
 }
 
 impl Claim {
@@ -289,7 +303,12 @@ impl Claim {
     #[must_use]
     pub fn any(session: SessionId, limit: usize) -> Self {
         let (queues, kinds) = (QueueSelection::All, KindSelection::All);
-        Self { session, queues, kinds, limit, choice: QueueChoice::default() }
+        Self { session, queues, kinds, limit, choice: QueueChoice::default(), least: None }
+    }
+
+    /// The last place in line from which it takes.
+    pub(crate) fn last_place(&self, now: Timestamp) -> Option<Place> {
+        self.least.map(|least| last_place(least, now))
     }
 
     /// Whether it takes tasks of a queue and a kind.

@@ -299,6 +299,12 @@ macro_rules! conformance {
                 a_deleted_queue_has_no_limit,
                 limits_and_what_they_count_survive_a_restart,
             }
+            io {
+                what_a_task_is_expected_to_move_is_told_to_who_claims_and_who_reads,
+                what_an_attempt_has_moved_stays_with_the_ended_task,
+                what_an_attempt_has_moved_is_recorded_in_the_call_that_ends_it,
+                what_is_recorded_without_the_lease_is_refused,
+            }
             keys {
                 a_key_is_shown,
                 a_duplicate_of_a_waiting_task_is_skipped,
@@ -686,6 +692,15 @@ macro_rules! conformance {
                 a_refused_member_leaves_no_tags,
                 as_many_tags_as_may_be_are_taken,
                 tags_out_of_bounds_are_refused,
+            }
+            urgency {
+                a_claim_leaves_what_is_not_urgent_enough,
+                a_task_becomes_urgent_enough_by_waiting,
+                a_claim_tells_when_what_it_left_is_urgent_enough,
+                a_claim_that_got_all_it_asked_for_does_not_look_further,
+                nobody_is_told_of_what_a_limit_holds_back_anyhow,
+                a_look_leaves_what_is_not_urgent_enough,
+                what_is_left_is_passed_over_after_a_restart,
             }
         }
     };

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::Spawned;
 use crate::cleanup::Cleanup;
+use crate::pressure::LiveIo;
 use crate::progress::LiveProgress;
 use crate::telemetry::KindTelemetry;
 
@@ -19,6 +20,8 @@ use crate::telemetry::KindTelemetry;
 pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
+    /// What its handler has moved.
+    pub(crate) io: LiveIo,
     pub(crate) telemetry: Arc<KindTelemetry>,
     pub(crate) cleanup: Cleanup,
     /// What its handler has spawned.
@@ -29,10 +32,12 @@ pub(crate) struct Attempt {
     token: OnceLock<CancellationToken>,
 }
 
-/// Why an attempt is to stop before it has ended by itself. The first reason given stays.
+/// Why an attempt is to stop before it has ended by itself ([`Context::interruption`](crate::Context::interruption)). The first reason
+/// given stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 #[repr(u8)]
-pub(crate) enum Interruption {
+pub enum Interruption {
     /// Somebody asked for the task's cancellation.
     Cancelled = 1,
     /// It took longer than it may.
@@ -41,11 +46,13 @@ pub(crate) enum Interruption {
     SessionLost = 3,
     /// The engine stops.
     ShuttingDown = 4,
+    /// More urgent work waits for its slot ([`Preemption`](crate::Preemption)). The task is given back when the handler is over.
+    Preempted = 5,
 }
 
 impl Interruption {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown]
+        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown, Self::Preempted]
             .into_iter()
             .find(|it| *it as u8 == code)
     }
@@ -57,6 +64,7 @@ impl Attempt {
             task,
             telemetry,
             progress: LiveProgress::default(),
+            io: LiveIo::default(),
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
             interruption: AtomicU8::new(0),
@@ -139,6 +147,7 @@ pub(crate) mod tests {
             ttl: None,
             parent: None,
             memo: None,
+            expected_io: onward_store::Io::default(),
         }
     }
 

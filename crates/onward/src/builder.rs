@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Clock, Durability, Name, QueueMode, Store, limits as store_limits};
+use onward_store::{Clock, Durability, IoKind, Name, QueueMode, Store, limits as store_limits};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::place::Place;
+use crate::preemption::Preemption;
+use crate::pressure::{PressureSettings, PressureSource, Throttle};
 
 /// What an engine was told when it was opened.
 #[derive(Debug, Clone)]
@@ -31,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) queues: Option<Vec<Name>>,
     /// `None`: the store's.
     pub(crate) queue_mode: Option<QueueMode>,
+    pub(crate) preemption: Option<Preemption>,
+    pub(crate) pressure: PressureSettings,
 }
 
 impl Default for Settings {
@@ -49,6 +53,8 @@ impl Default for Settings {
             queue_retry: HashMap::new(),
             queues: None,
             queue_mode: None,
+            preemption: None,
+            pressure: PressureSettings::default(),
         }
     }
 }
@@ -68,6 +74,10 @@ impl Settings {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(wrong("timeout", Duration::ZERO, "leave it out for none".to_owned()));
         }
+        if self.preemption.is_some_and(|preemption| preemption.levels == 0) {
+            return Err(wrong("pre-emption of levels", 0, "a task must be at least 1 level less urgent".to_owned()));
+        }
+        self.pressure.check()?;
         self.retry.check("*")?;
         self.queue_retry.iter().try_for_each(|(queue, policy)| policy.check(&format!("* in queue {queue}")))?;
         Ok(())
@@ -236,6 +246,40 @@ impl EngineBuilder {
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
+        self
+    }
+
+    /// Has running tasks give way to urgent ones where every slot is taken: the least urgent is asked to stop, aborted after its
+    /// [grace](Self::grace), and given back when its handler is over, without the attempt being counted. Each task gives way at most
+    /// [`limits::PREEMPTIONS`] times in one engine. Only for what would be claimed next: a task that a limit or a pause
+    /// holds back, or that others precede, interrupts nothing. Default: nothing gives way.
+    #[must_use]
+    pub fn preemption(mut self, preemption: Preemption) -> Self {
+        self.settings.preemption = Some(preemption);
+        self
+    }
+
+    /// Adds something that says how high a pressure is; of several the highest counts. While it is high, the engine claims only what is urgent,
+    /// as the [throttle](Self::throttle) says. Default: none.
+    #[must_use]
+    pub fn pressure_source(mut self, source: impl PressureSource) -> Self {
+        self.settings.pressure.sources.push(Arc::new(source));
+        self
+    }
+
+    /// How urgent a task must be to start under pressure. Default: [`Throttle::default`].
+    #[must_use]
+    pub fn throttle(mut self, throttle: Throttle) -> Self {
+        self.settings.pressure.throttle = throttle;
+        self
+    }
+
+    /// How many bytes a second this engine's tasks may move, at least 1: a source of pressure that is at 1.0 where they are two seconds ahead of it
+    /// ([`limits::BANDWIDTH_HORIZON`]). It counts what handlers record ([`Context::record_received`](crate::Context::record_received) and its like),
+    /// and what tasks say that they will move ([`NewTask::io`](crate::NewTask::io)) from their start on. Default: any number.
+    #[must_use]
+    pub fn bandwidth(mut self, kind: IoKind, bytes_per_second: u64) -> Self {
+        self.settings.pressure.set_bandwidth(kind, bytes_per_second);
         self
     }
 

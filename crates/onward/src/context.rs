@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Name, Priority, Tags, TaskId, Timestamp};
+use onward_store::{Io, IoKind, Name, Priority, Tags, TaskId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Interruption};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::run::Run;
@@ -109,11 +109,17 @@ impl Context {
         Engine::of(Arc::clone(&self.run.inner))
     }
 
-    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is over, its lease is lost, or the
-    /// engine stops. What the handler still answers within the grace period counts.
+    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is over, its lease is lost, more
+    /// urgent work waits, or the engine stops. What the handler still answers within the grace period counts.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.attempt.interruption().is_some()
+    }
+
+    /// Why the attempt should stop, if it should.
+    #[must_use]
+    pub fn interruption(&self) -> Option<Interruption> {
+        self.attempt.interruption()
     }
 
     /// A token that is cancelled when the attempt should stop, to be awaited or handed on.
@@ -183,6 +189,38 @@ impl Context {
     pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
         self.attempt.progress.set_message(message.into());
         self.progress(fraction);
+    }
+
+    /// What the submitter said that an attempt would move.
+    #[must_use]
+    pub fn expected_io(&self) -> Io {
+        self.attempt.task.expected_io
+    }
+
+    /// Counts bytes read from disk. Costs a few nanoseconds, as its like do. What an attempt has moved is kept with its end
+    /// ([`TaskRecord::io`](crate::TaskRecord::io)) and counts for the engine's [bandwidth](crate::EngineBuilder::bandwidth) at once.
+    pub fn record_read(&self, bytes: u64) {
+        self.record(IoKind::DiskRead, bytes);
+    }
+
+    /// Counts bytes written to disk.
+    pub fn record_written(&self, bytes: u64) {
+        self.record(IoKind::DiskWritten, bytes);
+    }
+
+    /// Counts bytes received from the network.
+    pub fn record_received(&self, bytes: u64) {
+        self.record(IoKind::NetworkReceived, bytes);
+    }
+
+    /// Counts bytes sent to the network.
+    pub fn record_sent(&self, bytes: u64) {
+        self.record(IoKind::NetworkSent, bytes);
+    }
+
+    fn record(&self, kind: IoKind, bytes: u64) {
+        let before = self.attempt.io.add(kind, bytes);
+        self.run.inner.gauge.bandwidth.moved(kind, self.attempt.task.expected_io.get(kind), before, bytes);
     }
 }
 

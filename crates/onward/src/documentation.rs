@@ -24,6 +24,15 @@ mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }
 
+mod priorities {
+    #![doc = include_str!("../../../docs/guides/priorities.md")]
+}
+
+#[cfg(target_os = "linux")]
+mod pressure {
+    #![doc = include_str!("../../../docs/guides/pressure.md")]
+}
+
 mod limits {
     #![doc = include_str!("../../../docs/guides/limits.md")]
 }

@@ -27,6 +27,7 @@ use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
 use crate::output::Output;
+use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
 use crate::run::Run;
 use crate::schedule::{Providers, Scheduler};
@@ -57,6 +58,8 @@ pub(crate) struct Inner {
     /// Told by the dispatcher when schedules may have been changed.
     pub(crate) schedules_changed: Notify,
     pub(crate) providers: Providers,
+    /// How high the pressure is.
+    pub(crate) gauge: Gauge,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
     hooks: Mutex<Vec<Hook>>,
@@ -104,6 +107,7 @@ impl Engine {
         Self::of(Arc::new(Inner {
             clock: store.clock(),
             store,
+            gauge: Gauge::new(&settings.pressure),
             settings,
             telemetry: Telemetry::new(),
             waiters: Waiters::default(),
@@ -490,7 +494,11 @@ impl Engine {
     /// What this engine does at this moment, with live progress.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let idle = || Snapshot { concurrency: self.inner.settings.concurrency, ..Snapshot::default() };
+        let idle = || Snapshot {
+            concurrency: self.inner.settings.concurrency,
+            pressure: self.inner.gauge.pressure(),
+            ..Snapshot::default()
+        };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
 }
@@ -532,6 +540,7 @@ impl Run {
             kinds: self.handlers.kinds(),
             limit: 0,
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
+            least: None,
         }
     }
 }

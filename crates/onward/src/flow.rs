@@ -1,6 +1,7 @@
 //! How many tasks run at once in an engine's store, and how fast they start.
 
-use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, TaskId, WaitReason, Write};
+use onward_store::rules::order::{between, last_place, place};
+use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, TaskId, TaskState, WaitReason, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -22,13 +23,29 @@ impl Engine {
     }
 
     /// Why a task does not run: every reason that holds now, and as text what would release it. None for a task that could start now,
-    /// runs, or has ended.
+    /// runs, or has ended. Of [pressure](crate::PressureSource) this engine's own is told.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it could not be read.
     pub async fn why(&self, task: TaskId) -> Result<Vec<WaitReason>> {
-        let reasons = self.inner.store.why(task).await?;
-        reasons.ok_or_else(|| Refusal::TaskNotFound(task).into())
+        let mut reasons = self.inner.store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+        reasons.extend(self.pressure_on(task).await?);
+        Ok(reasons)
+    }
+
+    /// Whether this engine is under pressure and the task is not urgent enough.
+    async fn pressure_on(&self, task: TaskId) -> Result<Option<WaitReason>> {
+        let pressure = self.inner.gauge.pressure();
+        let (Some(least), Some(source)) = (pressure.least, pressure.highest_source()) else { return Ok(None) };
+        let Some(record) = self.inner.store.task(task).await? else { return Ok(None) };
+        let (now, place) = (self.inner.clock.now(), place(record.priority, record.run_at, task));
+        let last = last_place(least, now);
+        if record.state != TaskState::Waiting || place <= last {
+            return Ok(None);
+        }
+        let until = now.plus(between(last, place));
+        let (source, percent) = (source.name.clone(), percent(source.pressure));
+        Ok(Some(WaitReason::Pressure { source, percent, least, until }))
     }
 
     /// The limits in force and how far they are used, in the order of their scopes.
@@ -38,4 +55,9 @@ impl Engine {
     pub async fn limits(&self) -> Result<Vec<LimitRecord>> {
         Ok(self.inner.store.limits().await?)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0.0 to 1.0")]
+fn percent(share: f32) -> u8 {
+    (share * 100.0).round() as u8
 }

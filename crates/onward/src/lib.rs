@@ -63,6 +63,7 @@
 //! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
 //! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
 //! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
+//! | more urgent work needs its slot ([`Preemption`]) | its token fires; after the grace it is aborted; given back, not counted |
 //! | the session lapses (the process was held up beyond its lease) | its token fires; another attempt follows elsewhere, or here |
 //!
 //! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
@@ -109,6 +110,8 @@ mod output;
 mod overview;
 mod pattern;
 mod place;
+mod preemption;
+mod pressure;
 mod progress;
 mod queues;
 mod recent_ends;
@@ -126,6 +129,7 @@ mod typed;
 mod wait;
 
 pub use after_commit::Transition;
+pub use attempt::Interruption;
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
 pub use context::Context;
@@ -142,6 +146,10 @@ pub use middleware::Next;
 pub use module::{Module, ModuleParts};
 pub use output::Output;
 pub use overview::Overview;
+pub use preemption::Preemption;
+#[cfg(target_os = "linux")]
+pub use pressure::StallPressure;
+pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
@@ -151,12 +159,12 @@ pub use typed::Task;
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
     AttemptError, ByteProgress, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability,
-    EndedCounts, Event, EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore,
-    Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority,
-    Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError,
-    ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo,
-    Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage,
-    TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    EndedCounts, Event, EventCursor, Firing, Io, IoKind, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope,
+    MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord,
+    Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
+    ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore,
+    Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId,
+    TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

@@ -21,6 +21,21 @@ pub const BUFFER_PATIENCE: Duration = Duration::from_millis(100);
 /// How often a task's changed progress is written at the most.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How often one engine has a task give way to more urgent ones at the most: then it runs to its end.
+pub const PREEMPTIONS: u32 = 3;
+
+/// Of how many tasks an engine remembers how often they have given way; of more, those with the lowest numbers are forgotten.
+pub const PREEMPTED_TASKS: usize = 10_000;
+
+/// How often hints make an engine whose slots are all taken look for urgent work, at the most.
+pub const PREEMPTION_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How often the sources of pressure are asked while tasks run or wait.
+pub const PRESSURE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How far tasks may be ahead of a bandwidth until its pressure is at 1.0.
+pub const BANDWIDTH_HORIZON: Duration = Duration::from_secs(2);
+
 /// How often a hint that tasks may have been asked to stop is followed at the most.
 pub const CANCEL_INTERVAL: Duration = Duration::from_millis(50);
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::attempt::Attempt;
 use crate::forecast::{Forecast, Told};
+use crate::pressure::Pressure;
 use crate::run::Run;
 
 /// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a dashboard.
@@ -22,6 +23,8 @@ pub struct Snapshot {
     pub buffered: usize,
     /// How many attempts have ended and are not yet durable.
     pub unsettled: usize,
+    /// The pressure as it was last seen.
+    pub pressure: Pressure,
 }
 
 /// A task whose handler runs.
@@ -71,6 +74,7 @@ impl Snapshot {
             running,
             buffered: state.buffered,
             unsettled: state.ended,
+            pressure: run.inner.gauge.pressure(),
         }
     }
 }

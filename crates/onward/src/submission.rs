@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{
-    Dependency, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom, UniqueKey,
-    When,
+    Dependency, Io, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
+    UniqueKey, When,
 };
 
 use crate::engine::Engine;
@@ -130,6 +130,11 @@ impl<T: Task> Submission<T> {
     /// A tag that it can be found by; a value that the key had before is replaced. At most 32 keys.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|task| task.tags.set(key, value))
+    }
+
+    /// What one attempt is expected to move.
+    pub fn io(self, expected: Io) -> Self {
+        self.set(|task| task.io = expected)
     }
 
     /// How it is tried again.

@@ -14,6 +14,7 @@
 //! | `onward_commit_seconds` | – | histogram: how long the store took for one call of the dispatcher |
 //! | `onward_commit_writes` | – | histogram: how many writes were in it |
 //! | `onward_store_errors_total` | – | calls of the dispatcher that the store could not do |
+//! | `onward_preemptions_total` | – | running tasks that were asked to give way to more urgent ones |
 //! | `onward_schedule_firings_total` | `outcome` | firings of schedules by this process; `outcome` is `submitted`, `skipped`, `held`, `failed` or `missed` |
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
@@ -34,6 +35,7 @@ pub(crate) struct Telemetry {
     kinds: RwLock<HashMap<Name, Arc<KindTelemetry>>>,
     pub(crate) leases_lost: Counter,
     pub(crate) store_errors: Counter,
+    pub(crate) preemptions: Counter,
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_writes: Histogram,
     pub(crate) schedules: ScheduleTelemetry,
@@ -47,6 +49,7 @@ impl Telemetry {
             kinds: RwLock::default(),
             leases_lost: counter!("onward_leases_lost_total"),
             store_errors: counter!("onward_store_errors_total"),
+            preemptions: counter!("onward_preemptions_total"),
             commit_seconds: histogram!("onward_commit_seconds"),
             commit_writes: histogram!("onward_commit_writes"),
             schedules: ScheduleTelemetry::new(),

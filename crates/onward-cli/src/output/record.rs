@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use onward::Forecast;
-use onward_store::{ByteProgress, Progress, TaskRecord};
+use onward_store::{ByteProgress, Io, IoKind, Progress, TaskRecord};
 
 use super::text::{colored_state, duration_text, moment, one_line};
 
@@ -60,6 +60,8 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
         ("progress", task.progress.as_ref().map(progress)),
+        ("is to move", moved(task.expected_io)),
+        ("has moved", task.io.and_then(moved)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
         ("result", task.result.as_ref().map(shown_bytes)),
     ];
@@ -123,6 +125,13 @@ fn size_text(bytes: u64) -> String {
     let number = bytes as f64 / 1024f64.powi(i32::try_from(power).unwrap_or(0));
     let digits = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
     format!("{number:.digits$} {}", UNITS.get(power - 1).unwrap_or(&"EiB"))
+}
+
+/// Bytes by what moves them, as far as there are any.
+fn moved(io: Io) -> Option<String> {
+    let kinds = IoKind::ALL.into_iter().filter(|kind| io.get(*kind) > 0);
+    let words: Vec<String> = kinds.map(|kind| format!("{} {}", size_text(io.get(kind)), kind.name())).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn shown_bytes(bytes: &Bytes) -> String {

@@ -100,3 +100,43 @@ fn a_running_command_is_stopped_when_its_task_is_cancelled() {
     worker.signal(rustix::process::Signal::INT);
     worker.wait();
 }
+
+/// Shows: T4
+#[test]
+fn a_command_gives_way_to_an_urgent_task_and_runs_again() {
+    let place = Place::new();
+    place.pipe("reached");
+    place.pipe("hold");
+    place.onward(&["submit", "--kind", "low", "x"]);
+    let script = r#"test $ONWARD_KIND = low || exit 0
+        test ! -e begun || exit 0
+        touch begun; echo > reached; exec cat hold"#;
+    let worker = place.start(
+        &[
+            "work",
+            "--kind",
+            "low",
+            "--kind",
+            "urgent",
+            "--jobs",
+            "1",
+            "--preempt-from",
+            "200",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
+        "",
+    );
+    place.await_writer("reached");
+    place.onward(&["submit", "--kind", "urgent", "--priority", "255", "x"]);
+    place.onward(&["task", "wait", "1", "2"]);
+    worker.signal(rustix::process::Signal::INT);
+    worker.wait();
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!(
+        (&task["state"], &task["attempts"], task["errors"].as_array().map(Vec::len)),
+        (&"completed".into(), &1.into(), Some(0))
+    );
+}

@@ -46,6 +46,7 @@ impl State {
             Write::FireSchedule(fire) => self.fire_schedule(&fire),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
+            Write::RecordIo { lease, io } => self.record_io(lease, io),
             Write::All(writes) => self.all(writes),
         }
     }

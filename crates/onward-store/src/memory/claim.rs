@@ -11,6 +11,7 @@ use crate::limits;
 use crate::name::Name;
 use crate::outcome::{Claimed, Outcome, Refusal};
 use crate::queue::{QueueChoice, QueueMode, QueueTurn};
+use crate::rules;
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
@@ -24,11 +25,13 @@ impl State {
         self.sweep();
         let (tasks, turn) = self.take(claim);
         let next_token = self.next_token(Some(claim));
+        let next_aged = self.next_aged(claim, tasks.len());
         Ok(Outcome::Claimed(Claimed {
             tasks,
             cancel: self.to_cancel(claim.session),
-            next_due: [self.next_due(), next_token].into_iter().flatten().min(),
+            next_due: [self.next_due(), next_token, next_aged].into_iter().flatten().min(),
             next_token,
+            next_aged,
             mode: claim.choice.mode.unwrap_or(self.mode),
             turn,
             configuration: self.configuration,
@@ -37,7 +40,7 @@ impl State {
 
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
-        let mut lines = Lines::of(self, claim, self.now.steady);
+        let mut lines = Lines::of(self, claim, self.now);
         let mut tasks = Vec::new();
         while tasks.len() < claim.limit.min(limits::CLAIM)
             && let Some(id) = lines.next(self)
@@ -52,6 +55,23 @@ impl State {
             lines.took(self);
         }
         (tasks, lines.choice.turn)
+    }
+
+    /// How long until the first task that is not urgent enough will be, where a claim that handed out `taken` left room for more.
+    fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
+        let last = claim.last_place(self.now.wall)?;
+        if taken >= claim.limit.min(limits::CLAIM) {
+            return None;
+        }
+        let lines = Lines::of(self, claim, self.now);
+        let mut place = Some(last);
+        while let Some((next, task)) = self.tasks.waiting_behind(place) {
+            if lines.wants(task) && self.may_start(task, self.now.steady) {
+                return Some(rules::order::between(last, next));
+            }
+            place = Some(next);
+        }
+        None
     }
 
     /// Begins an attempt under a new lease.
@@ -78,7 +98,7 @@ impl State {
 
     /// What [`take`](Self::take) would hand out first.
     pub(super) fn peek(&self, claim: &Claim, now: Moment) -> Option<TaskRecord> {
-        let mut lines = Lines::of(self, claim, now.steady);
+        let mut lines = Lines::of(self, claim, now);
         while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
             if !task.has_expired(now.wall) {
                 return Some(task.record(true));
@@ -93,6 +113,8 @@ impl State {
 struct Lines<'a> {
     claim: &'a Claim,
     now: Duration,
+    /// What stands behind it is not urgent enough.
+    last: Option<Place>,
     mode: QueueMode,
     choice: QueueChoice,
     /// How many more from each queue.
@@ -105,10 +127,11 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn of(state: &State, claim: &'a Claim, now: Duration) -> Self {
+    fn of(state: &State, claim: &'a Claim, now: Moment) -> Self {
         let mut lines = Self {
             claim,
-            now,
+            now: now.steady,
+            last: claim.last_place(now.wall),
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
             room: BTreeMap::new(),
@@ -137,7 +160,9 @@ impl<'a> Lines<'a> {
 
     fn find_head(&mut self, state: &State, line: Line) {
         let mut place = self.passed.get(&line).copied();
-        while let Some((next, task)) = state.tasks.waiting_behind(place) {
+        while let Some((next, task)) = state.tasks.waiting_behind(place)
+            && self.last.is_none_or(|last| next <= last)
+        {
             if self.wants(task) && self.line_of(state, &task.new.queue) == line && state.may_start(task, self.now) {
                 self.heads.insert(line, next);
                 return;

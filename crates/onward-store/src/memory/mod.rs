@@ -40,6 +40,7 @@ mod filter;
 mod flow;
 mod history;
 mod intervene;
+mod io;
 mod keys;
 mod names;
 mod queues;

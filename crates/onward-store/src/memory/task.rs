@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::io::Io;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -35,6 +36,8 @@ pub(super) struct Task {
     pub(super) result: Option<Bytes>,
     pub(super) errors: Vec<AttemptError>,
     pub(super) progress: Option<Progress>,
+    /// What an attempt said that it moved.
+    pub(super) io: Option<Io>,
     /// What an attempt left that waits for children.
     pub(super) memo: Option<Bytes>,
     /// What is taken when this one ends.
@@ -73,6 +76,7 @@ impl Task {
             result: None,
             errors: Vec::new(),
             progress: None,
+            io: None,
             memo: None,
             follower: None,
             end: None,
@@ -163,6 +167,7 @@ impl Task {
             ttl: self.new.ttl,
             parent: self.new.parent,
             memo: self.memo.clone(),
+            expected_io: self.new.io,
         }
     }
 
@@ -191,6 +196,8 @@ impl Task {
             tags: self.new.tags.clone(),
             blocked_by: Vec::new(),
             parent: self.new.parent,
+            expected_io: self.new.io,
+            io: self.io,
         }
     }
 }

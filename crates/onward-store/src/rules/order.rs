@@ -5,6 +5,8 @@
 //! keep it in an index. (Schedulers call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
 //! Abdel-Wahab 1995.) However many urgent tasks arrive, nothing starves.
 
+use std::time::Duration;
+
 use crate::limits;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
@@ -26,6 +28,19 @@ pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
     Place { at: run_at.as_microseconds().saturating_add(handicap), task }
 }
 
+/// The last place at which a task counts as at least as urgent as `least` now: its own priority, and a level more for each
+/// [`limits::PRIORITY_LEVEL`] that it has been due. What stands behind it counts as less urgent.
+#[must_use]
+pub fn last_place(least: Priority, now: Timestamp) -> Place {
+    place(least, now, TaskId(i64::MAX))
+}
+
+/// How long until a task behind the last place that counts as urgent enough will be.
+#[must_use]
+pub fn between(last: Place, behind: Place) -> Duration {
+    Duration::from_micros(u64::try_from(behind.at.saturating_sub(last.at)).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,7 +56,7 @@ mod tests {
 
     #[test]
     fn of_two_equally_urgent_the_one_that_was_due_first_goes_first() {
-        let later = now().plus(std::time::Duration::from_micros(1));
+        let later = now().plus(Duration::from_micros(1));
         assert!(place(Priority(1), now(), TaskId(2)) < place(Priority(1), later, TaskId(1)));
     }
 
@@ -49,8 +64,17 @@ mod tests {
     fn one_level_is_worth_its_time_and_no_more() {
         let urgent = |after| place(Priority(129), now().plus(after), TaskId(2));
         let old = place(Priority(128), now(), TaskId(1));
-        assert!(urgent(limits::PRIORITY_LEVEL - std::time::Duration::from_micros(1)) < old);
+        assert!(urgent(limits::PRIORITY_LEVEL - Duration::from_micros(1)) < old);
         assert!(old < urgent(limits::PRIORITY_LEVEL));
+    }
+
+    #[test]
+    fn a_task_counts_as_a_level_more_urgent_for_each_level_s_worth_of_waiting() {
+        let task = place(Priority(118), now(), TaskId(1));
+        let after = |minutes| now().plus(limits::PRIORITY_LEVEL * minutes);
+        assert!(task > last_place(Priority(128), after(9)));
+        assert!(task <= last_place(Priority(128), after(10)));
+        assert!(place(Priority(128), now(), TaskId(1)) <= last_place(Priority(128), now()));
     }
 
     #[test]

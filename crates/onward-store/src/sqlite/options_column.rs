@@ -6,6 +6,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use serde::{Deserialize, Serialize};
 
 use crate::dependency::OnDependencyFailure;
+use crate::io::Io;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::task::{NewTask, TaskId, Ttl};
@@ -33,6 +34,10 @@ pub(super) struct TaskOptions {
     pub(super) parent: Option<TaskId>,
     #[serde(skip_serializing_if = "OnDependencyFailure::is_default")]
     pub(super) on_dependency_failure: OnDependencyFailure,
+    #[serde(skip_serializing_if = "Io::is_none")]
+    pub(super) expected_io: Io,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) io: Option<Io>,
 }
 
 impl TaskOptions {
@@ -47,6 +52,8 @@ impl TaskOptions {
             tags: task.tags.clone(),
             parent: task.parent,
             on_dependency_failure: task.depends_on.on_failure,
+            expected_io: task.io,
+            io: None,
         }
     }
 }

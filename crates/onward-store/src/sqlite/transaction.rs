@@ -237,6 +237,7 @@ impl Transaction<'_> {
             Write::Report { lease, fraction, message, bytes } => {
                 self.report(*lease, *fraction, message.as_deref(), *bytes)
             }
+            Write::RecordIo { lease, io } => self.record_io(*lease, *io),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
             Write::RunNow { task } => self.run_now(*task),

@@ -28,9 +28,9 @@ impl Player {
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
             Act::Submit(new) => Write::Submit(self.submitted(new)),
-            Act::Claim { session, queues, kinds, limit, mode, random } => {
+            Act::Claim { session, queues, kinds, limit, mode, random, least } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };
-                Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice })
+                Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice, least })
             }
             Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
@@ -42,6 +42,7 @@ impl Player {
             Act::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
+            Act::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Act::Cancel(task) => Write::Cancel { task: self.task(task) },
             Act::Retry(task) => Write::Retry { task: self.task(task) },
             Act::RunNow(task) => Write::RunNow { task: self.task(task) },

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure,
-    Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, ByteProgress, FireSchedule, Io, KindSelection, Name, NewTask, NextFiring,
+    OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule,
+    TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -38,6 +39,7 @@ pub enum Act {
         limit: usize,
         mode: Option<QueueMode>,
         random: u64,
+        least: Option<Priority>,
     },
     Complete {
         lease: Pick,
@@ -61,6 +63,10 @@ pub enum Act {
         lease: Pick,
         fraction: Option<f32>,
         bytes: Option<ByteProgress>,
+    },
+    RecordIo {
+        lease: Pick,
+        io: Io,
     },
     Cancel(Pick),
     Retry(Pick),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, KindSelection, LimitScope, Name,
-    NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope,
-    SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, Io, KindSelection, LimitScope,
+    Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit,
+    Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -88,14 +88,18 @@ fn claim() -> impl Strategy<Value = Act> {
     let matching = (vec(kind(), 0..2), prefixes).prop_map(|(kinds, prefixes)| KindSelection::matching(kinds, prefixes));
     let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds, 1 => matching];
     let choice = (option::weighted(0.2, mode()), 0..4u64);
-    (pick(), queues, kinds, 0..6usize, choice).prop_map(|(session, queues, kinds, limit, (mode, random))| Act::Claim {
-        session,
-        queues,
-        kinds,
-        limit,
-        mode,
-        random,
-    })
+    let least = option::weighted(0.2, select(vec![Priority(0), Priority::NORMAL, Priority(129), Priority::URGENT]));
+    (pick(), queues, kinds, 0..6usize, choice, least).prop_map(
+        |(session, queues, kinds, limit, (mode, random), least)| Act::Claim {
+            session,
+            queues,
+            kinds,
+            limit,
+            mode,
+            random,
+            least,
+        },
+    )
 }
 
 fn once_each(mut queues: Vec<(Name, usize)>) -> Vec<(Name, usize)> {
@@ -115,12 +119,17 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
         1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Act::Report { lease, fraction, bytes }),
+        1 => (pick(), io()).prop_map(|(lease, io)| Act::RecordIo { lease, io }),
     ]
 }
 
 fn bytes_done() -> impl Strategy<Value = Option<ByteProgress>> {
     let total = option::of(select(vec![0, 9, u64::MAX]));
     option::of((select(vec![0, 7, u64::MAX]), total).prop_map(|(done, total)| ByteProgress { done, total }))
+}
+
+fn io() -> impl Strategy<Value = Io> {
+    select(vec![Io::default(), Io { disk_read: 1, network_sent: u64::MAX, ..Io::default() }])
 }
 
 fn memo() -> impl Strategy<Value = Bytes> {
@@ -228,7 +237,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent())).prop_map(
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io())).prop_map(
         |(
             (kind, queue, payload, priority),
             when,
@@ -236,7 +245,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             ttl,
             (timeout, deadline),
             retry,
-            (depends_on, parent),
+            (depends_on, parent, io),
         )| NewTask {
             kind,
             queue,
@@ -253,6 +262,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             tags,
             depends_on,
             parent,
+            io,
         },
     )
 }

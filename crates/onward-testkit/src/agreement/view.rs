@@ -213,6 +213,7 @@ fn claims() -> Vec<Claim> {
         of(slow(), KindSelection::All),
         of(slow(), copies()),
         of(QueueSelection::All, KindSelection::matching(Vec::new(), vec!["co".to_owned()])),
+        Claim { least: Some(Priority::NORMAL), ..Claim::any(SessionId(0), 1) },
         by(QueueMode::Strict),
         by(QueueMode::Lenient),
         by(QueueMode::Interleaved),

@@ -21,6 +21,7 @@ pub(crate) enum Part {
     Open,
     End(Ended),
     Report(Arc<Attempt>),
+    RecordIo,
     Renew,
     Claim { limit: usize },
     Sweep,
@@ -45,10 +46,14 @@ impl Batch {
         self.add(Write::OpenSession(open), Part::Open);
     }
 
-    /// Ends an attempt, after the last progress that it told.
+    /// Ends an attempt, after the last progress that it told and what it has moved.
     pub(crate) fn end(&mut self, ended: Ended) {
         if ended.attempt.progress.take_unsaved() {
             self.report(Arc::clone(&ended.attempt));
+        }
+        let io = ended.attempt.io.now();
+        if !io.is_none() {
+            self.add(Write::RecordIo { lease: ended.attempt.task.lease, io }, Part::RecordIo);
         }
         self.add(with_spawned(write(&ended), &ended), Part::End(ended));
     }
@@ -87,7 +92,7 @@ impl Part {
         match self {
             Self::Claim { .. } => true,
             Self::End(ended) => matches!(ended.end, End::Fail { next: AfterFailure::Retry { hold: true, .. }, .. }),
-            Self::Open | Self::Report(_) | Self::Renew | Self::Sweep | Self::Close(_) => false,
+            Self::Open | Self::Report(_) | Self::RecordIo | Self::Renew | Self::Sweep | Self::Close(_) => false,
         }
     }
 }

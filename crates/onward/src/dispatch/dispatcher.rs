@@ -12,6 +12,7 @@ use super::choosing::Choosing;
 use super::floor::{End, Ended, FloorState};
 use super::leftover;
 use super::plan::{Load, Pace, claim_size, hoarded};
+use super::preempting::Preempting;
 use super::stopping::Stopping;
 use crate::error::Result;
 use crate::run::Run;
@@ -45,6 +46,10 @@ pub(crate) struct Dispatcher {
     pub(super) choosing: Choosing,
     /// Whether the last claim would have got more but for a rate.
     pub(super) awaits_token: bool,
+    /// Whether the last claim would have got more but for the pressure.
+    pub(super) holds_back: bool,
+    /// What gives way to what.
+    pub(super) preempting: Preempting,
     goal: Goal,
     changes: Changes,
     seen: Hint,
@@ -74,6 +79,8 @@ impl Dispatcher {
             summary: DrainSummary::default(),
             choosing: Choosing::default(),
             awaits_token: false,
+            holds_back: false,
+            preempting: Preempting::default(),
             goal,
             changes,
             seen,
@@ -104,6 +111,7 @@ impl Dispatcher {
     async fn work(&mut self) -> Result<()> {
         loop {
             self.notice_stop();
+            self.give_way().await?;
             let batch = self.next_batch();
             if !batch.is_empty() {
                 self.commit(batch).await?;
@@ -119,6 +127,7 @@ impl Dispatcher {
     fn next_batch(&mut self) -> Batch {
         let now = self.now();
         self.notice_changes();
+        self.sample_pressure(now);
         if !self.agenda.may_write(now) {
             return Batch::default();
         }
@@ -171,7 +180,7 @@ impl Dispatcher {
     fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, now: Duration) {
         let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
         let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
-        if (self.agenda.look || is_due) && limit > 0 {
+        if (self.agenda.look || is_due || self.preempting.claims) && limit > 0 {
             batch.claim(self.claim(session, limit));
         } else {
             if is_due {
@@ -183,7 +192,7 @@ impl Dispatcher {
         }
     }
 
-    fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {
+    pub(super) fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {
         let settings = &self.run.inner.settings;
         let load = Load {
             concurrency: settings.concurrency,
@@ -199,15 +208,16 @@ impl Dispatcher {
         };
         // One task is claimed although the buffer is full enough, because it may be more urgent than what is buffered.
         let may_probe = self.agenda.probe && floor.buffered > 0 && floor.buffered < settings.prefetch;
-        claim_size(load).max(usize::from(may_probe))
+        claim_size(load).max(usize::from(may_probe || self.preempting.claims))
     }
 
-    fn claim(&self, session: SessionId, limit: usize) -> Claim {
+    pub(super) fn claim(&self, session: SessionId, limit: usize) -> Claim {
         let mut claim = self.run.claim();
         claim.session = session;
         claim.limit = limit;
         claim.choice.turn = self.choosing.turn();
         claim.choice.random = fastrand::u64(..);
+        claim.least = self.run.inner.gauge.least();
         if let QueueSelection::Only(queues) = &mut claim.queues {
             queues.iter_mut().for_each(|(_, most)| *most = limit);
         }
@@ -248,7 +258,7 @@ impl Dispatcher {
                     attempt.progress.mark_unsaved();
                     self.run.floor.progressed();
                 }
-                Part::Open | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
+                Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
             }
         }
         self.run.floor.put_back(unwritten);
@@ -260,11 +270,12 @@ impl Dispatcher {
         Ok(())
     }
 
-    fn notice_changes(&mut self) {
+    pub(super) fn notice_changes(&mut self) {
         let hint = self.changes.hint();
         if hint.work != self.seen.work {
             self.agenda.look = true;
             self.agenda.probe = true;
+            self.preempting.stir();
         }
         if hint.transitions != self.seen.transitions {
             self.agenda.ask = true;
@@ -282,7 +293,8 @@ impl Dispatcher {
         let Some(recently) = self.agenda.started_in_patience(started, now).filter(|_| floor.buffered > 0) else {
             return;
         };
-        let back = self.run.floor.give_back(hoarded(floor.buffered, recently));
+        let waits_for_nothing = floor.buffered.saturating_sub(self.promised());
+        let back = self.run.floor.give_back(hoarded(waits_for_nothing, recently));
         self.run.floor.hand_in(back.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
         self.agenda.watch_buffer(started, now);
     }
@@ -292,7 +304,7 @@ impl Dispatcher {
         if self.stopping.is_stopping() {
             return Ok(floor.is_empty() || self.stopping.is_time_over(self.now()));
         }
-        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look || self.awaits_token {
+        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look || self.awaits_token || self.holds_back {
             return Ok(false);
         }
         if self.goal == Goal::Drained && self.agenda.is_due(&*self.run.inner.clock) {
@@ -315,7 +327,7 @@ impl Dispatcher {
             None if has_session => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
             None => None,
         };
-        [agenda, self.stopping.wake_at()].into_iter().flatten().min()
+        [agenda, self.stopping.wake_at(), self.preempting.wake_at, self.next_sample()].into_iter().flatten().min()
     }
 
     /// Waits for the next thing to do.

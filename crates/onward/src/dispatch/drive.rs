@@ -60,6 +60,7 @@ fn allowance_of(run: &Run, handler: &Handler, attempt: &Attempt) -> Allowance {
 fn note_start(run: &Run, attempt: &Attempt) -> Duration {
     let started = run.inner.clock.steady();
     attempt.mark_started(started);
+    run.inner.gauge.bandwidth.expect(attempt.task.expected_io);
     if attempt.task.attempt == 1 {
         attempt.telemetry.wait_seconds.record(run.inner.clock.now() - attempt.task.submitted_at);
     }

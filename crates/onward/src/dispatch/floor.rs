@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, SessionId, TaskId};
+use onward_store::{AfterFailure, Priority, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
@@ -153,6 +153,11 @@ impl Floor {
     /// The attempt that would start next.
     pub(crate) fn first_buffered(&self) -> Option<Arc<Attempt>> {
         self.lock().buffer.first().cloned()
+    }
+
+    /// How urgent the buffered tasks are.
+    pub(crate) fn buffered_priorities(&self) -> Vec<Priority> {
+        self.lock().buffer.iter().map(|attempt| attempt.task.priority).collect()
     }
 
     /// Every attempt that a slot runs.

@@ -14,9 +14,11 @@ mod drive;
 mod floor;
 mod leftover;
 mod plan;
+mod preempting;
 mod settle;
 mod slot;
 mod stopping;
+mod throttling;
 mod verdict;
 
 pub(crate) use dispatcher::{Dispatcher, Goal};

@@ -19,7 +19,7 @@ impl Dispatcher {
         for (part, outcome) in parts.into_iter().zip(outcomes) {
             match (part, outcome) {
                 (Part::End(ended), outcome) => self.settle_end(ended, outcome),
-                (Part::Report(_), _) => {}
+                (Part::Report(_) | Part::RecordIo, _) => {}
                 (Part::Open, Outcome::SessionOpened(session)) => {
                     self.session = Some(session);
                     self.agenda.renewed(began);
@@ -31,7 +31,8 @@ impl Dispatcher {
                 }
                 (Part::Sweep, Outcome::Swept(swept)) => {
                     self.agenda.set_due(swept.next_due, &*self.run.inner.clock);
-                    self.agenda.look |= swept.due + swept.lost > 0;
+                    self.agenda.look |= swept.due + swept.lost > 0 || self.holds_back;
+                    self.preempting.stir();
                 }
                 (Part::Close(session), Outcome::Done) => self.retired.retain(|retired| *retired != session),
                 (_, Outcome::Refused(Refusal::SessionLost(session))) => lost.push(session),
@@ -55,6 +56,9 @@ impl Dispatcher {
         self.agenda.renewed(began);
         self.agenda.look = claimed.tasks.len() >= limit;
         self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
+        self.preempting.claims = false;
+        self.preempting.stir();
+        self.holds_back = claimed.next_aged.is_some();
         self.awaits_token = claimed.next_token.is_some();
         if self.choosing.learn(&claimed) {
             self.give_back_what_was_chosen_before();
@@ -170,6 +174,9 @@ impl Dispatcher {
 
     fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
+        if state.is_ended() {
+            self.preempting.forget(attempt.id());
+        }
         self.summary.count(state);
         if let Some(end) = end_of(state) {
             self.tell(attempt, end);

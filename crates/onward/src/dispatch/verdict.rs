@@ -35,7 +35,7 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
         None => None,
     };
     match (circumstances.interruption, failure) {
-        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown), Some(failure))
+        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown | Interruption::Preempted), Some(failure))
             if failure.wait().is_some() =>
         {
             failure.wait().map_or(End::Release, |wait| End::AwaitChildren(wait.clone()))
@@ -45,8 +45,12 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
             failed(overtime(failure, &(circumstances.overtime)()), circumstances)
         }
         (None, Some(failure)) => failed(failure, circumstances),
-        (Some(Interruption::ShuttingDown), Some(failure)) if is_permanent(&failure) => failed(failure, circumstances),
-        (Some(Interruption::ShuttingDown | Interruption::SessionLost) | None, _) => End::Release,
+        (Some(Interruption::ShuttingDown | Interruption::Preempted), Some(failure)) if is_permanent(&failure) => {
+            failed(failure, circumstances)
+        }
+        (Some(Interruption::ShuttingDown | Interruption::SessionLost | Interruption::Preempted) | None, _) => {
+            End::Release
+        }
     }
 }
 
@@ -54,7 +58,9 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
 pub(crate) fn not_started(interruption: Interruption) -> End {
     match interruption {
         Interruption::Cancelled => End::ConfirmCancel("cancelled before it started".to_owned()),
-        Interruption::TimedOut | Interruption::SessionLost | Interruption::ShuttingDown => End::Release,
+        Interruption::TimedOut | Interruption::SessionLost | Interruption::ShuttingDown | Interruption::Preempted => {
+            End::Release
+        }
     }
 }
 
@@ -132,8 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn what_gives_way_is_given_back_unless_it_has_failed_for_good() {
+        let interruption = Some(Interruption::Preempted);
+        assert_eq!(of(None, interruption), End::Release);
+        assert_eq!(of(Some(Err(Failure::retryable("stopped"))), interruption), End::Release);
+        assert_eq!(of(Some(Ok(Output::NONE)), interruption), End::Complete(None));
+        assert!(matches!(of(Some(Err(Failure::permanent("no such image"))), interruption), End::Fail { .. }));
+    }
+
+    #[test]
     fn a_wait_for_children_counts_however_late_it_comes() {
-        for interruption in [None, Some(Interruption::TimedOut), Some(Interruption::ShuttingDown)] {
+        for interruption in
+            [None, Some(Interruption::TimedOut), Some(Interruption::ShuttingDown), Some(Interruption::Preempted)]
+        {
             let end = of(Some(Err(Failure::await_children("memo"))), interruption);
             assert!(matches!(&end, End::AwaitChildren(wait) if wait.memo == "memo"), "{end:?}");
         }

@@ -33,6 +33,9 @@ mod modules;
 mod overview;
 #[cfg(test)]
 mod patterns;
+mod preemption;
+#[cfg(test)]
+mod pressure;
 #[cfg(test)]
 mod progress;
 #[cfg(test)]

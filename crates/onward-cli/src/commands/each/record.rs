@@ -216,6 +216,8 @@ mod tests {
             tags: Tags::new(),
             blocked_by: Vec::new(),
             parent: None,
+            expected_io: onward_store::Io::default(),
+            io: None,
         }
     }
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
-use onward_store::Name;
+use onward::Preemption;
+use onward_store::{Name, Priority};
 
 use crate::values::parse_duration;
 
@@ -25,6 +26,10 @@ pub(crate) struct Arguments {
     /// How long a command that is to stop has before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
+    /// Have commands give way to tasks of at least this priority: the least urgent that runs is stopped, if it is at least 64 levels less
+    /// urgent, and tried again later
+    #[arg(long, value_name = "PRIORITY")]
+    preempt_from: Option<u8>,
     /// Stop when nothing is due and nothing runs
     #[arg(long)]
     pub(super) until_idle: bool,
@@ -56,6 +61,11 @@ Example:
   onward work --kind resize --jobs 4 -- ./resize.sh";
 
 impl Arguments {
+    /// What gives way to what.
+    pub(super) fn preemption(&self) -> Option<Preemption> {
+        self.preempt_from.map(|from| Preemption { from: Priority(from), ..Preemption::default() })
+    }
+
     /// How many commands run at once.
     pub(super) fn jobs(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -62,6 +62,9 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
     if !arguments.queues.is_empty() {
         builder = builder.queues(arguments.queues.iter().map(ToString::to_string));
     }
+    if let Some(preemption) = arguments.preemption() {
+        builder = builder.preemption(preemption);
+    }
     let engine = builder.open().await?;
     for kind in &arguments.kinds {
         let work = Arc::clone(work);

@@ -68,6 +68,8 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         parent: options.parent,
         tags: options.tags,
         blocked_by: Vec::new(),
+        expected_io: options.expected_io,
+        io: options.io,
     })
 }
 

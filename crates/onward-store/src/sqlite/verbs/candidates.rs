@@ -1,10 +1,13 @@
 //! The lines of due tasks that a claim may take from.
 
+use std::time::Duration;
+
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
+use crate::limits;
 use crate::queue::{QueueChoice, QueueMode};
-use crate::rules::order::Place;
+use crate::rules::order::{Place, between};
 use crate::sqlite::flow::Shared;
 use crate::sqlite::group_heads::GroupHead;
 use crate::sqlite::heads::{Chosen, Heads};
@@ -24,6 +27,8 @@ pub(in crate::sqlite) struct Candidates {
     gave: Option<usize>,
     pub(super) left: Left,
     piece: usize,
+    /// What stands behind it is not urgent enough.
+    last: Option<Place>,
 }
 
 /// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds back.
@@ -130,7 +135,7 @@ impl Transaction<'_> {
         }
         let heads = Heads::new(mode, &choice, &chosen);
         let piece = if lines.len() == 1 { limit.max(1) } else { PIECE.max(limit / lines.len().max(1)) };
-        Candidates { heads, lines, gave: None, left, piece }
+        Candidates { heads, lines, gave: None, left, piece, last: claim.last_place(self.now) }
     }
 
     fn may_give(&self, claim: &Claim, lane: &Lane, left: &Left) -> bool {
@@ -177,6 +182,7 @@ impl Transaction<'_> {
 
     fn add_head(&mut self, candidates: &mut Candidates, line: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.lines[line].source, candidates.piece)?;
+        let head = head.filter(|place| candidates.is_urgent_enough(*place));
         candidates.lines[line].head = head;
         if let Some(place) = head {
             candidates.heads.push(line, place);
@@ -243,6 +249,27 @@ impl Transaction<'_> {
         Ok(None)
     }
 
+    /// How long until the first task that is not urgent enough will be, where a claim that handed out `taken` left room for more.
+    pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
+        let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(limits::CLAIM)) else {
+            return Ok(None);
+        };
+        let mut candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
+        if candidates.left.all == Some(0) {
+            return Ok(None);
+        }
+        let mut next: Option<Place> = None;
+        for line in &mut candidates.lines {
+            match &mut line.source {
+                Source::Lane(cursor) => *cursor = LaneCursor::behind(cursor.lane, Some(last)),
+                Source::Groups(groups) => groups.behind = Some(last),
+            }
+            let head = self.next_of(&mut line.source, 1)?;
+            next = [next, head].into_iter().flatten().min();
+        }
+        Ok(next.map(|next| between(last, next)))
+    }
+
     /// Has the heads of groups' lines be those of groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         // A turn ends where no line of it has a head, so the line that gave the last one gets its next first.
@@ -253,6 +280,7 @@ impl Transaction<'_> {
         for line in 0..candidates.lines.len() {
             let Source::Groups(groups) = &candidates.lines[line].source else { continue };
             let head = self.next_of_groups(groups)?.map(|head| head.place);
+            let head = head.filter(|place| candidates.is_urgent_enough(*place));
             if candidates.lines[line].head == head {
                 continue;
             }
@@ -268,7 +296,7 @@ impl Transaction<'_> {
 
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
-        for (_, group) in self.cache.heads.due(self.connection, i64::MAX, crate::limits::GROUPS)? {
+        for (_, group) in self.cache.heads.due(self.connection, i64::MAX, limits::GROUPS)? {
             let state = self.cache.flow.group(self.connection, group)?;
             if state.usage.room(now) == 0 || self.cache.pauses.group_is_paused(&state.name) {
                 continue;
@@ -289,6 +317,10 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
+    fn is_urgent_enough(&self, place: Place) -> bool {
+        self.last.is_none_or(|last| place <= last)
+    }
+
     /// Notes that the task that came last is taken.
     pub(super) fn took(&mut self, line: usize) {
         self.heads.took();

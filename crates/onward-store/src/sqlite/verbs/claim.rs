@@ -28,8 +28,9 @@ impl Transaction<'_> {
         let cancel = self.cancel_requests(claim.session)?;
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
         let next_token = self.next_token(Some(claim))?;
-        let next_due = [self.next_due()?, next_token].into_iter().flatten().min();
-        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, mode, turn, configuration }))
+        let next_aged = self.next_aged(claim, tasks.len())?;
+        let next_due = [self.next_due()?, next_token, next_aged].into_iter().flatten().min();
+        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, next_aged, mode, turn, configuration }))
     }
 
     pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
@@ -178,6 +179,7 @@ impl Transaction<'_> {
             ttl: task.options.ttl,
             parent: task.options.parent,
             memo,
+            expected_io: task.options.expected_io,
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

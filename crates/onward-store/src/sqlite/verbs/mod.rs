@@ -8,6 +8,7 @@ mod complete;
 mod control;
 mod end;
 mod intervene;
+mod io;
 mod limit;
 mod processes;
 mod queue;

@@ -1,0 +1,28 @@
+//! When the sources of pressure are asked, and what the engine makes of a change.
+
+use std::time::Duration;
+
+use super::dispatcher::Dispatcher;
+
+impl Dispatcher {
+    /// Asks the sources of pressure, if it is time and anything runs or waits.
+    pub(super) fn sample_pressure(&mut self, now: Duration) {
+        let gauge = &self.run.inner.gauge;
+        if !gauge.has_sources() || gauge.next_sample() > now || !(self.agenda.look || self.is_busy()) {
+            return;
+        }
+        let before = gauge.least();
+        gauge.sample(now);
+        self.agenda.look |= self.holds_back && gauge.least() < before;
+    }
+
+    /// When to ask them again; `None` while nothing runs or waits.
+    pub(super) fn next_sample(&self) -> Option<Duration> {
+        let gauge = &self.run.inner.gauge;
+        (gauge.has_sources() && !self.stopping.is_stopping() && self.is_busy()).then(|| gauge.next_sample())
+    }
+
+    fn is_busy(&self) -> bool {
+        self.holds_back || !self.run.floor.state().is_empty()
+    }
+}

@@ -1,0 +1,174 @@
+//! The pressure as it was last seen.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use onward_store::{Io, IoKind, Priority};
+use serde::Serialize;
+
+use super::bandwidth::{Backlog, Bandwidth};
+use super::source::PressureSource;
+use super::throttle::Throttle;
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// What an engine was told of pressure.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PressureSettings {
+    pub(crate) sources: Vec<Arc<dyn PressureSource>>,
+    pub(crate) throttle: Throttle,
+    /// Bytes a second; 0 for any number.
+    bandwidth: Io,
+    /// A kind that was given a bandwidth of nothing.
+    none_of: Option<IoKind>,
+}
+
+impl PressureSettings {
+    pub(crate) fn set_bandwidth(&mut self, kind: IoKind, bytes_per_second: u64) {
+        self.bandwidth.set(kind, bytes_per_second);
+        self.none_of = self.none_of.filter(|none| *none != kind).or((bytes_per_second == 0).then_some(kind));
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(kind) = self.none_of {
+            return Err(Error::invalid(format!(
+                "the engine was given a bandwidth of 0 bytes a second for {}; leave it out for any number",
+                kind.name()
+            )));
+        }
+        self.throttle.check()
+    }
+}
+
+/// The pressure that an engine saw last. All empty where it has no source.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Pressure {
+    /// The highest of all sources, from 0.0 to 1.0.
+    pub highest: f32,
+    /// How urgent a task must be to start; `None` if any may.
+    pub least: Option<Priority>,
+    /// What each source said.
+    pub sources: Vec<PressureReading>,
+}
+
+/// What one source of pressure said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PressureReading {
+    /// The source.
+    pub name: String,
+    /// From 0.0 to 1.0.
+    pub pressure: f32,
+}
+
+impl Pressure {
+    /// The source whose pressure is the highest.
+    #[must_use]
+    pub fn highest_source(&self) -> Option<&PressureReading> {
+        self.sources.iter().max_by(|one, other| one.pressure.total_cmp(&other.pressure))
+    }
+}
+
+/// Samples the sources, and remembers what they said.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    sources: Vec<Arc<dyn PressureSource>>,
+    throttle: Throttle,
+    pub(crate) bandwidth: Bandwidth,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// In steady time.
+    sampled: Option<Duration>,
+    backlog: Backlog,
+    pressure: Pressure,
+}
+
+impl Gauge {
+    pub(crate) fn new(settings: &PressureSettings) -> Self {
+        Self {
+            sources: settings.sources.clone(),
+            throttle: settings.throttle.clone(),
+            bandwidth: Bandwidth::new(settings.bandwidth),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Whether there is anything to sample.
+    pub(crate) fn has_sources(&self) -> bool {
+        !self.sources.is_empty() || self.bandwidth.is_limited()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was seen last.
+    pub(crate) fn pressure(&self) -> Pressure {
+        self.lock().pressure.clone()
+    }
+
+    /// How urgent a task must be to be claimed.
+    pub(crate) fn least(&self) -> Option<Priority> {
+        if self.has_sources() { self.lock().pressure.least } else { None }
+    }
+
+    /// When the sources are to be asked again, in steady time.
+    pub(crate) fn next_sample(&self) -> Duration {
+        self.lock().sampled.map_or(Duration::ZERO, |sampled| sampled.saturating_add(limits::PRESSURE_INTERVAL))
+    }
+
+    /// Asks every source.
+    pub(crate) fn sample(&self, now: Duration) {
+        let mut sources: Vec<PressureReading> = self.sources.iter().map(|source| reading(&**source)).collect();
+        let mut state = self.lock();
+        let elapsed = state.sampled.map_or(Duration::ZERO, |sampled| now.saturating_sub(sampled));
+        let moved = self.bandwidth.look(&mut state.backlog, elapsed);
+        sources.extend(moved.into_iter().map(|(name, pressure)| PressureReading { name: name.to_owned(), pressure }));
+        let highest = sources.iter().map(|reading| reading.pressure).fold(0.0, f32::max);
+        state.pressure = Pressure { highest, least: self.throttle.least(highest), sources };
+        state.sampled = Some(now);
+    }
+}
+
+/// What a source says; nothing that it does can harm the engine.
+fn reading(source: &dyn PressureSource) -> PressureReading {
+    let name = source.name().to_owned();
+    let pressure = catch_unwind(AssertUnwindSafe(|| source.pressure())).unwrap_or_else(|_| {
+        tracing::warn!(name, "the source of pressure panicked; it counts as none");
+        0.0
+    });
+    PressureReading { name, pressure: if pressure.is_nan() { 0.0 } else { pressure.clamp(0.0, 1.0) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::PressureFn;
+    use super::*;
+
+    fn gauge(sources: Vec<PressureFn>) -> Gauge {
+        let sources = sources.into_iter().map(|source| Arc::new(source) as Arc<dyn PressureSource>).collect();
+        Gauge::new(&PressureSettings { sources, ..PressureSettings::default() })
+    }
+
+    #[test]
+    fn the_highest_source_counts() {
+        let gauge =
+            gauge(vec![PressureFn::new("a", || 0.2), PressureFn::new("b", || 0.8), PressureFn::new("c", || 0.6)]);
+        gauge.sample(Duration::ZERO);
+        let pressure = gauge.pressure();
+        assert_eq!((pressure.highest, pressure.least), (0.8, Some(Priority::HIGH)));
+        assert_eq!(pressure.highest_source().map(|reading| reading.name.as_str()), Some("b"));
+    }
+
+    #[test]
+    fn a_source_that_says_nonsense_harms_nothing() {
+        let panics = PressureFn::new("panics", || panic!("no such file"));
+        let gauge = gauge(vec![panics, PressureFn::new("nan", || f32::NAN), PressureFn::new("much", || 7.0)]);
+        gauge.sample(Duration::ZERO);
+        let readings: Vec<f32> = gauge.pressure().sources.iter().map(|reading| reading.pressure).collect();
+        assert_eq!(readings, [0.0, 0.0, 1.0]);
+    }
+}
