@@ -33,6 +33,7 @@ mod modules;
 mod overview;
 #[cfg(test)]
 mod patterns;
+#[cfg(test)]
 mod preemption;
 #[cfg(test)]
 mod pressure;
