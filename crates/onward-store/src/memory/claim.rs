@@ -1,6 +1,6 @@
 //! Handing tasks to sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::state::{Moment, State};
@@ -13,6 +13,7 @@ use crate::outcome::{Claimed, Outcome, Refusal};
 use crate::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
+use crate::rules::share::Rank;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
 use crate::write::{Claim, KindSelection, QueueSelection, Scope};
 
@@ -47,6 +48,9 @@ impl State {
                 // What followed it may be the first of another line.
                 lines.look_again(self);
                 continue;
+            }
+            if lines.is_shared {
+                self.charge(id);
             }
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
@@ -102,6 +106,9 @@ struct Lines<'a> {
     heads: BTreeMap<Line, Place>,
     /// Whose turn it is.
     picked: Option<Line>,
+    /// Whether groups share queues. Then their order is not that of the places, so what was looked at is noted one by one.
+    is_shared: bool,
+    looked_at: BTreeSet<TaskId>,
 }
 
 impl<'a> Lines<'a> {
@@ -115,6 +122,8 @@ impl<'a> Lines<'a> {
             passed: BTreeMap::new(),
             heads: BTreeMap::new(),
             picked: None,
+            is_shared: state.are_shared(),
+            looked_at: BTreeSet::new(),
         };
         lines.look_again(state);
         lines
@@ -136,6 +145,9 @@ impl<'a> Lines<'a> {
     }
 
     fn find_head(&mut self, state: &State, line: Line) {
+        if self.is_shared {
+            return self.find_head_by_shares(state, line);
+        }
         let mut place = self.passed.get(&line).copied();
         while let Some((next, task)) = state.tasks.waiting_behind(place) {
             if self.wants(task) && self.line_of(state, &task.new.queue) == line && state.may_start(task, self.now) {
@@ -145,6 +157,24 @@ impl<'a> Lines<'a> {
             place = Some(next);
         }
         self.heads.remove(&line);
+    }
+
+    /// Where several queues are one line, that goes first whose next task does; in each the group whose turn it is.
+    fn find_head_by_shares(&mut self, state: &State, line: Line) {
+        let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
+        while let Some((place, task)) = state.tasks.waiting_behind(behind) {
+            behind = Some(place);
+            let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
+            if is_of_line && !self.looked_at.contains(&place.task) && state.may_start(task, self.now) {
+                let next = (state.rank(task), place);
+                first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
+            }
+        }
+        let next = first.into_values().min_by_key(|(rank, place)| (!rank.is_guaranteed(), *place));
+        match next {
+            Some((_, place)) => self.heads.insert(line, place),
+            None => self.heads.remove(&line),
+        };
     }
 
     fn wants(&self, task: &Task) -> bool {
@@ -157,12 +187,18 @@ impl<'a> Lines<'a> {
 
     /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.
     fn next(&mut self, state: &State) -> Option<TaskId> {
-        self.drop_held_back(state);
+        if self.is_shared {
+            // Each start may have changed whose turn it is.
+            self.look_again(state);
+        } else {
+            self.drop_held_back(state);
+        }
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
         let line = chooser.line(picked)?.clone();
         let place = *self.heads.get(&line)?;
         self.passed.insert(line.clone(), place);
+        self.looked_at.insert(place.task);
         self.picked = Some(line);
         Some(place.task)
     }

@@ -45,6 +45,7 @@ mod reads;
 mod removal;
 mod schedules;
 mod sessions;
+mod shares;
 mod state;
 mod store;
 mod submit;

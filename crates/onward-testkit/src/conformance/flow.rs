@@ -272,7 +272,7 @@ pub async fn a_limit_taken_away_lets_what_the_name_begins_with_count(bench: Benc
 pub async fn what_is_not_named_of_a_limit_stays(bench: Bench) {
     set(&bench, group("a").concurrency(3)).await;
     let limit = set(&bench, group("a").rate(ten_a_second(1))).await;
-    assert_eq!(limit, Limit { concurrency: Some(3), rate: Some(ten_a_second(1)) });
+    assert_eq!(limit, Limit { concurrency: Some(3), rate: Some(ten_a_second(1)), ..Limit::default() });
 }
 
 /// After an attempt that ended in some way, one more may run, and no more than that.
@@ -396,7 +396,7 @@ pub async fn limits_are_shown_with_how_far_they_are_used(bench: Bench) {
     bench.start_one().await;
     let limit = |scope, concurrency, rate, running, tokens| LimitRecord {
         scope,
-        limit: Limit { concurrency, rate },
+        limit: Limit { concurrency, rate, ..Limit::default() },
         running,
         tokens,
     };
