@@ -31,6 +31,7 @@ impl State {
             next_due: [self.next_due(), next_token].into_iter().flatten().min(),
             next_token,
             mode: claim.choice.mode.unwrap_or(self.mode),
+            groups_share: self.are_shared(),
             turn,
             configuration: self.configuration,
         }))

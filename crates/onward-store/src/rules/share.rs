@@ -105,7 +105,12 @@ mod tests {
     }
 
     /// Starts with so many slots, of which one, drawn by lot, is freed for each start when all are taken.
-    fn starts(groups: &mut [Group], slots: usize, lots: &[usize], has_work: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    fn starts(
+        groups: &mut [Group],
+        slots: usize,
+        lots: &[usize],
+        has_work: impl Fn(usize, usize) -> bool,
+    ) -> Vec<usize> {
         let (mut queue, mut running, mut started) = (VirtualTime::default(), Vec::new(), Vec::new());
         for (turn, lot) in lots.iter().enumerate() {
             if running.len() == slots {

@@ -118,7 +118,8 @@ fn rank_of(connection: &Connection, names: &Names, flow: &mut Flow, number: i64)
     let Some(lane) = names.lane(number) else { return Ok(Rank::default()) };
     let group = names.group_of(number);
     let tags = flow.shares.tags(connection, lane.queue, group)?;
-    let is_below_minimum = group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
+    let is_below_minimum =
+        group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
     Ok(rules::share::rank(tags, is_below_minimum))
 }
 

@@ -187,8 +187,9 @@ impl Flow {
     }
 
     fn read_group(&self, connection: &Connection, group: i64) -> Result<GroupState> {
-        let mut statement = connection
-            .prepare_cached("SELECT name, running, full_at, held_back, due_at, below_minimum FROM task_group WHERE id = ?")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT name, running, full_at, held_back, due_at, below_minimum FROM task_group WHERE id = ?",
+        )?;
         let mut rows = statement.query([group])?;
         let row =
             rows.next()?.ok_or_else(|| Error::corrupt("a task is of a group that does not exist; restore a backup"))?;
@@ -332,8 +333,9 @@ fn write_limit(
 }
 
 fn read_limits(connection: &Connection) -> Result<BTreeMap<LimitScope, Limit>> {
-    let mut statement = connection
-        .prepare_cached("SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst, weight, minimum FROM task_limit")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst, weight, minimum FROM task_limit",
+    )?;
     let mut rows = statement.query([])?;
     let mut limits = BTreeMap::new();
     while let Some(row) = rows.next()? {

@@ -76,7 +76,9 @@ impl GroupHeads {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
-                .prepare_cached("SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task LIMIT 1")?
+                .prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task LIMIT 1",
+                )?
                 .query_row([base], GroupHead::from_row)
                 .optional()?),
         }
@@ -91,7 +93,8 @@ impl GroupHeads {
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(include_str!("sql/count_heads_before.sql"))?;
-                let count: i64 = statement.query_row(params![base, rank.0, limits::AHEAD.cast_signed()], |row| row.get(0))?;
+                let count: i64 =
+                    statement.query_row(params![base, rank.0, limits::AHEAD.cast_signed()], |row| row.get(0))?;
                 Ok(count.unsigned_abs())
             }
         }
@@ -115,8 +118,9 @@ impl GroupHeads {
                 }
             }
             Self::Tables => {
-                let mut statement = connection
-                    .prepare_cached("SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task")?;
+                let mut statement = connection.prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task",
+                )?;
                 for head in statement.query_map([base], GroupHead::from_row)? {
                     around.push(head?);
                     if around.last().is_some_and(&is_last) {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ConcurrencyLimit, Dependencies, Dependency, GroupShare, KindSelection, LimitScope, Name, NewTask,
-    OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit,
-    SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ConcurrencyLimit, Dependencies, Dependency, GroupShare, KindSelection, LimitScope, Name,
+    NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope,
+    SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;

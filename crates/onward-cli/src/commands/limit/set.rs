@@ -1,7 +1,9 @@
 //! `onward limit set`
 
 use clap::Args;
-use onward_store::{ConcurrencyLimit, GroupShare, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, limits};
+use onward_store::{
+    ConcurrencyLimit, GroupShare, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, limits,
+};
 
 use super::list::{json_of, limit_text};
 use super::scope::{Scoped, scope_text};

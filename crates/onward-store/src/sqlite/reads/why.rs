@@ -96,7 +96,8 @@ fn groups_ahead(connection: &Connection, cache: &mut Cache, record: &TaskRecord,
     let mut others = cache.lanes_with_tokens(connection, base, steady)?;
     others.push(base);
     for other in others.into_iter().filter(|other| *other != lane) {
-        let is_ahead = cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
+        let is_ahead =
+            cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
         groups += u64::from(is_ahead);
     }
     Ok(groups.min(limits::AHEAD))

@@ -29,7 +29,8 @@ impl Transaction<'_> {
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
         let next_token = self.next_token(Some(claim))?;
         let next_due = [self.next_due()?, next_token].into_iter().flatten().min();
-        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, mode, turn, configuration }))
+        let groups_share = self.cache.flow.shares.are_shared();
+        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, mode, groups_share, turn, configuration }))
     }
 
     pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
