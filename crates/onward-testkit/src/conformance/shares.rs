@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueSelection, SessionId, SetLimit, Ttl,
-    TtlFrom, WaitReason, Write,
+    Claim, ClaimedTask, Lease, Limit, LimitScope, NewTask, Outcome, Priority, QueueSelection, SetLimit, Ttl, TtlFrom,
+    WaitReason, Write,
 };
 
 use crate::bench::{Bench, all_of, name, task};
@@ -209,7 +209,7 @@ pub async fn without_weights_and_minimums_tasks_go_in_the_order_of_their_places(
     submit(&bench, of("b"), 10).await;
     submit(&bench, task("k"), 1).await;
     let session = bench.session().await;
-    assert_eq!(given(&bench, all_of(session, 4)).await, "a-ba");
+    assert_eq!(given(&bench, all_of(session, 4)).await, "ab-a");
     set(&bench, each().unlimited()).await;
     assert_eq!(given(&bench, all_of(session, 10)).await, "aaaaaaaabb");
 }
@@ -217,8 +217,7 @@ pub async fn without_weights_and_minimums_tasks_go_in_the_order_of_their_places(
 /// Shows: T9
 pub async fn shares_survive_a_restart(mut bench: Bench) {
     set(&bench, group("a").weight(3)).await;
-    set(&bench, group("c").minimum(1)).await;
-    for group in ["a", "b", "c"] {
+    for group in ["a", "b"] {
         submit(&bench, of(group), 40).await;
     }
     let session = bench.session().await;
@@ -226,8 +225,7 @@ pub async fn shares_survive_a_restart(mut bench: Bench) {
     bench.reopen().await;
     let session = bench.session().await;
     let given = before + &given(&bench, all_of(session, 14)).await;
-    assert_eq!(given.chars().next(), Some('c'), "{given}");
-    assert_eq!((count(&given, 'a'), count(&given, 'b'), count(&given, 'c')), (12, 4, 5), "{given}");
+    assert_eq!((count(&given, 'a'), count(&given, 'b')), (16, 5), "{given}");
 }
 
 pub async fn a_look_shows_the_group_whose_turn_it_is(bench: Bench) {
@@ -242,13 +240,14 @@ pub async fn a_look_shows_the_group_whose_turn_it_is(bench: Bench) {
 
 pub async fn a_look_passes_over_expired_tasks_of_the_group_whose_turn_it_is(bench: Bench) {
     set(&bench, each().weight(1)).await;
+    submit(&bench, of("b"), 2).await;
+    let session = bench.session().await;
+    bench.claim(session, 1).await;
     let short = Some(Ttl { duration: Duration::from_secs(1), from: TtlFrom::Submission });
     submit(&bench, NewTask { ttl: short, ..of("a") }, 3).await;
-    submit(&bench, of("b"), 1).await;
-    bench.advance(Duration::from_millis(1));
     let last = bench.submit_new(of("a")).await;
     bench.advance(Duration::from_secs(1));
-    let next = bench.store().peek(all_of(SessionId(0), 1)).await.expect("the store can be read");
+    let next = bench.store().peek(all_of(session, 1)).await.expect("the store can be read");
     assert_eq!(next.map(|task| task.id), Some(last));
 }
 
