@@ -20,7 +20,7 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
     if set.concurrency.is_none() && set.rate.is_none() && set.weight.is_none() && set.minimum.is_none() {
         return Err(Refusal::Invalid(format!(
-            "a limit on {scope} was to be set and it was not said which; name a concurrency, a rate, or both"
+            "a limit on {scope} was to be set and it was not said which; name a concurrency or a rate, or for groups a weight or a minimum"
         )));
     }
     check_share(set)?;
