@@ -25,6 +25,14 @@ pub enum LimitScope {
     Groups(String),
 }
 
+impl LimitScope {
+    /// Whether it is one group, or groups by the beginning of their names.
+    #[must_use]
+    pub fn is_of_groups(&self) -> bool {
+        matches!(self, Self::Group(_) | Self::Groups(_))
+    }
+}
+
 impl fmt::Display for LimitScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,6 +88,13 @@ pub struct Limit {
     pub concurrency: Option<u32>,
     /// How fast they start; `None` for as fast as they can.
     pub rate: Option<Rate>,
+    /// Of groups alone: the share of starts in each queue, beside the other groups that have work there: 1 to 1000; `None` counts as 1.
+    #[serde(default)]
+    pub weight: Option<u32>,
+    /// Of groups alone: while fewer than so many of its tasks run, in all queues together, it goes before groups that have theirs: 1 to
+    /// 1 000 000; `None` for none.
+    #[serde(default)]
+    pub minimum: Option<u32>,
 }
 
 impl Limit {
@@ -99,6 +114,30 @@ pub struct SetLimit {
     pub concurrency: Option<ConcurrencyLimit>,
     /// How fast they may start from now on; `None` leaves that as it is.
     pub rate: Option<RateLimit>,
+    /// The weight from now on; `None` leaves that as it is. For scopes of groups.
+    pub weight: Option<GroupShare>,
+    /// The minimum from now on; `None` leaves that as it is. For scopes of groups.
+    pub minimum: Option<GroupShare>,
+}
+
+/// A weight or a minimum of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GroupShare {
+    /// None of its own.
+    Unset,
+    /// So much.
+    Of(u32),
+}
+
+impl GroupShare {
+    /// How much, if something is set.
+    #[must_use]
+    pub fn value(self) -> Option<u32> {
+        match self {
+            Self::Unset => None,
+            Self::Of(value) => Some(value),
+        }
+    }
 }
 
 /// How fast tasks may start.
@@ -125,7 +164,7 @@ impl SetLimit {
     /// A change of nothing, to be filled in.
     #[must_use]
     pub fn new(scope: LimitScope) -> Self {
-        Self { scope, concurrency: None, rate: None }
+        Self { scope, concurrency: None, rate: None, weight: None, minimum: None }
     }
 
     /// A change of the limit of one group, to be filled in.
@@ -146,10 +185,31 @@ impl SetLimit {
         Self { rate: Some(RateLimit::AtMost(rate)), ..self }
     }
 
-    /// Takes every limit of the scope away. For a group, what its name begins with counts then.
+    /// Gives groups a weight: 1 to 1000. Groups that have work share the starts of their queue in proportion to their weights; one without
+    /// a weight has 1, and so have the tasks without a group, together. As soon as any group has a weight or a minimum, all share so.
+    #[must_use]
+    pub fn weight(self, weight: u32) -> Self {
+        Self { weight: Some(GroupShare::Of(weight)), ..self }
+    }
+
+    /// Guarantees groups how many tasks run at once, as far as there are slots: 1 to 1 000 000. A group of which fewer run goes before those
+    /// that have their minimum.
+    #[must_use]
+    pub fn minimum(self, tasks: u32) -> Self {
+        Self { minimum: Some(GroupShare::Of(tasks)), ..self }
+    }
+
+    /// Takes every limit of the scope away, weight and minimum too. For a group, what its name begins with counts then.
     #[must_use]
     pub fn unlimited(self) -> Self {
-        Self { concurrency: Some(ConcurrencyLimit::Unlimited), rate: Some(RateLimit::Unlimited), ..self }
+        let share = self.scope.is_of_groups().then_some(GroupShare::Unset);
+        Self {
+            concurrency: Some(ConcurrencyLimit::Unlimited),
+            rate: Some(RateLimit::Unlimited),
+            weight: share,
+            minimum: share,
+            ..self
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
-pub use flow::{Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
+pub use flow::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
 pub use history::QueueDay;
 pub use io::{Io, IoKind};
 pub use memory::MemoryStore;

@@ -96,6 +96,9 @@ pub const RATE_PER_MAXIMUM: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How many limits may be set on groups and beginnings of their names together.
 pub const GROUP_LIMITS: usize = 100_000;
 
+/// The largest weight of a group; the smallest is 1.
+pub const GROUP_WEIGHT: u32 = 1000;
+
 /// How far the tasks are counted that go before another.
 pub const AHEAD: u64 = 1000;
 /// How many schedules one store may hold.

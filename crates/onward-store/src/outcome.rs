@@ -142,6 +142,9 @@ pub struct Claimed {
     pub next_aged: Option<Duration>,
     /// How it was chosen among queues.
     pub mode: QueueMode,
+    /// Whether groups share queues by weights and minimums: then it is not the most urgent that starts first, but the one whose group's
+    /// turn it is.
+    pub groups_share: bool,
     /// Where the round of the claimer stands now, for its next claim.
     pub turn: QueueTurn,
     /// Counts changes of pauses, weights, limits and the mode: what was claimed when it was another number might not be claimed

@@ -59,6 +59,12 @@ pub enum WaitReason {
         /// How many; [`limits::AHEAD`] stands for that many and more.
         tasks: u64,
     },
+    /// Groups share the queue, and it is the turn of others.
+    Turn {
+        /// How many groups with tasks of its queue and kind go before its own, the tasks without a group counted as one;
+        /// [`limits::AHEAD`] stands for that many and more.
+        groups: u64,
+    },
     /// No worker has the store open.
     NoWorker,
     /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
@@ -123,6 +129,13 @@ impl fmt::Display for WaitReason {
             }
             Self::Behind { tasks } => {
                 write!(f, "{tasks} of its queue, kind and group go first; a higher priority would put it before them")
+            }
+            Self::Turn { groups } => {
+                let more = if *groups >= limits::AHEAD { " or more" } else { "" };
+                write!(
+                    f,
+                    "{groups}{more} groups have their turn before its own; a greater weight or a minimum would give it more turns"
+                )
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
         }

@@ -305,6 +305,27 @@ macro_rules! conformance {
                 what_an_attempt_has_moved_is_recorded_in_the_call_that_ends_it,
                 what_is_recorded_without_the_lease_is_refused,
             }
+
+            shares {
+                groups_get_starts_in_proportion_to_their_weights,
+                claims_of_one_task_share_as_a_claim_of_many_does,
+                a_flood_of_urgent_tasks_of_one_group_does_not_starve_another,
+                priorities_order_the_tasks_of_a_group_that_shares,
+                tasks_without_a_group_share_as_one_group_of_weight_one,
+                a_group_is_owed_nothing_for_a_time_when_it_had_no_work,
+                a_group_held_back_by_a_limit_is_owed_nothing_for_that_time,
+                a_group_below_its_minimum_goes_before_the_others,
+                a_group_that_falls_below_its_minimum_goes_first_again,
+                a_minimum_counts_over_all_queues,
+                each_queue_is_shared_for_itself,
+                without_weights_and_minimums_tasks_go_in_the_order_of_their_places,
+                shares_survive_a_restart,
+                a_look_shows_the_group_whose_turn_it_is,
+                a_look_passes_over_expired_tasks_of_the_group_whose_turn_it_is,
+                weights_and_minimums_are_shown,
+                weights_and_minimums_out_of_their_range_are_refused_with_the_range,
+                a_task_whose_group_has_had_its_turn_says_how_many_groups_go_first,
+            }
             keys {
                 a_key_is_shown,
                 a_duplicate_of_a_waiting_task_is_skipped,

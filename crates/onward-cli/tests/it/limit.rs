@@ -31,14 +31,25 @@ fn limits_are_set_listed_and_cleared() {
     let ran = place.onward(&["limit", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
-        LIMIT ON             CONCURRENCY  RUNNING   RATE  BURST  TOKENS
-        kind k                         4        0      -      -       -
-        each group tenant-*            2        -  600/m      5       -
+        LIMIT ON             CONCURRENCY  RUNNING   RATE  BURST  TOKENS  WEIGHT  MINIMUM
+        kind k                         4        0      -      -       -       -        -
+        each group tenant-*            2        -  600/m      5       -       -        -
         ");
     });
     assert_eq!(place.onward(&["limit", "clear", "--kind", "k"]).stdout, "limit on kind k: none\n");
     let limits = place.json(&["limit", "list"]);
     assert_eq!((limits.len(), &limits[0]["rate"]["per"]), (1, &60.0.into()));
+}
+
+/// Shows: T9
+#[test]
+fn weights_and_minimums_are_set_shown_and_taken_away() {
+    let place = place_with_tasks();
+    let set = |arguments: &[&str]| place.onward(&[&["limit", "set", "--group", "tenant-2"], arguments].concat()).stdout;
+    assert_eq!(set(&["--weight", "3", "--minimum", "2"]), "limit on group tenant-2: weight 3, minimum 2\n");
+    let limit = place.json(&["limit", "list"]).remove(0);
+    assert_eq!((&limit["weight"], &limit["minimum"]), (&3.into(), &2.into()));
+    assert_eq!(set(&["--minimum", "none"]), "limit on group tenant-2: weight 3\n");
 }
 
 /// Shows: T9
@@ -85,6 +96,8 @@ fn what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it() {
         (["--group", "a", "--rate", "0/s"], "10/s"),
         (["--group", "a", "--concurrency", "0"], "pause it"),
         (["--group", "a", "--burst", "5"], "--rate"),
+        (["--group", "a", "--weight", "1001"], "1 to 1000"),
+        (["--queue", "q", "--weight", "2"], "cannot be used with"),
     ] {
         let arguments: Vec<&str> = ["limit", "set"].into_iter().chain(arguments).collect();
         let ran = place.onward(&arguments);

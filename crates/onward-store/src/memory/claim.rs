@@ -1,6 +1,6 @@
 //! Handing tasks to sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::state::{Moment, State};
@@ -14,6 +14,7 @@ use crate::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules;
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
+use crate::rules::share::Rank;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
 use crate::write::{Claim, QueueSelection, Scope};
 
@@ -33,6 +34,7 @@ impl State {
             next_token,
             next_aged,
             mode: claim.choice.mode.unwrap_or(self.mode),
+            groups_share: self.are_shared(),
             turn,
             configuration: self.configuration,
         }))
@@ -50,6 +52,9 @@ impl State {
                 // What followed it may be the first of another line.
                 lines.look_again(self);
                 continue;
+            }
+            if lines.is_shared {
+                self.charge(id);
             }
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
@@ -124,6 +129,9 @@ struct Lines<'a> {
     heads: BTreeMap<Line, Place>,
     /// Whose turn it is.
     picked: Option<Line>,
+    /// Whether groups share queues. Then their order is not that of the places, so what was looked at is noted one by one.
+    is_shared: bool,
+    looked_at: BTreeSet<TaskId>,
 }
 
 impl<'a> Lines<'a> {
@@ -138,6 +146,8 @@ impl<'a> Lines<'a> {
             passed: BTreeMap::new(),
             heads: BTreeMap::new(),
             picked: None,
+            is_shared: state.are_shared(),
+            looked_at: BTreeSet::new(),
         };
         lines.look_again(state);
         lines
@@ -159,6 +169,9 @@ impl<'a> Lines<'a> {
     }
 
     fn find_head(&mut self, state: &State, line: Line) {
+        if self.is_shared {
+            return self.find_head_by_shares(state, line);
+        }
         let mut place = self.passed.get(&line).copied();
         while let Some((next, task)) = state.tasks.waiting_behind(place)
             && self.last.is_none_or(|last| next <= last)
@@ -172,18 +185,42 @@ impl<'a> Lines<'a> {
         self.heads.remove(&line);
     }
 
+    /// Where several queues are one line, that goes first whose next task does; in each the group whose turn it is.
+    fn find_head_by_shares(&mut self, state: &State, line: Line) {
+        let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
+        while let Some((place, task)) = state.tasks.waiting_behind(behind) {
+            behind = Some(place);
+            let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
+            if is_of_line && !self.looked_at.contains(&place.task) && state.may_start(task, self.now) {
+                let next = (state.rank(task), place);
+                first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
+            }
+        }
+        let next = first.into_values().min_by_key(|(rank, place)| (!rank.is_guaranteed(), *place));
+        match next {
+            Some((_, place)) => self.heads.insert(line, place),
+            None => self.heads.remove(&line),
+        };
+    }
+
     fn wants(&self, task: &Task) -> bool {
         self.claim.kinds.selects(&task.new.kind) && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
     }
 
     /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.
     fn next(&mut self, state: &State) -> Option<TaskId> {
-        self.drop_held_back(state);
+        if self.is_shared {
+            // Each start may have changed whose turn it is.
+            self.look_again(state);
+        } else {
+            self.drop_held_back(state);
+        }
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
         let line = chooser.line(picked)?.clone();
         let place = *self.heads.get(&line)?;
         self.passed.insert(line.clone(), place);
+        self.looked_at.insert(place.task);
         self.picked = Some(line);
         Some(place.task)
     }

@@ -54,6 +54,9 @@ impl State {
         } else {
             self.limits.insert(scope.clone(), kept);
         }
+        if !self.are_shared() {
+            self.shares.clear();
+        }
         if limit.rate.is_none() && !matches!(scope, LimitScope::Group(_)) {
             self.buckets.remove(scope);
         }

@@ -48,6 +48,7 @@ mod reads;
 mod removal;
 mod schedules;
 mod sessions;
+mod shares;
 mod state;
 mod store;
 mod submit;

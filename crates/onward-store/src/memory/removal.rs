@@ -78,6 +78,7 @@ impl State {
         let scope = LimitScope::Queue(queue.clone());
         self.limits.remove(&scope);
         self.buckets.remove(&scope);
+        self.shares.remove(&queue);
         self.pauses.remove(&Scope::Queue(queue));
         Ok(Outcome::Done)
     }

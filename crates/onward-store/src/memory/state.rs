@@ -9,6 +9,7 @@ use super::history::History;
 use super::keys::Keys;
 use super::schedules::Schedules;
 use super::sessions::Session;
+use super::shares::QueueShares;
 use super::tasks::Tasks;
 use crate::event::Change;
 use crate::flow::{Limit, LimitScope};
@@ -40,6 +41,8 @@ pub(super) struct State {
     pub(super) limits: BTreeMap<LimitScope, Limit>,
     /// The token buckets of scopes from which something was taken.
     pub(super) buckets: BTreeMap<LimitScope, Bucket>,
+    /// What has been started from queues while groups have shares.
+    pub(super) shares: BTreeMap<Name, QueueShares>,
     pub(super) kinds: BTreeSet<Name>,
     pub(super) groups: BTreeSet<Name>,
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,

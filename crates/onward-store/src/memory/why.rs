@@ -1,5 +1,6 @@
 //! Why a task does not run.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::flow::scopes;
@@ -27,6 +28,7 @@ impl State {
                 .collect(),
             limits: self.limit_uses(task),
             ahead: self.ahead_of(task),
+            groups_ahead: self.groups_ahead_of(task, steady),
             has_sessions: !self.sessions.is_empty(),
         };
         Some(reasons(&facts, steady))
@@ -56,6 +58,27 @@ impl State {
         let is_ahead =
             |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
         (self.tasks.iter().filter(is_ahead).count() as u64).min(limits::AHEAD)
+    }
+
+    fn groups_ahead_of(&self, task: &Task, steady: Duration) -> u64 {
+        if task.state != TaskState::Waiting || !self.are_shared() {
+            return 0;
+        }
+        let is_of_line = |one: &&Task| {
+            let is_beside = (&one.new.queue, &one.new.kind) == (&task.new.queue, &task.new.kind);
+            is_beside && one.state == TaskState::Waiting && one.new.group != task.new.group
+        };
+        let ahead = self.tasks.iter().filter(is_of_line).filter(|one| self.rank(one) < self.rank(task));
+        let not_held_back = ahead.filter(|one| !self.is_group_held_back(one, steady));
+        let groups: BTreeSet<_> = not_held_back.map(|one| one.new.group.clone()).collect();
+        (groups.len() as u64).min(limits::AHEAD)
+    }
+
+    fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
+        task.new.group.clone().is_some_and(|group| {
+            self.pauses.contains_key(&Scope::Group(group.clone()))
+                || self.room_in(&LimitScope::Group(group), steady) == 0
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::flow::{Limit, LimitScope, Rate, RateLimit, SetLimit};
+use crate::flow::{GroupShare, Limit, LimitScope, Rate, RateLimit, SetLimit};
 use crate::limits;
 use crate::name::Name;
 use crate::outcome::Refusal;
@@ -18,11 +18,12 @@ use crate::queue::ConcurrencyLimit;
 /// [`Refusal::Invalid`] for a value out of its range, and for a change of nothing.
 pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     let scope = &set.scope;
-    if set.concurrency.is_none() && set.rate.is_none() {
+    if set.concurrency.is_none() && set.rate.is_none() && set.weight.is_none() && set.minimum.is_none() {
         return Err(Refusal::Invalid(format!(
-            "a limit on {scope} was to be set and it was not said which; name a concurrency, a rate, or both"
+            "a limit on {scope} was to be set and it was not said which; name a concurrency or a rate, or for groups a weight or a minimum"
         )));
     }
+    check_share(set)?;
     if let LimitScope::Groups(beginning) = scope
         && beginning.len() > limits::NAME_BYTES
     {
@@ -37,6 +38,22 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
         in_range(scope, "a concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy)?;
     }
     set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
+}
+
+fn check_share(set: &SetLimit) -> Result<(), Refusal> {
+    let scope = &set.scope;
+    if (set.weight.is_some() || set.minimum.is_some()) && !scope.is_of_groups() {
+        return Err(Refusal::Invalid(format!(
+            "{scope} was to have a weight or a minimum, which only groups have; name a group, or the beginning of the names of several"
+        )));
+    }
+    if let Some(weight) = set.weight.and_then(GroupShare::value) {
+        in_range(scope, "a weight", weight, limits::GROUP_WEIGHT, "pause what is not to run")?;
+    }
+    let minimum = set.minimum.and_then(GroupShare::value);
+    minimum.map_or(Ok(()), |minimum| {
+        in_range(scope, "a minimum", minimum, limits::QUEUE_CONCURRENCY, "set none where nothing is to be guaranteed")
+    })
 }
 
 fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
@@ -80,6 +97,8 @@ pub fn after(before: Limit, set: &SetLimit) -> Limit {
     Limit {
         concurrency: set.concurrency.map_or(before.concurrency, ConcurrencyLimit::limit),
         rate: set.rate.map_or(before.rate, RateLimit::limit),
+        weight: set.weight.map_or(before.weight, GroupShare::value),
+        minimum: set.minimum.map_or(before.minimum, GroupShare::value),
     }
 }
 
@@ -188,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_longest_beginning_counts_and_the_name_itself_before_it() {
-        let limit = |concurrency| Limit { concurrency: Some(concurrency), rate: None };
+        let limit = |concurrency| Limit { concurrency: Some(concurrency), ..Limit::default() };
         let name = |text| Name::new(text).unwrap();
         let limits = BTreeMap::from([
             (LimitScope::Groups(String::new()), limit(1)),
@@ -210,6 +229,8 @@ mod tests {
             (set().rate(rate(1, 1000, 0)), "1 to 1000000"),
             (set().rate(rate(1, 0, 1)), "1 ms to 30 days"),
             (set().rate(rate(1_000_000, 1, 1)), "a million a second"),
+            (set().weight(2), "name a group"),
+            (set().minimum(2), "name a group"),
         ] {
             let text = check(&set).unwrap_err().to_string();
             assert!(text.contains(said) && text.contains("everything"), "{text}");

@@ -21,4 +21,5 @@ pub mod queue;
 pub mod retry;
 pub mod schedule;
 pub mod session;
+pub mod share;
 pub mod why;

@@ -24,6 +24,8 @@ pub struct WaitFacts {
     pub limits: Vec<LimitUse>,
     /// How many tasks of its queue, kind and group go before it: counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub ahead: u64,
+    /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
+    pub groups_ahead: u64,
     /// Whether any session is open.
     pub has_sessions: bool,
 }
@@ -60,6 +62,9 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if facts.ahead > 0 {
         reasons.push(WaitReason::Behind { tasks: facts.ahead });
     }
+    if facts.groups_ahead > 0 {
+        reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
+    }
     if !facts.has_sessions {
         reasons.push(WaitReason::NoWorker);
     }
@@ -94,6 +99,7 @@ mod tests {
             pauses: Vec::new(),
             limits: Vec::new(),
             ahead: 0,
+            groups_ahead: 0,
             has_sessions: true,
         }
     }
@@ -108,7 +114,7 @@ mod tests {
         let rate = Rate { tasks: 1, per: Duration::from_secs(1), burst: 1 };
         let usage = LimitUse {
             scope: LimitScope::All,
-            limit: Limit { concurrency: Some(2), rate: Some(rate) },
+            limit: Limit { concurrency: Some(2), rate: Some(rate), ..Limit::default() },
             running: 2,
             bucket: Bucket::default().take(rate, 1, Duration::ZERO),
         };
@@ -117,6 +123,7 @@ mod tests {
             pauses: vec![(Scope::All, None)],
             limits: vec![usage],
             ahead: 3,
+            groups_ahead: 2,
             has_sessions: false,
             ..facts()
         };
@@ -128,6 +135,7 @@ mod tests {
                 WaitReason::Concurrency { limit_on: LimitScope::All, concurrency: 2, running: 2 },
                 WaitReason::Rate { limit_on: LimitScope::All, rate, next: Duration::from_secs(1) },
                 WaitReason::Behind { tasks: 3 },
+                WaitReason::Turn { groups: 2 },
                 WaitReason::NoWorker,
             ]
         );

@@ -1,9 +1,14 @@
 //! What the writer keeps in memory between transactions; all of it can be read again from the file.
 
+use std::time::Duration;
+
 use rusqlite::OptionalExtension;
 
 use crate::error::Result;
 use crate::flow::LimitScope;
+use crate::limits;
+use crate::rules;
+use crate::rules::share::Rank;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Flow, Shared};
 use crate::sqlite::group_heads::{GroupHead, GroupHeads};
@@ -93,6 +98,43 @@ impl Cache {
     }
 }
 
+impl Cache {
+    /// Where the tasks of a lane stand among those of its queue.
+    pub(super) fn rank_of(&mut self, connection: &Database<'_>, lane: i64) -> Result<Rank> {
+        rank_of(connection, &self.names, &mut self.flow, lane)
+    }
+
+    /// The lanes of a base whose groups have got a token since the last sweep.
+    pub(super) fn lanes_with_tokens(
+        &mut self,
+        connection: &Database<'_>,
+        base: i64,
+        now: Duration,
+    ) -> Result<Vec<i64>> {
+        let mut lanes = Vec::new();
+        for (_, group) in self.heads.due(connection, i64::MAX, limits::GROUPS)? {
+            let state = self.flow.group(connection, group)?;
+            if state.usage.room(now) > 0 && !self.pauses.group_is_paused(&state.name) {
+                let of_group = self.names.lanes_of_group(group).iter().copied();
+                lanes.extend(of_group.filter(|lane| self.names.base_of(*lane) == base));
+            }
+        }
+        Ok(lanes)
+    }
+}
+
+fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i64) -> Result<Rank> {
+    if !flow.shares.are_shared() {
+        return Ok(Rank::default());
+    }
+    let Some(lane) = names.lane(number) else { return Ok(Rank::default()) };
+    let group = names.group_of(number);
+    let tags = flow.shares.tags(connection, lane.queue, group)?;
+    let is_below_minimum =
+        group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
+    Ok(rules::share::rank(tags, is_below_minimum))
+}
+
 /// The number of a limit's scope, unless it is of groups.
 pub(super) fn shared(names: &Names, scope: &LimitScope) -> Option<Shared> {
     match scope {
@@ -116,7 +158,8 @@ fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut
             heads.add_due(connection, at, group)?;
         }
         if !state.held_back {
-            heads.insert(connection, names.base_of(lane), GroupHead { place, lane })?;
+            let rank = rank_of(connection, names, flow, lane)?;
+            heads.insert(connection, names.base_of(lane), GroupHead { rank, place, lane })?;
         }
     }
     Ok(heads)

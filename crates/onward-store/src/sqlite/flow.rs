@@ -14,7 +14,9 @@ use crate::flow::{Limit, LimitScope, Rate};
 use crate::name::Name;
 use crate::rules;
 use crate::rules::flow::Bucket;
+use crate::rules::share::{are_shared, is_below_minimum};
 use crate::sqlite::connection::Database;
+use crate::sqlite::shares::Shares;
 use crate::sqlite::verbs::microseconds;
 
 /// How many groups' states are kept between transactions.
@@ -46,11 +48,21 @@ pub(super) struct GroupState {
     pub(super) held_back: bool,
     /// When it gets the next token, by steady time, if due tasks of it wait for that.
     pub(super) due: Option<i64>,
+    /// Whether its lines stand among those of groups below their minimum.
+    pub(super) is_below_minimum: bool,
+}
+
+impl GroupState {
+    /// Whether they should.
+    pub(super) fn is_to_be_below_minimum(&self) -> bool {
+        is_below_minimum(self.usage.limit, u64::try_from(self.usage.running).unwrap_or(0))
+    }
 }
 
 /// What is known of limits.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
+    pub(super) shares: Shares,
     limits: BTreeMap<LimitScope, Limit>,
     shared: FxHashMap<Shared, (Usage, LimitScope)>,
     groups: FxHashMap<i64, GroupState>,
@@ -103,7 +115,8 @@ impl Flow {
     ) -> Result<Self> {
         let known = known.filter(|known| known.configuration == configuration);
         let limits = known.map(|known| known.limits).map_or_else(|| read_limits(connection), Ok)?;
-        let mut flow = Self { limits, configuration, ..Self::default() };
+        let shares = Shares::new(are_shared(&limits));
+        let mut flow = Self { limits, configuration, shares, ..Self::default() };
         let scopes: Vec<LimitScope> = flow.limits.keys().filter(|scope| numbers(scope).is_some()).cloned().collect();
         for scope in scopes {
             if let Some(shared) = numbers(&scope) {
@@ -175,15 +188,16 @@ impl Flow {
     }
 
     fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
-        let mut statement = connection
-            .prepare_cached("SELECT name, running, full_at, held_back, due_at FROM task_group WHERE id = ?")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT name, running, full_at, held_back, due_at, below_minimum FROM task_group WHERE id = ?",
+        )?;
         let mut rows = statement.query([group])?;
         let row =
             rows.next()?.ok_or_else(|| Error::corrupt("a task is of a group that does not exist; restore a backup"))?;
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
         let limit = rules::flow::limit_of_group(&self.limits, &name).map(|(_, limit)| *limit).unwrap_or_default();
         let usage = Usage::new(limit, row.get(1)?, row.get(2)?);
-        Ok(GroupState { name, usage, held_back: row.get(3)?, due: row.get(4)? })
+        Ok(GroupState { name, usage, held_back: row.get(3)?, due: row.get(4)?, is_below_minimum: row.get(5)? })
     }
 
     /// Notes that a group's state is to be written.
@@ -224,15 +238,16 @@ impl Flow {
                 .execute(params![usage.running, nanoseconds(usage.bucket.full_at), code, name])?;
             usage.unsaved = false;
         }
+        self.shares.save(connection)?;
         if self.unsaved_groups.is_empty() {
             return Ok(());
         }
-        let mut statement = connection
-            .prepare_cached("UPDATE task_group SET running = ?, full_at = ?, held_back = ?, due_at = ? WHERE id = ?")?;
+        let mut statement = connection.prepare_cached(include_str!("sql/save_group.sql"))?;
         for group in self.unsaved_groups.drain(..) {
             let Some(state) = self.groups.get_mut(&group) else { continue };
             let Usage { running, bucket, .. } = state.usage;
-            statement.execute(params![running, nanoseconds(bucket.full_at), state.held_back, state.due, group])?;
+            let full_at = nanoseconds(bucket.full_at);
+            statement.execute(params![running, full_at, state.held_back, state.due, state.is_below_minimum, group])?;
             state.usage.unsaved = false;
         }
         self.forget_many();
@@ -311,14 +326,17 @@ fn write_limit(
         per,
         rate.map(|rate| rate.burst),
         running,
-        full_at
+        full_at,
+        limit.weight,
+        limit.minimum
     ])?;
     Ok(())
 }
 
 fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>> {
-    let mut statement = connection
-        .prepare_cached("SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst FROM task_limit")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT scope, name, concurrency, rate_tasks, rate_per, rate_burst, weight, minimum FROM task_limit",
+    )?;
     let mut rows = statement.query([])?;
     let mut limits = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -334,7 +352,7 @@ fn read_limits(connection: &Database<'_>) -> Result<BTreeMap<LimitScope, Limit>>
             Some(tasks) => Some(Rate { tasks, per: Duration::from_micros(row.get(4)?), burst: row.get(5)? }),
             None => None,
         };
-        limits.insert(scope, Limit { concurrency: row.get(2)?, rate });
+        limits.insert(scope, Limit { concurrency: row.get(2)?, rate, weight: row.get(6)?, minimum: row.get(7)? });
     }
     Ok(limits)
 }

@@ -9,20 +9,25 @@ use rusqlite::{OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
+use crate::limits;
 use crate::rules::order::Place;
+use crate::rules::share::Rank;
 use crate::sqlite::connection::Database;
 use crate::task::TaskId;
 
-/// The first task of a group's line.
+/// The first task of a group's line. Those of groups that share their queue are in the order of whose turn it is, all others in that of their
+/// places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupHead {
+    pub(super) rank: Rank,
     pub(super) place: Place,
     pub(super) lane: i64,
 }
 
 impl GroupHead {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { place: Place { at: row.get(0)?, task: TaskId(row.get(1)?) }, lane: row.get(2)? })
+        let place = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
+        Ok(Self { rank: Rank(row.get(0)?), place, lane: row.get(3)? })
     }
 }
 
@@ -47,8 +52,8 @@ impl GroupHeads {
             }
             Self::Tables => {
                 connection
-                    .prepare_cached("INSERT INTO group_head (base, at, task, lane) VALUES (?, ?, ?, ?)")?
-                    .execute(params![base, head.place.at, head.place.task.0, head.lane])?;
+                    .prepare_cached("INSERT INTO group_head (base, rank, at, task, lane) VALUES (?, ?, ?, ?, ?)")?
+                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0, head.lane])?;
             }
         }
         Ok(())
@@ -60,8 +65,8 @@ impl GroupHeads {
             Self::Memory { heads, .. } => Ok(heads.get_mut(&base).is_some_and(|heads| heads.remove(&head))),
             Self::Tables => {
                 let removed = connection
-                    .prepare_cached("DELETE FROM group_head WHERE base = ? AND at = ? AND task = ?")?
-                    .execute(params![base, head.place.at, head.place.task.0])?;
+                    .prepare_cached("DELETE FROM group_head WHERE base = ? AND rank = ? AND at = ? AND task = ?")?
+                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0])?;
                 Ok(removed > 0)
             }
         }
@@ -72,31 +77,54 @@ impl GroupHeads {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
-                .prepare_cached("SELECT at, task, lane FROM group_head WHERE base = ? ORDER BY at, task LIMIT 1")?
+                .prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task LIMIT 1",
+                )?
                 .query_row([base], GroupHead::from_row)
                 .optional()?),
         }
     }
 
-    /// A base's heads up to a place and the first behind it.
-    pub(super) fn around(&self, connection: &Database<'_>, base: i64, place: Place) -> Result<Vec<GroupHead>> {
-        let is_behind = |head: &GroupHead| head.place > place;
+    /// How many of a base's heads have a smaller rank; counted up to [`limits::AHEAD`].
+    pub(super) fn count_before(&self, connection: &Database<'_>, base: i64, rank: Rank) -> Result<u64> {
+        match self {
+            Self::Memory { heads, .. } => {
+                let before = heads.get(&base).into_iter().flatten().take_while(|head| head.rank < rank);
+                Ok((before.count() as u64).min(limits::AHEAD))
+            }
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(include_str!("sql/count_heads_before.sql"))?;
+                let count: i64 =
+                    statement.query_row(params![base, rank.0, limits::AHEAD.cast_signed()], |row| row.get(0))?;
+                Ok(count.unsigned_abs())
+            }
+        }
+    }
+
+    /// A base's heads up to the first that is such a one.
+    pub(super) fn up_to(
+        &self,
+        connection: &Database<'_>,
+        base: i64,
+        is_last: impl Fn(&GroupHead) -> bool,
+    ) -> Result<Vec<GroupHead>> {
         let mut around = Vec::new();
         match self {
             Self::Memory { heads, .. } => {
                 for head in heads.get(&base).into_iter().flatten() {
                     around.push(*head);
-                    if is_behind(head) {
+                    if is_last(head) {
                         break;
                     }
                 }
             }
             Self::Tables => {
-                let mut statement = connection
-                    .prepare_cached("SELECT at, task, lane FROM group_head WHERE base = ? ORDER BY at, task")?;
+                let mut statement = connection.prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task",
+                )?;
                 for head in statement.query_map([base], GroupHead::from_row)? {
                     around.push(head?);
-                    if around.last().is_some_and(is_behind) {
+                    if around.last().is_some_and(&is_last) {
                         break;
                     }
                 }
@@ -148,6 +176,21 @@ impl GroupHeads {
         }
     }
 
+    /// Has all heads be in the order of their places alone.
+    pub(super) fn forget_ranks(&mut self, connection: &Database<'_>) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                for heads in heads.values_mut() {
+                    *heads = heads.iter().map(|head| GroupHead { rank: Rank::default(), ..*head }).collect();
+                }
+            }
+            Self::Tables => {
+                connection.prepare_cached("UPDATE group_head SET rank = 0 WHERE rank <> 0")?.execute([])?;
+            }
+        }
+        Ok(())
+    }
+
     /// Moves everything to memory, or to the tables.
     pub(super) fn move_to(&mut self, connection: &Database<'_>, memory: bool) -> Result<()> {
         if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
@@ -171,10 +214,10 @@ impl GroupHeads {
             return Ok(());
         }
         let mut heads = FxHashMap::<i64, BTreeSet<GroupHead>>::default();
-        let mut statement = connection.prepare_cached("SELECT at, task, lane, base FROM group_head")?;
+        let mut statement = connection.prepare_cached("SELECT rank, at, task, lane, base FROM group_head")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            heads.entry(row.get(3)?).or_default().insert(GroupHead::from_row(row)?);
+            heads.entry(row.get(4)?).or_default().insert(GroupHead::from_row(row)?);
         }
         let due = self.due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
         connection.execute_batch("DELETE FROM group_head; DELETE FROM group_due")?;

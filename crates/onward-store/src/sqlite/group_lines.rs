@@ -57,6 +57,9 @@ impl Transaction<'_> {
         self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
         self.note_exit(lane, place)?;
         let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        if self.cache.flow.shares.are_shared() {
+            self.charge(lane)?;
+        }
         self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
         self.settle_group(group)?;
         Ok(self.cache.flow.group(self.connection, group)?.held_back)
@@ -70,20 +73,22 @@ impl Transaction<'_> {
         if first.is_some_and(|first| first < place) {
             return Ok(());
         }
-        let base = self.cache.names.base_of(lane);
+        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
         if let Some(first) = first {
-            self.cache.heads.remove(self.connection, base, GroupHead { place: first, lane })?;
+            self.cache.heads.remove(self.connection, base, GroupHead { rank, place: first, lane })?;
         }
-        self.cache.heads.insert(self.connection, base, GroupHead { place, lane })
+        self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
+        // A new group is below its minimum from the start.
+        if self.cache.flow.shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
     }
 
     /// Has a line whose first task left begin with the next.
     fn note_exit(&mut self, lane: i64, place: Place) -> Result<()> {
-        let base = self.cache.names.base_of(lane);
-        if self.cache.heads.remove(self.connection, base, GroupHead { place, lane })?
+        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+        if self.cache.heads.remove(self.connection, base, GroupHead { rank, place, lane })?
             && let Some(place) = self.cache.index.first_ready(self.connection, lane)?
         {
-            self.cache.heads.insert(self.connection, base, GroupHead { place, lane })?;
+            self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
         }
         Ok(())
     }
@@ -95,6 +100,7 @@ impl Transaction<'_> {
     /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets a token if it waits for one.
     pub(super) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
+        self.settle_minimum(group)?;
         let state = self.cache.flow.group(self.connection, group)?;
         if state.usage.limit.is_none() && !state.held_back && state.due.is_none() && self.cache.pauses.is_empty() {
             return Ok(());
@@ -118,7 +124,8 @@ impl Transaction<'_> {
         for at in 0..self.cache.names.lanes_of_group(group).len() {
             let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
             let Some(place) = self.cache.index.first_ready(self.connection, lane)? else { continue };
-            let (base, head) = (self.cache.names.base_of(lane), GroupHead { place, lane });
+            let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+            let head = GroupHead { rank, place, lane };
             if held_back {
                 self.cache.heads.remove(self.connection, base, head)?;
             } else {

@@ -275,6 +275,18 @@ const CONSISTENCY: &[(&str, &str)] = &[
          OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.lane = h.lane AND r.at = h.at AND r.task = h.task)",
     ),
     (
+        "a group's line stands where its share does not put it",
+        "SELECT h.task FROM group_head h JOIN lane n ON n.id = h.lane LEFT JOIN share s ON s.queue = n.queue AND s.task_group = n.task_group \
+         JOIN task_group g ON g.id = n.task_group WHERE h.rank <> CASE \
+         WHEN NOT EXISTS (SELECT 1 FROM task_limit WHERE weight IS NOT NULL OR minimum IS NOT NULL) THEN 0 \
+         WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - 4611686018427387904 ELSE coalesce(s.shared, 0) END",
+    ),
+    (
+        "a group is further ahead of its queue than one start takes it",
+        "SELECT s.task_group FROM share s JOIN share q ON q.queue = s.queue AND q.task_group = -1 \
+         WHERE s.guaranteed > q.guaranteed + 1000000 OR s.shared > q.shared + 1000000",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -114,6 +114,43 @@ async fn life_behind(groups: usize, stores: usize) -> Duration {
     shortest
 }
 
+/// Shows: T9
+#[tokio::test]
+async fn a_claim_among_ten_thousand_groups_that_share_costs_about_what_it_costs_among_few() {
+    for stores in [1, 2] {
+        let (few, many) = (life_among(SHALLOW, stores).await, life_among(GROUPS, stores).await);
+        assert!(many < few * FACTOR, "{many:?} among {GROUPS}, {few:?} among {SHALLOW}, of {stores} stores");
+    }
+}
+
+/// The shortest time from claim to end of a task while so many groups with two tasks each share the queue by weight, and so many stores on the
+/// file take turns.
+async fn life_among(groups: usize, stores: usize) -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let mut open_stores = Vec::new();
+    for _ in 0..stores {
+        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
+    }
+    let limit = SetLimit::new(LimitScope::Groups("tenant-".to_owned())).weight(2);
+    open_stores[0].apply(vec![Write::SetLimit(limit)]).await.unwrap();
+    let session = session(&open_stores[0]).await;
+    let tasks = (0..groups * 2).map(|task| {
+        let group = Some(Name::new(format!("tenant-{}", task % groups)).unwrap());
+        Write::Submit(Box::new(NewTask { group, ..NewTask::new("mail").unwrap() }))
+    });
+    open_stores[0].apply(tasks.collect()).await.unwrap();
+    let mut shortest = Duration::MAX;
+    for turn in 0..LIVES {
+        let store = &open_stores[turn % stores];
+        let began = SystemClock.steady();
+        let claimed = claim(store, session, 1).await;
+        store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
+        shortest = shortest.min(SystemClock.steady().saturating_sub(began));
+    }
+    shortest
+}
+
 async fn session(store: &SqliteStore) -> SessionId {
     let open = OpenSession { name: "test".into(), lease: Duration::from_secs(3600) };
     match store.apply(vec![Write::OpenSession(open)]).await.unwrap()[..] {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, Io, KindSelection, LimitScope,
-    Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit,
-    Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, GroupShare, Io, KindSelection,
+    LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate,
+    RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
+    When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -190,8 +191,17 @@ fn set_limit() -> impl Strategy<Value = SetLimit> {
         1 => Just(RateLimit::Unlimited),
         2 => rate.prop_map(|(tasks, per, burst)| RateLimit::AtMost(Rate { tasks, per, burst })),
     ];
-    (scope, option::weighted(0.7, concurrency), option::weighted(0.5, rate))
-        .prop_map(|(scope, concurrency, rate)| SetLimit { scope, concurrency, rate })
+    let shares = (option::weighted(0.5, share()), option::weighted(0.4, share()));
+    (scope, option::weighted(0.7, concurrency), option::weighted(0.5, rate), shares).prop_map(
+        |(scope, concurrency, rate, (weight, minimum))| {
+            let (weight, minimum) = if scope.is_of_groups() { (weight, minimum) } else { (None, None) };
+            SetLimit { scope, concurrency, rate, weight, minimum }
+        },
+    )
+}
+
+fn share() -> impl Strategy<Value = GroupShare> {
+    prop_oneof![2 => Just(GroupShare::Unset), 3 => (1..4u32).prop_map(GroupShare::Of)]
 }
 
 fn mode() -> impl Strategy<Value = QueueMode> {

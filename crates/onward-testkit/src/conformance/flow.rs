@@ -272,7 +272,7 @@ pub async fn a_limit_taken_away_lets_what_the_name_begins_with_count(bench: Benc
 pub async fn what_is_not_named_of_a_limit_stays(bench: Bench) {
     set(&bench, group("a").concurrency(3)).await;
     let limit = set(&bench, group("a").rate(ten_a_second(1))).await;
-    assert_eq!(limit, Limit { concurrency: Some(3), rate: Some(ten_a_second(1)) });
+    assert_eq!(limit, Limit { concurrency: Some(3), rate: Some(ten_a_second(1)), ..Limit::default() });
 }
 
 /// After an attempt that ended in some way, one more may run, and no more than that.
@@ -396,7 +396,7 @@ pub async fn limits_are_shown_with_how_far_they_are_used(bench: Bench) {
     bench.start_one().await;
     let limit = |scope, concurrency, rate, running, tokens| LimitRecord {
         scope,
-        limit: Limit { concurrency, rate },
+        limit: Limit { concurrency, rate, ..Limit::default() },
         running,
         tokens,
     };
@@ -411,7 +411,7 @@ pub async fn limits_out_of_their_range_are_refused_with_the_range(bench: Bench) 
         (group("a").rate(Rate { tasks: 0, ..ten_a_second(1) }), "1 to 1000000"),
         (group("a").rate(ten_a_second(0)), "1 to 1000000"),
         (group("a").rate(slow), "1 ms to 30 days"),
-        (group("a"), "name a concurrency, a rate, or both"),
+        (group("a"), "name a concurrency or a rate, or for groups a weight or a minimum"),
     ] {
         let text = bench.invalid(Write::SetLimit(set)).await;
         assert!(text.contains(range) && text.contains("`a`"), "{text}");

@@ -21,6 +21,7 @@ pub mod removal;
 pub mod reopen;
 pub mod schedules;
 pub mod sessions;
+pub mod shares;
 pub mod submit;
 pub mod sweep;
 pub mod tags;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use onward_store::TaskId;
 
+use super::choosing::StartOrder;
 use crate::attempt::Attempt;
 
 /// Attempts in the order in which they start. What is urgent and comes late goes before what is here: of all queues, or of its own
-/// where queues take turns.
+/// where queues take turns, or of its own group where groups share queues.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(VecDeque<Arc<Attempt>>);
 
@@ -25,7 +26,17 @@ impl Buffer {
         self.0.iter()
     }
 
-    pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
+    /// Adds attempts that were claimed after those that are here.
+    pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts, order: StartOrder) {
+        match order {
+            StartOrder::MostUrgent => self.add_by_urgency(attempts),
+            StartOrder::QueuesInTurn => self.add_in_turn(attempts, false, is_of_same_queue),
+            StartOrder::GroupsInTurn => self.add_in_turn(attempts, true, is_of_same_group),
+            StartOrder::QueuesAndGroupsInTurn => self.add_in_turn(attempts, false, is_of_same_group),
+        }
+    }
+
+    fn add_by_urgency<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
         let before = self.0.len();
         self.0.extend(attempts);
         let sorted = self.0.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());
@@ -34,19 +45,34 @@ impl Buffer {
         }
     }
 
-    /// Adds attempts of queues that take turns: in the order in which they come, but within a queue the most urgent first.
-    pub(crate) fn add_in_turn<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
+    /// Adds attempts of queues or groups that take turns: in the order in which they come, but within a line the most urgent first.
+    fn add_in_turn<Attempts: IntoIterator<Item = Arc<Attempt>>>(
+        &mut self,
+        attempts: Attempts,
+        by_weight: bool,
+        is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool,
+    ) {
         for attempt in attempts {
             self.0.push_back(attempt);
-            self.settle_last();
+            let at = if by_weight { self.pass_lighter() } else { self.0.len() - 1 };
+            self.settle(at, &is_of_same_line);
         }
     }
 
-    /// Has the last attempt take the turn of the first of its queue that is to start after it, that one the turn of the next, and so on.
-    fn settle_last(&mut self) {
+    /// Has the last attempt go before those of queues of a smaller weight; answers where it is then.
+    fn pass_lighter(&mut self) -> usize {
         let mut at = self.0.len() - 1;
+        while at > 0 && self.0[at - 1].task.weight < self.0[at].task.weight {
+            self.0.swap(at - 1, at);
+            at -= 1;
+        }
+        at
+    }
+
+    /// Has an attempt take the turn of the first of its line that is to start after it, that one the turn of the next, and so on.
+    fn settle(&mut self, mut at: usize, is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool) {
         for before in (0..at).rev() {
-            if self.0[before].task.queue != self.0[at].task.queue {
+            if !is_of_same_line(&self.0[before], &self.0[at]) {
                 continue;
             }
             if self.0[before].order() <= self.0[at].order() {
@@ -76,6 +102,14 @@ impl Buffer {
     }
 }
 
+fn is_of_same_queue(one: &Attempt, other: &Attempt) -> bool {
+    one.task.queue == other.task.queue
+}
+
+fn is_of_same_group(one: &Attempt, other: &Attempt) -> bool {
+    is_of_same_queue(one, other) && one.task.group == other.task.group
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +118,7 @@ mod tests {
     fn buffer(tasks: &[(i64, u8)]) -> Buffer {
         let mut buffer = Buffer::default();
         for &(id, priority) in tasks {
-            buffer.add([Arc::new(attempt(id, priority))]);
+            buffer.add([Arc::new(attempt(id, priority))], StartOrder::MostUrgent);
         }
         buffer
     }
@@ -106,7 +140,8 @@ mod tests {
     #[test]
     fn queues_that_take_turns_start_in_the_order_of_their_turns() {
         let mut buffer = Buffer::default();
-        buffer.add_in_turn([("a", 5), ("b", 1), ("a", 6)].map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))));
+        let attempts = [("a", 5), ("b", 1), ("a", 6)].map(|(queue, id)| Arc::new(attempt_in(queue, id, 128)));
+        buffer.add(attempts, StartOrder::QueuesInTurn);
         assert_eq!(ids(buffer), [5, 1, 6]);
     }
 
@@ -114,9 +149,34 @@ mod tests {
     fn an_urgent_arrival_takes_the_next_turn_of_its_queue() {
         let mut buffer = Buffer::default();
         let buffered = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("a", 5)];
-        buffer.add_in_turn(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))));
-        buffer.add_in_turn([Arc::new(attempt_in("b", 9, 255))]);
+        buffer.add(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))), StartOrder::QueuesInTurn);
+        buffer.add([Arc::new(attempt_in("b", 9, 255))], StartOrder::QueuesInTurn);
         assert_eq!(ids(buffer), [1, 9, 3, 2, 5, 4]);
+    }
+
+    fn of_group(group: &str, id: i64, priority: u8, weight: u32) -> Arc<Attempt> {
+        let mut attempt = attempt(id, priority);
+        attempt.task.group = onward_store::Name::new(group).ok();
+        attempt.task.weight = weight;
+        Arc::new(attempt)
+    }
+
+    #[test]
+    fn an_urgent_arrival_of_a_group_that_shares_takes_the_next_turn_of_its_group() {
+        for order in [StartOrder::GroupsInTurn, StartOrder::QueuesAndGroupsInTurn] {
+            let mut buffer = Buffer::default();
+            buffer.add([("a", 1), ("b", 2), ("a", 3)].map(|(group, id)| of_group(group, id, 128, 1)), order);
+            buffer.add([of_group("b", 9, 255, 1)], order);
+            assert_eq!(ids(buffer), [1, 9, 3, 2]);
+        }
+    }
+
+    #[test]
+    fn where_groups_share_queues_of_greater_weight_still_go_first() {
+        let mut buffer = Buffer::default();
+        buffer.add([of_group("a", 1, 128, 2), of_group("a", 2, 255, 1)], StartOrder::GroupsInTurn);
+        buffer.add([of_group("b", 3, 128, 2)], StartOrder::GroupsInTurn);
+        assert_eq!(ids(buffer), [1, 3, 2]);
     }
 
     #[test]

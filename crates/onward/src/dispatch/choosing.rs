@@ -2,10 +2,24 @@
 
 use onward_store::{Claimed, QueueMode, QueueTurn};
 
+/// In which order claimed tasks start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StartOrder {
+    /// The most urgent first, whenever it was claimed.
+    MostUrgent,
+    /// As they were claimed, but within a queue the most urgent first.
+    QueuesInTurn,
+    /// As they were claimed, but those of queues of a greater weight first, and within a group of a queue the most urgent first.
+    GroupsInTurn,
+    /// As they were claimed, but within a group of a queue the most urgent first.
+    QueuesAndGroupsInTurn,
+}
+
 /// What is remembered of the last claim.
 #[derive(Debug, Default)]
 pub(crate) struct Choosing {
     mode: QueueMode,
+    groups_share: bool,
     turn: QueueTurn,
     /// `None` before the first claim.
     configuration: Option<u64>,
@@ -17,14 +31,20 @@ impl Choosing {
         self.turn.clone()
     }
 
-    /// Whether queues take turns, so that what was claimed is to start in the order in which it came.
-    pub(crate) fn is_in_turn(&self) -> bool {
-        self.mode != QueueMode::Strict
+    /// In which order what was claimed is to start.
+    pub(crate) fn start_order(&self) -> StartOrder {
+        match (self.groups_share, self.mode) {
+            (true, QueueMode::Strict) => StartOrder::GroupsInTurn,
+            (true, _) => StartOrder::QueuesAndGroupsInTurn,
+            (false, QueueMode::Strict) => StartOrder::MostUrgent,
+            (false, _) => StartOrder::QueuesInTurn,
+        }
     }
 
     /// Notes what a claim told; answers whether pauses, weights, concurrencies or the mode have changed since the one before.
     pub(crate) fn learn(&mut self, claimed: &Claimed) -> bool {
         self.mode = claimed.mode;
+        self.groups_share = claimed.groups_share;
         self.turn = claimed.turn.clone();
         let before = self.configuration.replace(claimed.configuration);
         before.is_some_and(|before| before != claimed.configuration)

@@ -8,6 +8,7 @@ use onward_store::{AfterFailure, Priority, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
+use super::choosing::StartOrder;
 use crate::attempt::{Attempt, Interruption};
 use crate::failure::ChildrenWait;
 
@@ -81,14 +82,10 @@ impl Floor {
         self.lock().now()
     }
 
-    /// Buffers attempts, of queues that take turns or not, and answers the numbers of the slots that should be manned for them.
-    pub(crate) fn add(&self, attempts: Vec<Arc<Attempt>>, in_turn: bool, concurrency: usize) -> Vec<usize> {
+    /// Buffers attempts and answers the numbers of the slots that should be manned for them.
+    pub(crate) fn add(&self, attempts: Vec<Arc<Attempt>>, order: StartOrder, concurrency: usize) -> Vec<usize> {
         let mut state = self.lock();
-        if in_turn {
-            state.buffer.add_in_turn(attempts);
-        } else {
-            state.buffer.add(attempts);
-        }
+        state.buffer.add(attempts, order);
         state.man_slots(concurrency)
     }
 

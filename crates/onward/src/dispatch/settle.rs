@@ -6,6 +6,7 @@ use std::time::Duration;
 use onward_store::{AfterFailure, Change, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
 
 use super::batch::Part;
+use super::choosing::StartOrder;
 use super::dispatcher::Dispatcher;
 use super::floor::{End, Ended};
 use super::slot;
@@ -72,7 +73,7 @@ impl Dispatcher {
                 Arc::new(Attempt::new(task, kind))
             })
             .collect();
-        self.agenda.probe = !self.choosing.is_in_turn() && self.is_urgent(attempts.first());
+        self.agenda.probe = self.choosing.start_order() == StartOrder::MostUrgent && self.is_urgent(attempts.first());
         for attempt in &attempts {
             self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
         }
@@ -97,9 +98,9 @@ impl Dispatcher {
 
     /// Buffers attempts and mans slots for them.
     fn start(&mut self, attempts: Vec<Arc<Attempt>>) {
-        let (now, in_turn) = (self.now(), self.choosing.is_in_turn());
+        let (now, order) = (self.now(), self.choosing.start_order());
         self.agenda.watch_buffer(self.run.floor.state().counts.started, now);
-        for number in self.run.floor.add(attempts, in_turn, self.run.inner.settings.concurrency) {
+        for number in self.run.floor.add(attempts, order, self.run.inner.settings.concurrency) {
             tokio::spawn(slot::man(Arc::clone(&self.run), number));
         }
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::{
-    Engine, EngineBuilder, Failure, LimitScope, Name, NewTask, Rate, RetryPolicy, Scope, SetLimit, Task, TaskState,
-    WaitReason,
+    Engine, EngineBuilder, Failure, LimitScope, Name, NewTask, Priority, Rate, RetryPolicy, Scope, SetLimit, Task,
+    TaskState, WaitReason,
 };
 
 use crate::fixture::{Gate, HOUR, SECOND, World, start, start_drain, state, stop, task, worlds};
@@ -51,6 +51,28 @@ async fn counting(builder: EngineBuilder) -> (Engine, Arc<Mutex<HashMap<String, 
         }
     });
     (engine, most)
+}
+
+/// Shows: T9
+#[tokio::test]
+async fn one_groups_flood_of_urgent_tasks_leaves_another_its_share_of_one_slot() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).open().await.unwrap();
+        let order = Arc::new(Mutex::new(String::new()));
+        let noted = Arc::clone(&order);
+        engine.handle("any", move |context| {
+            noted.lock().unwrap().push_str(context.group().map_or("-", Name::as_str));
+            async { Ok::<(), Failure>(()) }
+        });
+        engine.set_limit(groups().weight(1)).await.unwrap();
+        let urgent = NewTask { priority: Priority::URGENT, ..of("a") };
+        let tasks = std::iter::repeat_n(urgent, 200).chain(std::iter::repeat_n(of("b"), 20));
+        engine.submit_all(tasks.collect()).await.unwrap();
+        start_drain(&engine).await.unwrap();
+        let order = order.lock().unwrap().clone();
+        let last = order.rfind('b').unwrap();
+        assert!(last < 45, "twenty and twenty take turns: {order}");
+    }
 }
 
 /// Shows: T9

@@ -36,6 +36,8 @@ fn table(limits: &[LimitRecord]) -> Table {
         ("RATE", Align::Right),
         ("BURST", Align::Right),
         ("TOKENS", Align::Right),
+        ("WEIGHT", Align::Right),
+        ("MINIMUM", Align::Right),
     ]);
     for LimitRecord { scope, limit, running, tokens } in limits {
         table.row([
@@ -45,6 +47,8 @@ fn table(limits: &[LimitRecord]) -> Table {
             optional(limit.rate, rate_text),
             optional(limit.rate, |rate| rate.burst.to_string()),
             optional(*tokens, |tokens| tokens.to_string()),
+            optional(limit.weight, |weight| weight.to_string()),
+            optional(limit.minimum, |minimum| minimum.to_string()),
         ]);
     }
     table
@@ -65,7 +69,9 @@ pub(crate) fn rate_text(rate: Rate) -> String {
 pub(super) fn limit_text(limit: Limit) -> String {
     let concurrency = limit.concurrency.map(|tasks| format!("concurrency {tasks}"));
     let rate = limit.rate.map(|rate| format!("rate {} with a burst of {}", rate_text(rate), rate.burst));
-    match [concurrency, rate].into_iter().flatten().collect::<Vec<_>>() {
+    let weight = limit.weight.map(|weight| format!("weight {weight}"));
+    let minimum = limit.minimum.map(|tasks| format!("minimum {tasks}"));
+    match [concurrency, rate, weight, minimum].into_iter().flatten().collect::<Vec<_>>() {
         limits if limits.is_empty() => "none".to_owned(),
         limits => limits.join(", "),
     }
@@ -75,6 +81,8 @@ pub(super) fn limit_text(limit: Limit) -> String {
 pub(super) fn json_of(scope: &LimitScope, limit: Limit) -> Value {
     let mut value = json!(scope);
     value["concurrency"] = json!(limit.concurrency);
+    value["weight"] = json!(limit.weight);
+    value["minimum"] = json!(limit.minimum);
     value["rate"] = limit
         .rate
         .map_or(Value::Null, |rate| json!({ "tasks": rate.tasks, "per": rate.per.as_secs_f64(), "burst": rate.burst }));

@@ -1,7 +1,9 @@
 //! `onward limit set`
 
 use clap::Args;
-use onward_store::{ConcurrencyLimit, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, limits};
+use onward_store::{
+    ConcurrencyLimit, GroupShare, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, limits,
+};
 
 use super::list::{json_of, limit_text};
 use super::scope::{Scoped, scope_text};
@@ -35,6 +37,31 @@ struct Limits {
     /// How many tasks may start at once after a pause; default: as many as start in a second, and one at least
     #[arg(long, value_name = "COUNT", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::RATE_BURST)))]
     burst: Option<u32>,
+    /// Of groups: their share of the starts of a queue beside other groups with work there, 1 to 1000, or none, which counts as 1
+    #[arg(long, value_name = "WEIGHT|none", value_parser = parse_weight, conflicts_with_all = NOT_OF_GROUPS)]
+    weight: Option<GroupShare>,
+    /// Of groups: a group of which fewer tasks run goes before those that have their minimum, 1 to 1000000, or none
+    #[arg(long, value_name = "COUNT|none", value_parser = parse_minimum, conflicts_with_all = NOT_OF_GROUPS)]
+    minimum: Option<GroupShare>,
+}
+
+/// The scopes that have neither a weight nor a minimum.
+const NOT_OF_GROUPS: [&str; 3] = ["queue", "kind", "all"];
+
+fn parse_weight(text: &str) -> Result<GroupShare, String> {
+    parse_share(text, limits::GROUP_WEIGHT)
+}
+
+fn parse_minimum(text: &str) -> Result<GroupShare, String> {
+    parse_share(text, limits::QUEUE_CONCURRENCY)
+}
+
+fn parse_share(text: &str, most: u32) -> Result<GroupShare, String> {
+    if text == "none" {
+        return Ok(GroupShare::Unset);
+    }
+    let share = text.parse().ok().filter(|share| (1..=most).contains(share));
+    share.map(GroupShare::Of).ok_or_else(|| format!("it may be 1 to {most}, or `none`"))
 }
 
 fn parse_rate(text: &str) -> Result<RateLimit, String> {
@@ -47,14 +74,14 @@ fn parse_rate(text: &str) -> Result<RateLimit, String> {
 
 /// Changes a limit.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { scope, limit: Limits { concurrency, rate, burst } } = arguments;
+    let Arguments { scope, limit: Limits { concurrency, rate, burst, weight, minimum } } = arguments;
     let rate = rate.map(|rate| match (rate, burst) {
         (RateLimit::AtMost(rate), Some(burst)) => RateLimit::AtMost(rate.burst(burst)),
         _ => rate,
     });
     let scope = scope.scope();
     let store = store_file::open_existing(options).await?;
-    let limit = set(&*store, SetLimit { scope: scope.clone(), concurrency, rate }).await?;
+    let limit = set(&*store, SetLimit { scope: scope.clone(), concurrency, rate, weight, minimum }).await?;
     show(options, &scope, limit)
 }
 

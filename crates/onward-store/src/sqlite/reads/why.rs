@@ -33,6 +33,7 @@ pub(in crate::sqlite) fn why(
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
+        groups_ahead: groups_ahead(connection, cache, &record, steady)?,
         has_sessions: crate::sqlite::index::exists(connection, "SELECT EXISTS (SELECT 1 FROM session)")?,
     };
     Ok(Some(reasons(&facts, steady)))
@@ -69,7 +70,7 @@ fn queue_use(cache: &Cache, record: &TaskRecord) -> Option<LimitUse> {
     let queue = cache.names.queue(&record.queue)?;
     let usage = cache.flow.usage(Shared::Queue(queue));
     let concurrency = cache.queues.settings(queue).concurrency;
-    let limit = Limit { concurrency, rate: usage.and_then(|usage| usage.limit.rate) };
+    let limit = Limit { concurrency, rate: usage.and_then(|usage| usage.limit.rate), ..Limit::default() };
     let running = cache.queues.running(queue).or_else(|| usage.map(|usage| usage.running)).unwrap_or(0);
     let bucket = usage.map_or(Bucket::default(), |usage| usage.bucket);
     let scope = LimitScope::Queue(record.queue.clone());
@@ -80,12 +81,31 @@ fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
     LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
 }
 
+fn lane_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT lane FROM task WHERE id = ?")?;
+    Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
+}
+
+/// How many groups of its queue and kind go before its own.
+fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord, steady: Duration) -> Result<u64> {
+    if record.state != TaskState::Waiting || !cache.flow.shares.are_shared() {
+        return Ok(0);
+    }
+    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
+    let (base, rank) = (cache.names.base_of(lane), cache.rank_of(connection, lane)?);
+    let mut groups = cache.heads.count_before(connection, base, rank)?;
+    let mut others = cache.lanes_with_tokens(connection, base, steady)?;
+    others.push(base);
+    for other in others.into_iter().filter(|other| *other != lane) {
+        let is_ahead =
+            cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
+        groups += u64::from(is_ahead);
+    }
+    Ok(groups.min(limits::AHEAD))
+}
+
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
-    let lane: Option<i64> = connection
-        .prepare_cached("SELECT lane FROM task WHERE id = ?")?
-        .query_row(params![record.id.0], |row| row.get(0))
-        .optional()?;
-    let Some(lane) = lane else { return Ok(0) };
+    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
     let own: Place = place(record.priority, record.run_at, record.id);
     let most = usize::try_from(limits::AHEAD).unwrap_or(usize::MAX);
     let first = cache.index.next_ready(connection, lane, None, most)?;

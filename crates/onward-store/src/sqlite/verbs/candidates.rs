@@ -12,7 +12,7 @@ use crate::sqlite::flow::Shared;
 use crate::sqlite::group_heads::GroupHead;
 use crate::sqlite::heads::{Chosen, Heads};
 use crate::sqlite::index::LaneCursor;
-use crate::sqlite::names::{GROUP_LANES, Lane};
+use crate::sqlite::names::{GROUP_LANES, Lane, Names};
 use crate::sqlite::transaction::Transaction;
 use crate::write::{Claim, QueueSelection};
 
@@ -29,6 +29,8 @@ pub(in crate::sqlite) struct Candidates {
     piece: usize,
     /// What stands behind it is not urgent enough.
     last: Option<Place>,
+    /// Whether groups share queues.
+    pub(super) are_shared: bool,
 }
 
 /// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds back.
@@ -39,7 +41,7 @@ pub(super) struct CandidateLine {
     /// What the line's queue takes turns with, or is in strict mode one line with.
     pub(super) turn: i64,
     /// The head that is among the heads.
-    head: Option<Place>,
+    head: Option<GroupHead>,
 }
 
 enum Source {
@@ -51,8 +53,12 @@ struct GroupSource {
     base: i64,
     /// Nothing up to here is taken.
     behind: Option<Place>,
+    /// Up to where single lanes were looked at, where groups share queues.
+    passed: FxHashMap<i64, Place>,
     /// First tasks of groups that will have a token, for a look without a sweep.
     also: Vec<GroupHead>,
+    /// Where groups share queues: heads that stand behind this are not urgent enough, and are passed over.
+    last: Option<Place>,
 }
 
 /// A task that is next.
@@ -120,6 +126,7 @@ impl Transaction<'_> {
         let Resumed { left, choice, passed } = resumed;
         let mode = self.mode_of(claim);
         let has_groups = self.cache.names.has_groups();
+        let (are_shared, last) = (self.cache.flow.shares.are_shared(), claim.last_place(self.now));
         let (mut lines, mut chosen) = (Vec::new(), Vec::new());
         for (number, lane) in self.cache.names.base_lanes().filter(|(_, lane)| self.may_give(claim, lane, &left)) {
             let weight = self.cache.queues.weight(lane.queue);
@@ -128,14 +135,15 @@ impl Transaction<'_> {
             let line = |source| CandidateLine { source, queue: lane.queue, kind: lane.kind, turn, head: None };
             lines.push(line(Source::Lane(LaneCursor::behind(number, behind))));
             if has_groups {
-                lines.push(line(Source::Groups(GroupSource { base: number, behind, also: Vec::new() })));
+                let (passed, last) = (FxHashMap::default(), last.filter(|_| are_shared));
+                lines.push(line(Source::Groups(GroupSource { base: number, behind, passed, also: Vec::new(), last })));
             }
             let chosen_lane = || Chosen { queue: lane.queue, name: &lane.queue_name, weight };
             chosen.extend(std::iter::repeat_with(chosen_lane).take(1 + usize::from(has_groups)));
         }
-        let heads = Heads::new(mode, &choice, &chosen);
+        let heads = Heads::new(mode, &choice, &chosen, are_shared);
         let piece = if lines.len() == 1 { limit.max(1) } else { PIECE.max(limit / lines.len().max(1)) };
-        Candidates { heads, lines, gave: None, left, piece, last: claim.last_place(self.now) }
+        Candidates { heads, lines, gave: None, left, piece, last, are_shared }
     }
 
     fn may_give(&self, claim: &Claim, lane: &Lane, left: &Left) -> bool {
@@ -182,37 +190,43 @@ impl Transaction<'_> {
 
     fn add_head(&mut self, candidates: &mut Candidates, line: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.lines[line].source, candidates.piece)?;
-        let head = head.filter(|place| candidates.is_urgent_enough(*place));
+        let head = head.filter(|head| candidates.is_urgent_enough(head.place));
         candidates.lines[line].head = head;
-        if let Some(place) = head {
-            candidates.heads.push(line, place);
+        if let Some(head) = head {
+            candidates.heads.push(line, (head.rank, head.place));
         }
         Ok(())
     }
 
-    fn next_of(&mut self, source: &mut Source, piece: usize) -> Result<Option<Place>> {
+    fn next_of(&mut self, source: &mut Source, piece: usize) -> Result<Option<GroupHead>> {
         match source {
-            Source::Lane(cursor) => cursor.peek(self.connection, &mut self.cache.index, piece),
-            Source::Groups(groups) => Ok(self.next_of_groups(groups)?.map(|head| head.place)),
+            Source::Lane(cursor) => {
+                let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? else { return Ok(None) };
+                Ok(Some(GroupHead { rank: self.rank_of(cursor.lane)?, place, lane: cursor.lane }))
+            }
+            Source::Groups(groups) => self.next_of_groups(groups),
         }
     }
 
     fn next_of_groups(&mut self, groups: &GroupSource) -> Result<Option<GroupHead>> {
-        let Some(behind) = groups.behind else {
+        if groups.behind.is_none() && groups.passed.is_empty() && groups.last.is_none() {
             let first = self.cache.heads.first(self.connection, groups.base)?;
             return Ok(first.into_iter().chain(groups.also.iter().copied()).min());
-        };
+        }
         // Lines whose head has been passed may go on behind that.
         let mut next: Option<GroupHead> = None;
-        let around = self.cache.heads.around(self.connection, groups.base, behind)?;
+        let is_urgent_enough = |head: &GroupHead| groups.last.is_none_or(|last| head.place <= last);
+        let is_last = |head: &GroupHead| groups.passed_of(head).is_none() && is_urgent_enough(head);
+        let around = self.cache.heads.up_to(self.connection, groups.base, is_last)?;
         for head in around.into_iter().chain(groups.also.iter().copied()) {
-            let head = if head.place > behind {
-                Some(head)
-            } else {
-                let place = self.cache.index.next_ready(self.connection, head.lane, Some(behind), 1)?.first().copied();
-                place.map(|place| GroupHead { place, lane: head.lane })
+            let head = match groups.passed_of(&head) {
+                None => Some(head),
+                Some(passed) => {
+                    let places = self.cache.index.next_ready(self.connection, head.lane, Some(passed), 1)?;
+                    places.first().map(|place| GroupHead { place: *place, ..head })
+                }
             };
-            next = [next, head].into_iter().flatten().min();
+            next = [next, head.filter(is_urgent_enough)].into_iter().flatten().min();
         }
         Ok(next)
     }
@@ -232,17 +246,13 @@ impl Transaction<'_> {
                 candidates.heads.settle(line);
                 continue;
             }
-            let lane = match &mut candidates.lines[line].source {
-                Source::Lane(cursor) => {
-                    cursor.advance();
-                    Some(cursor.lane)
-                }
-                Source::Groups(groups) => self.next_of_groups(groups)?.map(|head| head.lane),
-            };
-            let Some(lane) = lane else {
+            let Some(lane) = candidates.lines[line].head.map(|head| head.lane) else {
                 candidates.heads.settle(line);
                 continue;
             };
+            if let Source::Lane(cursor) = &mut candidates.lines[line].source {
+                cursor.advance();
+            }
             candidates.gave = Some(line);
             return Ok(Some(Candidate { place, line, lane, is_of_group: lane >= GROUP_LANES }));
         }
@@ -254,40 +264,76 @@ impl Transaction<'_> {
         let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(limits::CLAIM)) else {
             return Ok(None);
         };
-        let mut candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
+        let candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
         if candidates.left.all == Some(0) {
             return Ok(None);
         }
         let mut next: Option<Place> = None;
-        for line in &mut candidates.lines {
-            match &mut line.source {
-                Source::Lane(cursor) => *cursor = LaneCursor::behind(cursor.lane, Some(last)),
-                Source::Groups(groups) => groups.behind = Some(last),
-            }
-            let head = self.next_of(&mut line.source, 1)?;
-            next = [next, head].into_iter().flatten().min();
+        for line in &candidates.lines {
+            next = [next, self.first_behind(&line.source, last)?].into_iter().flatten().min();
         }
         Ok(next.map(|next| between(last, next)))
     }
 
+    /// The first place of a line behind another. Where groups share queues their heads are not in the order of their places, so all are looked at.
+    fn first_behind(&mut self, source: &Source, last: Place) -> Result<Option<Place>> {
+        let groups = match source {
+            Source::Lane(cursor) => {
+                return LaneCursor::behind(cursor.lane, Some(last)).peek(self.connection, &mut self.cache.index, 1);
+            }
+            Source::Groups(groups) => groups,
+        };
+        let are_shared = self.cache.flow.shares.are_shared();
+        let heads = self.cache.heads.up_to(self.connection, groups.base, |head| !are_shared && head.place > last)?;
+        let mut next: Option<Place> = None;
+        for head in heads {
+            let place = if head.place > last {
+                Some(head.place)
+            } else {
+                self.cache.index.next_ready(self.connection, head.lane, Some(last), 1)?.first().copied()
+            };
+            next = [next, place].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
     /// Has the heads of groups' lines be those of groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
+        self.refresh(candidates, |_, line| matches!(line.source, Source::Groups(_)))
+    }
+
+    /// Has lines stand where they do after a start from a queue that groups share: those of the same group, or of tasks without one.
+    pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
+        let (group, queue) = (self.cache.names.group_of(started.lane), candidates.lines[started.line].queue);
+        self.refresh(candidates, |names, line| match group {
+            None => line.queue == queue && matches!(line.source, Source::Lane(_)),
+            Some(_) => line.head.is_some_and(|head| names.group_of(head.lane) == group),
+        })
+    }
+
+    fn refresh(
+        &mut self,
+        candidates: &mut Candidates,
+        is_to_be: impl Fn(&Names, &CandidateLine) -> bool,
+    ) -> Result<()> {
         // A turn ends where no line of it has a head, so the line that gave the last one gets its next first.
         if let Some(line) = candidates.gave.take() {
             self.add_head(candidates, line)?;
             candidates.heads.settle(line);
         }
         for line in 0..candidates.lines.len() {
-            let Source::Groups(groups) = &candidates.lines[line].source else { continue };
-            let head = self.next_of_groups(groups)?.map(|head| head.place);
-            let head = head.filter(|place| candidates.is_urgent_enough(*place));
+            if !is_to_be(&self.cache.names, &candidates.lines[line]) {
+                continue;
+            }
+            let head = self.next_of(&mut candidates.lines[line].source, candidates.piece)?;
+            let head = head.filter(|head| candidates.is_urgent_enough(head.place));
             if candidates.lines[line].head == head {
                 continue;
             }
             candidates.heads.remove(line);
             candidates.lines[line].head = head;
-            if let Some(place) = head {
-                candidates.heads.push(line, place);
+            if let Some(head) = head {
+                candidates.heads.push(line, (head.rank, head.place));
             }
             candidates.heads.settle(line);
         }
@@ -303,7 +349,8 @@ impl Transaction<'_> {
             }
             for lane in self.cache.names.lanes_of_group(group).to_vec() {
                 if let Some(place) = self.cache.index.first_ready(self.connection, lane)? {
-                    heads.push((self.cache.names.base_of(lane), GroupHead { place, lane }));
+                    let rank = self.rank_of(lane)?;
+                    heads.push((self.cache.names.base_of(lane), GroupHead { rank, place, lane }));
                 }
             }
         }
@@ -348,9 +395,20 @@ impl Candidates {
 
     /// Leaves the task that came last, and all before it in its line, where it is.
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
-        if let Source::Groups(groups) = &mut self.lines[candidate.line].source {
+        let Source::Groups(groups) = &mut self.lines[candidate.line].source else { return };
+        if self.are_shared {
+            groups.passed.insert(candidate.lane, candidate.place);
+        } else {
             groups.behind = Some(candidate.place);
         }
+    }
+}
+
+impl GroupSource {
+    /// Up to where the lane of a head was looked at, if the head was.
+    fn passed_of(&self, head: &GroupHead) -> Option<Place> {
+        let passed = [self.behind, self.passed.get(&head.lane).copied()].into_iter().flatten().max();
+        passed.filter(|passed| head.place <= *passed)
     }
 }
 

@@ -30,7 +30,18 @@ impl Transaction<'_> {
         let next_token = self.next_token(Some(claim))?;
         let next_aged = self.next_aged(claim, tasks.len())?;
         let next_due = [self.next_due()?, next_token, next_aged].into_iter().flatten().min();
-        Ok(Outcome::Claimed(Claimed { tasks, cancel, next_due, next_token, next_aged, mode, turn, configuration }))
+        let groups_share = self.cache.flow.shares.are_shared();
+        Ok(Outcome::Claimed(Claimed {
+            tasks,
+            cancel,
+            next_due,
+            next_token,
+            next_aged,
+            mode,
+            groups_share,
+            turn,
+            configuration,
+        }))
     }
 
     pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
@@ -58,7 +69,9 @@ impl Transaction<'_> {
         let (mut tasks, mut passed, mut choice) = (Vec::new(), rustc_hash::FxHashMap::default(), claim.choice.clone());
         while tasks.len() < limit {
             let Some(candidate) = self.next_candidate(&mut candidates)? else { break };
-            passed.insert(candidates.lines[candidate.line].turn, candidate.place);
+            if !candidates.are_shared {
+                passed.insert(candidates.lines[candidate.line].turn, candidate.place);
+            }
             let next_task = self.cache.next_task;
             if self.expire_if_due(candidate.place.task)? {
                 if self.cache.next_task > next_task {
@@ -102,7 +115,14 @@ impl Transaction<'_> {
     /// Notes that a candidate is taken. One of a group leaves its line at once, for that may hold back others of the group.
     fn take_candidate(&mut self, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.line);
-        if candidate.is_of_group && self.start_from_line(candidate.lane, candidate.place)? {
+        let is_held_back = candidate.is_of_group && self.start_from_line(candidate.lane, candidate.place)?;
+        if candidates.are_shared {
+            if !candidate.is_of_group {
+                self.charge(candidate.lane)?;
+            }
+            self.refresh_shares(candidates, candidate)?;
+        }
+        if is_held_back {
             self.refresh_groups(candidates)?;
         }
         Ok(())

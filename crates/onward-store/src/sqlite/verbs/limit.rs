@@ -79,6 +79,10 @@ impl Transaction<'_> {
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
         let limit = rules::flow::after(self.limit_before(&set.scope), set);
         self.cache.flow.set(self.connection, &set.scope, None, limit, 0)?;
+        let are_shared = rules::share::are_shared(self.cache.flow.limits());
+        if self.cache.flow.shares.set(self.connection, are_shared)? {
+            self.forget_ranks()?;
+        }
         let running = self.count_leases_of_groups()?;
         for group in self.groups_of(&set.scope) {
             self.cache.flow.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);

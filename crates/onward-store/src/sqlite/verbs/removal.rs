@@ -154,6 +154,7 @@ impl Transaction<'_> {
         self.cache.queues.forget(self.connection, number)?;
         let scope = LimitScope::Queue(queue.clone());
         self.cache.flow.set(self.connection, &scope, Some(Shared::Queue(number)), Limit::default(), 0)?;
+        self.cache.flow.shares.forget_queue(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
         Ok(Outcome::Done)
     }

@@ -1,0 +1,49 @@
+//! How groups share a queue by weights and minimums.
+
+use std::collections::BTreeMap;
+
+use super::state::State;
+use super::task::Task;
+use crate::flow::{Limit, LimitScope};
+use crate::name::Name;
+use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimum, rank};
+use crate::task::TaskId;
+
+/// What has been started from a queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct QueueShares {
+    now: VirtualTime,
+    /// Of the tasks without a group under `None`.
+    tags: BTreeMap<Option<Name>, VirtualTime>,
+}
+
+impl State {
+    pub(super) fn are_shared(&self) -> bool {
+        are_shared(&self.limits)
+    }
+
+    /// Where a waiting task's group stands among those of its queue.
+    pub(super) fn rank(&self, task: &Task) -> Rank {
+        let tags = self.shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
+        rank(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
+    }
+
+    /// Charges its group for a task that is about to start.
+    pub(super) fn charge(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let (limit, is_below_minimum) = (self.group_limit(task), self.is_below_minimum(task));
+        let queue = self.shares.entry(task.new.queue.clone()).or_default();
+        let tags = queue.tags.entry(task.new.group.clone()).or_default();
+        charge(&mut queue.now, tags, limit, is_below_minimum);
+    }
+
+    fn is_below_minimum(&self, task: &Task) -> bool {
+        let group = task.new.group.clone().map(LimitScope::Group);
+        group.is_some_and(|group| is_below_minimum(self.limit_for(&group), self.running_in(&group)))
+    }
+
+    fn group_limit(&self, task: &Task) -> Limit {
+        let group = task.new.group.clone().map(LimitScope::Group);
+        group.map(|group| self.limit_for(&group)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,215 @@
+//! Whose turn it is among the groups of a queue that share it by weights and minimums.
+//!
+//! This is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996). A queue has a virtual time, and each
+//! group of it a tag, which is the virtual time at which its next task starts. The group with the smallest tag goes first; a start brings
+//! the queue's virtual time up to that tag, and puts the group's own ahead of it by what one task costs: the smaller, the greater its weight. So groups
+//! that have work get starts in proportion to their weights, however much work each has, and a group that had none starts with the present:
+//! it is owed nothing for that time. A group's tag changes when one of its tasks starts and at no other time, so a store can keep
+//! the groups in an index, in the order of their tags.
+//!
+//! Groups below their minimum go before the others and have tags and a virtual time of their own. What they start there is not counted against them
+//! later: minimums come first, and weights divide what they leave.
+
+use std::collections::BTreeMap;
+
+use crate::flow::{Limit, LimitScope};
+
+/// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon alike, and large enough that the rounding of a weight's cost is less
+/// than a thousandth of it.
+const COST: i64 = 1_000_000;
+
+/// Virtual times are below this, which is more than four million million starts.
+const END_OF_TIME: i64 = (1 << 62) - 1;
+
+/// Where a queue is, or where a group of it stands next, in virtual time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VirtualTime {
+    /// In the line of those that are below their minimum.
+    pub guaranteed: i64,
+    /// In the line of the others.
+    pub shared: i64,
+}
+
+/// Where a group stands among those of its queue: the smaller goes first, and of equals the one whose task goes first by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Rank(pub i64);
+
+impl Rank {
+    /// Whether this is the rank of a group below its minimum.
+    #[must_use]
+    pub fn is_guaranteed(self) -> bool {
+        self.0 < 0
+    }
+}
+
+/// Whether groups share their queues: as soon as any has a weight or a minimum. Else tasks go in the order of their places alone.
+#[must_use]
+pub fn are_shared(limits: &BTreeMap<LimitScope, Limit>) -> bool {
+    limits.values().any(|limit| limit.weight.is_some() || limit.minimum.is_some())
+}
+
+/// Whether a group of which so many tasks run, in all queues together, is to go before those that have their minimum.
+#[must_use]
+pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
+    limit.minimum.is_some_and(|minimum| running < u64::from(minimum))
+}
+
+/// The rank of a group whose tags are these.
+#[must_use]
+pub fn rank(tags: VirtualTime, is_below_minimum: bool) -> Rank {
+    // The line of those below their minimum is before every other.
+    Rank(if is_below_minimum { tags.guaranteed - END_OF_TIME - 1 } else { tags.shared })
+}
+
+/// Moves a queue's virtual time, and the tags of a group of it, on by the start of a task.
+pub fn charge(queue: &mut VirtualTime, tags: &mut VirtualTime, limit: Limit, is_below_minimum: bool) {
+    let (now, tag) = if is_below_minimum {
+        (&mut queue.guaranteed, &mut tags.guaranteed)
+    } else {
+        (&mut queue.shared, &mut tags.shared)
+    };
+    let start = (*tag).max(*now);
+    *now = start;
+    *tag = (start + COST / i64::from(limit.weight.unwrap_or(1).max(1))).min(END_OF_TIME);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A group of a queue.
+    #[derive(Debug, Clone, Copy, Default)]
+    struct Group {
+        limit: Limit,
+        tags: VirtualTime,
+        running: u64,
+    }
+
+    fn group(weight: u32, minimum: Option<u32>) -> Group {
+        Group { limit: Limit { weight: Some(weight), minimum, ..Limit::default() }, ..Group::default() }
+    }
+
+    /// Starts a task of the first in line of those that have work.
+    fn start(queue: &mut VirtualTime, groups: &mut [Group], has_work: impl Fn(usize) -> bool) -> Option<usize> {
+        let below = |group: &Group| is_below_minimum(group.limit, group.running);
+        let with_work = (0..groups.len()).filter(|number| has_work(*number));
+        let first = with_work.min_by_key(|number| (rank(groups[*number].tags, below(&groups[*number])), *number))?;
+        let group = &mut groups[first];
+        let is_below_minimum = below(group);
+        charge(queue, &mut group.tags, group.limit, is_below_minimum);
+        group.running += 1;
+        Some(first)
+    }
+
+    /// Starts with so many slots, of which one, drawn by lot, is freed for each start when all are taken.
+    fn starts(
+        groups: &mut [Group],
+        slots: usize,
+        lots: &[usize],
+        has_work: impl Fn(usize, usize) -> bool,
+    ) -> Vec<usize> {
+        let (mut queue, mut running, mut started) = (VirtualTime::default(), Vec::new(), Vec::new());
+        for (turn, lot) in lots.iter().enumerate() {
+            if running.len() == slots {
+                let ended: usize = running.swap_remove(lot % slots);
+                groups[ended].running -= 1;
+            }
+            if let Some(first) = start(&mut queue, groups, |number| has_work(turn, number)) {
+                running.push(first);
+                started.push(first);
+            }
+        }
+        started
+    }
+
+    fn count(starts: &[usize], group: usize) -> f64 {
+        f64::from(u32::try_from(starts.iter().filter(|one| **one == group).count()).unwrap())
+    }
+
+    /// How far two groups are apart, in starts of a group of weight 1, and how far they may be.
+    fn gap(starts: &[usize], weights: &[u32], one: usize, other: usize) -> (f64, f64) {
+        let share = |group: usize| count(starts, group) / f64::from(weights[group]);
+        let most = 1.0 / f64::from(weights[one]) + 1.0 / f64::from(weights[other]);
+        ((share(one) - share(other)).abs(), most * 1.01)
+    }
+
+    proptest! {
+        /// Over every window in which two groups have work, at any concurrency, whatever work the others have: the bound of the paper.
+        #[test]
+        fn starts_are_in_proportion_to_weights_over_every_window(
+            weights in vec(1..20u32, 2..6), slots in 1..8usize, lots in vec(0..64usize, 20..200),
+            absences in vec((0..200usize, 1..60usize), 6), from in 0..150usize,
+        ) {
+            let mut groups: Vec<Group> = weights.iter().map(|weight| group(*weight, None)).collect();
+            // The first two always have work.
+            let is_away = |turn: usize, number: usize| {
+                let (since, turns) = absences[number];
+                number > 1 && (since..since + turns).contains(&turn)
+            };
+            let started = starts(&mut groups, slots, &lots, |turn, number| !is_away(turn, number));
+            for to in from..started.len() {
+                let (gap, most) = gap(&started[from..to], &weights, 0, 1);
+                prop_assert!(gap <= most, "{gap} is more than {most} in {:?}", &started[from..to]);
+            }
+        }
+
+        #[test]
+        fn a_group_that_had_no_work_is_owed_nothing_for_that_time(
+            weights in vec(1..20u32, 2..5), idle in 1..100usize, busy in 1..100usize,
+        ) {
+            let mut groups: Vec<Group> = weights.iter().map(|weight| group(*weight, None)).collect();
+            let started = starts(&mut groups, 1, &vec![0; idle + busy], |turn, number| number > 0 || turn >= idle);
+            let (gap, most) = gap(&started[idle..], &weights, 0, 1);
+            prop_assert!(gap <= most, "{gap} is more than {most} in {started:?}");
+        }
+
+        #[test]
+        fn a_group_with_work_has_its_minimum_when_there_are_slots_for_all_minimums(
+            minimums in vec(0..4u32, 2..5), more in 0..4usize, lots in vec(0..64usize, 100),
+        ) {
+            let slots = minimums.iter().sum::<u32>() as usize + more;
+            prop_assume!(slots > 0);
+            let mut groups: Vec<Group> = minimums.iter().map(|minimum| group(1, Some(*minimum))).collect();
+            starts(&mut groups, slots, &lots[..slots], |_, _| true);
+            for group in groups {
+                prop_assert!(!is_below_minimum(group.limit, group.running), "{group:?}");
+            }
+        }
+
+        /// Where there are too few slots for the minimums, those who wait for theirs share by weight.
+        #[test]
+        fn groups_below_their_minimum_share_by_weight_too(
+            weights in vec(1..20u32, 2..5), slots in 1..8usize, lots in vec(0..64usize, 20..200),
+        ) {
+            let mut groups: Vec<Group> = weights.iter().map(|weight| group(*weight, Some(100))).collect();
+            let started = starts(&mut groups, slots, &lots, |_, _| true);
+            let (gap, most) = gap(&started, &weights, 0, 1);
+            prop_assert!(gap <= most, "{gap} is more than {most} in {started:?}");
+        }
+
+        /// What a group starts below its minimum does not put it back among the others.
+        #[test]
+        fn weights_divide_what_minimums_leave(minimum in 1..4u32, rest in 2..8usize, turns in 20..200usize) {
+            let slots = minimum as usize + rest;
+            let mut groups = [group(1, Some(minimum)), group(1, None)];
+            // The oldest ends first, so each turn frees a slot of either in its turn.
+            starts(&mut groups, slots, &vec![0; slots + turns], |_, _| true);
+            prop_assert!(groups[0].running >= u64::from(minimum), "{groups:?}");
+            prop_assert!(groups[1].running >= 1, "{groups:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_virtual_time_is_no_failure() {
+        let mut queue = VirtualTime { guaranteed: END_OF_TIME, shared: END_OF_TIME };
+        let mut tags = queue;
+        for is_below in [true, false] {
+            charge(&mut queue, &mut tags, Limit::default(), is_below);
+        }
+        assert_eq!(tags, queue);
+        assert!(rank(tags, true) < rank(VirtualTime::default(), false));
+    }
+}

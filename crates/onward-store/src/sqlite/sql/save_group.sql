@@ -1,0 +1,1 @@
+UPDATE task_group SET running = ?, full_at = ?, held_back = ?, due_at = ?, below_minimum = ? WHERE id = ?
