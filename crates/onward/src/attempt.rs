@@ -1,7 +1,7 @@
 //! One attempt at a task, from its claim to its end.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(crate) struct Attempt {
     pub(crate) spawned: Spawned,
     interruption: AtomicU8,
     started: AtomicU64,
+    /// Whether its end is durable already.
+    finished: AtomicBool,
     /// Made only when somebody asks: most attempts end without ever needing one.
     token: OnceLock<CancellationToken>,
 }
@@ -61,6 +63,7 @@ impl Attempt {
             spawned: Spawned::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
             token: OnceLock::new(),
         }
     }
@@ -87,6 +90,15 @@ impl Attempt {
 
     pub(crate) fn token(&self) -> &CancellationToken {
         self.token.get_or_init(CancellationToken::new)
+    }
+
+    /// Notes that its handler has completed the task itself.
+    pub(crate) fn mark_finished(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
     }
 
     /// Notes when the handler started, in steady time.

@@ -19,6 +19,7 @@ use crate::dispatch::{Dispatcher, Floor, Goal};
 use crate::error::{Error, Result};
 use crate::events::EventStream;
 use crate::failure::Failure;
+use crate::finish::Connections;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions, Registrations};
 use crate::output::Output;
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     /// Told by the dispatcher when schedules may have been changed.
     pub(crate) schedules_changed: Notify,
     pub(crate) providers: Providers,
+    pub(crate) connections: Connections,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
     course: Mutex<Course>,
@@ -101,6 +103,7 @@ impl Engine {
             waiters: Waiters::default(),
             schedules_changed: Notify::new(),
             providers: Providers::default(),
+            connections: Connections::default(),
             registrations: Mutex::default(),
             state: Mutex::default(),
             course: Mutex::default(),

@@ -71,3 +71,6 @@ pub const SCHEDULE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a change of a schedule is tried that fires at the same time.
 pub const SCHEDULE_ATTEMPTS: usize = 100;
+
+/// How many connections for handlers' transactions are kept open between two of them; more may be open while they are used.
+pub const CONNECTIONS_KEPT: usize = 8;

@@ -11,6 +11,14 @@ pub struct Output(pub(crate) Option<Bytes>);
 impl Output {
     /// No result.
     pub const NONE: Self = Self(None);
+
+    /// A value as JSON: what the handler of a typed task answers. `()` and `None` are kept as no result.
+    ///
+    /// # Errors
+    /// A permanent failure if the value cannot be written as JSON.
+    pub fn json<T: serde::Serialize>(value: &T) -> Result<Self, crate::Failure> {
+        crate::typed::encode_output(value)
+    }
 }
 
 impl From<()> for Output {

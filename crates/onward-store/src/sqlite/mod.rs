@@ -10,6 +10,7 @@ mod commit_sizes;
 mod core;
 mod dependents;
 mod failure;
+mod finish;
 mod filter;
 mod flow;
 mod fresh_tasks;
@@ -39,6 +40,7 @@ mod verbs;
 mod writer;
 
 pub use callers::SubmittedInTransaction;
+pub use finish::AppliedInTransaction;
 pub use commit_sizes::CommitCounts;
 pub use maintenance::{CheckReport, Compacted};
 pub use open::SqliteOptions;

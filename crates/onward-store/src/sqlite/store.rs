@@ -25,7 +25,7 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::writer::Writer;
 use crate::store::{
-    Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
     TaskIdPage, TaskPage,
 };
 use crate::tag::{TagKeyPage, TagPage, TagValuePage};
@@ -95,6 +95,10 @@ impl SqliteStore {
 
     pub(super) fn core(&self) -> std::sync::MutexGuard<'_, Core> {
         self.writer.core()
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.info.durability
     }
 
     pub(super) fn callers(&self) -> Option<&Callers> {
@@ -221,6 +225,10 @@ impl Store for SqliteStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         ready(self.read(|connection| reads::tags::tag_keys(connection, &prefix, &page)))
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 }
 

@@ -45,12 +45,14 @@ impl Batch {
         self.add(Write::OpenSession(open), Part::Open);
     }
 
-    /// Ends an attempt, after the last progress that it told.
-    pub(crate) fn end(&mut self, ended: Ended) {
+    /// Ends an attempt, after the last progress that it told; one whose end is written already is handed back.
+    pub(crate) fn end(&mut self, ended: Ended) -> Option<Ended> {
+        let Some(end) = write(&ended) else { return Some(ended) };
         if ended.attempt.progress.take_unsaved() {
             self.report(Arc::clone(&ended.attempt));
         }
-        self.add(with_spawned(write(&ended), &ended), Part::End(ended));
+        self.add(with_spawned(end, &ended), Part::End(ended));
+        None
     }
 
     pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
@@ -95,7 +97,7 @@ impl Part {
 fn with_spawned(end: Write, ended: &Ended) -> Write {
     let spawned = match ended.end {
         End::Complete(_) | End::AwaitChildren(_) => ended.attempt.spawned.all(),
-        End::Fail { .. } | End::Release | End::ConfirmCancel(_) => Vec::new(),
+        End::Fail { .. } | End::Release | End::ConfirmCancel(_) | End::Finished => Vec::new(),
     };
     if spawned.is_empty() {
         return end;
@@ -104,9 +106,10 @@ fn with_spawned(end: Write, ended: &Ended) -> Write {
     Write::All(submits.chain([end]).collect())
 }
 
-fn write(ended: &Ended) -> Write {
+/// What ends an attempt; `None` if its handler has written that itself.
+fn write(ended: &Ended) -> Option<Write> {
     let lease = ended.attempt.task.lease;
-    match &ended.end {
+    Some(match &ended.end {
         End::Complete(result) => Write::Complete { lease, result: result.clone() },
         End::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
         End::AwaitChildren(ChildrenWait { memo, on_failure }) => {
@@ -114,5 +117,6 @@ fn write(ended: &Ended) -> Write {
         }
         End::Release => Write::Release { lease, after: std::time::Duration::ZERO },
         End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
-    }
+        End::Finished => return None,
+    })
 }

@@ -44,7 +44,7 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
         Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
         Err(panicked) => Some(Err(panicked)),
     };
-    clean_up(run, attempt, matches!(answer, Some(Ok(_)))).await;
+    clean_up(run, attempt, attempt.is_finished() || matches!(answer, Some(Ok(_)))).await;
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
     judge(run, handler, attempt, allowance, answer)
 }
@@ -136,6 +136,9 @@ async fn time_over(run: &Run, over_at: Option<Duration>) {
 }
 
 fn judge(run: &Run, handler: &Handler, attempt: &Attempt, allowance: Allowance, answer: Answer) -> End {
+    if attempt.is_finished() {
+        return End::Finished;
+    }
     let settings = &run.inner.settings;
     let policies = Policies {
         task: attempt.task.retry,

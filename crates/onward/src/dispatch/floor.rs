@@ -19,6 +19,8 @@ pub(crate) enum End {
     AwaitChildren(ChildrenWait),
     Release,
     ConfirmCancel(String),
+    /// Its handler has completed the task in a transaction of its own: there is nothing to write.
+    Finished,
 }
 
 /// An attempt that has ended and whose end is not durable yet.

@@ -152,7 +152,7 @@ impl Dispatcher {
         }
     }
 
-    fn count(&mut self, attempt: &Attempt, state: TaskState) {
+    pub(super) fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
         self.summary.count(state);
     }

@@ -22,6 +22,8 @@ mod ends;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod finish;
+#[cfg(test)]
 mod flow;
 #[cfg(test)]
 mod queues;
