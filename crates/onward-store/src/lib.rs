@@ -32,6 +32,7 @@
 
 mod bulk;
 mod clock;
+mod completion;
 mod dependency;
 mod error;
 mod event;
@@ -55,6 +56,7 @@ mod write;
 
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use completion::{CompletionToken, CompletionWait, Finish};
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
 use crate::task::TaskId;
@@ -61,6 +62,13 @@ pub enum WaitReason {
     },
     /// No worker has the store open.
     NoWorker,
+    /// Its handler has let go of it, and somebody is to finish it from elsewhere.
+    Completion {
+        /// What names the attempt for that.
+        token: CompletionToken,
+        /// When the attempt has failed unless it was finished or extended.
+        until: Option<Timestamp>,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -106,6 +114,10 @@ impl fmt::Display for WaitReason {
             }
             Self::Behind { tasks } => {
                 write!(f, "{tasks} of its queue, kind and group go first; a higher priority would put it before them")
+            }
+            Self::Completion { token, until } => {
+                let limit = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                write!(f, "it waits, {limit}, for somebody to finish it: `onward task complete {token}`, or `fail`")
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
         }

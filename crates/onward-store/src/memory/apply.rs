@@ -43,6 +43,9 @@ impl State {
             Write::FireSchedule(fire) => self.fire_schedule(&fire),
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
+            Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
+            Write::Finish { token, finish } => self.finish(token, finish),
+            Write::Move { task, queue } => self.move_task(task, queue),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::completion::Awaited;
+use crate::name::Name;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -13,7 +15,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) id: TaskId,
-    /// As its submitter described it; only the priority changes.
+    /// As its submitter described it; only the priority and the queue change.
     pub(super) new: NewTask,
     pub(super) state: TaskState,
     pub(super) submitted_at: Timestamp,
@@ -37,6 +39,10 @@ pub(super) struct Task {
     pub(super) progress: Option<Progress>,
     /// What an attempt left that waits for children.
     pub(super) memo: Option<Bytes>,
+    /// There while it is blocked until somebody finishes it from elsewhere.
+    pub(super) awaited: Option<Awaited>,
+    /// To which queue it goes when the attempt that runs is over and the task is not.
+    pub(super) move_to: Option<Name>,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
     /// There if, and only if, it has ended.
@@ -74,6 +80,8 @@ impl Task {
             errors: Vec::new(),
             progress: None,
             memo: None,
+            awaited: None,
+            move_to: None,
             follower: None,
             end: None,
         }

@@ -228,7 +228,7 @@ async fn what_a_task_leaves_is_submitted_with_its_end_or_not_at_all() {
     let (store, transaction) = shop.begin();
     let refusal = store.apply_in(&transaction, writes(lost)).unwrap_err();
     assert!(matches!(refusal.refusal(), Some(Refusal::Member { index: 1, .. })), "{refusal:?}");
-    store.apply_in(&transaction, writes(lease)).unwrap();
+    drop(store.apply_in(&transaction, writes(lease)).unwrap());
     transaction.commit().unwrap();
     assert_eq!((shop.state(TaskId(2)).await, shop.store.task(TaskId(3)).await.unwrap()), (TaskState::Waiting, None));
 }

@@ -146,7 +146,9 @@ fn ends_attempts(write: &Write) -> bool {
         | Write::Fail { .. }
         | Write::Release { .. }
         | Write::AwaitChildren { .. }
-        | Write::ConfirmCancel { .. } => true,
+        | Write::ConfirmCancel { .. }
+        | Write::AwaitCompletion { .. }
+        | Write::Finish { .. } => true,
         Write::All(members) => {
             let belongs = |member: &Write| ends_attempts(member) || matches!(member, Write::Submit(_) | Write::Report { .. });
             members.iter().any(ends_attempts) && members.iter().all(belongs)

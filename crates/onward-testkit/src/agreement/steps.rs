@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
+    AfterFailure, BulkVerb, CompletionWait, Finish, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
     QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
 };
 
@@ -57,6 +57,19 @@ pub enum Act {
         on_failure: OnDependencyFailure,
     },
     ConfirmCancel(Pick),
+    AwaitCompletion {
+        lease: Pick,
+        wait: CompletionWait,
+    },
+    Finish {
+        lease: Pick,
+        by_number: bool,
+        finish: Finish,
+    },
+    Move {
+        task: Pick,
+        queue: Name,
+    },
     Report {
         lease: Pick,
         fraction: Option<f32>,

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ConcurrencyLimit, Dependencies, Dependency, KindSelection, LimitScope, Name, NewTask,
+    AfterFailure, BulkVerb, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish, KindSelection, LimitScope, Name, NewTask,
     OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit,
     SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
@@ -112,7 +112,32 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
         2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
+        2 => (pick(), completion_wait()).prop_map(|(lease, wait)| Act::AwaitCompletion { lease, wait }),
+        2 => (pick(), any::<bool>(), finish()).prop_map(|(lease, by_number, finish)| Act::Finish { lease, by_number, finish }),
+        1 => (pick(), queue()).prop_map(|(task, queue)| Act::Move { task, queue }),
         1 => (pick(), fraction).prop_map(|(lease, fraction)| Act::Report { lease, fraction }),
+    ]
+}
+
+fn completion_wait() -> impl Strategy<Value = CompletionWait> {
+    let delays = select(vec![Duration::ZERO, SECOND, MINUTE]);
+    let retry = (0..4u32, delays)
+        .prop_map(|(attempts, delay)| RetryPolicy { attempts, backoff: Backoff::Constant { delay } });
+    (option::of(delay()), retry, 0..4u64).prop_map(|(within, retry, random)| CompletionWait { within, retry, random })
+}
+
+fn finish() -> impl Strategy<Value = Finish> {
+    let result = option::of(select(vec![b"".as_slice(), b"approved"])).prop_map(|result| result.map(Into::into));
+    let class = prop_oneof![
+        2 => Just(FailureClass::Retryable),
+        1 => Just(FailureClass::Permanent),
+        1 => delay().prop_map(FailureClass::RetryAfter),
+        1 => delay().prop_map(FailureClass::NotCounted),
+    ];
+    prop_oneof![
+        2 => result.prop_map(|result| Finish::Complete { result }),
+        2 => class.prop_map(|class| Finish::Fail { error: "declined".into(), class }),
+        1 => option::of(delay()).prop_map(|within| Finish::Extend { within }),
     ]
 }
 
