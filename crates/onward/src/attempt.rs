@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::children::Spawned;
 use crate::cleanup::Cleanup;
 use crate::progress::LiveProgress;
+use crate::result_writer::WrittenResult;
 use crate::telemetry::KindTelemetry;
 
 /// An attempt that this engine holds: buffered, running, or ended and not yet durable.
@@ -23,6 +24,8 @@ pub(crate) struct Attempt {
     pub(crate) cleanup: Cleanup,
     /// What its handler has spawned.
     pub(crate) spawned: Spawned,
+    /// What its handler has written of its result.
+    pub(crate) result: WrittenResult,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Whether its end is durable already.
@@ -61,6 +64,7 @@ impl Attempt {
             progress: LiveProgress::default(),
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
+            result: WrittenResult::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             finished: AtomicBool::new(false),

@@ -12,6 +12,14 @@ mod dependencies {
     #![doc = include_str!("../../../docs/guides/dependencies.md")]
 }
 
+mod exactly_once {
+    #![doc = include_str!("../../../docs/guides/exactly-once.md")]
+}
+
+mod finishing_elsewhere {
+    #![doc = include_str!("../../../docs/guides/finishing-elsewhere.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

@@ -138,7 +138,7 @@ impl Context {
         let (fraction, message) = (self.attempt.progress.fraction(), self.attempt.progress.message());
         let reported = (fraction.is_some() || message.is_some()).then(|| Write::Report { lease, fraction, message });
         let spawned = self.attempt.spawned.all().into_iter().map(|new| Write::Submit(Box::new(new)));
-        spawned.chain(reported).chain([Write::Complete { lease, result: output.0 }]).collect()
+        spawned.chain(reported).chain([Write::Complete { lease, result: output.0.or_else(|| self.attempt.result.bytes()) }]).collect()
     }
 }
 

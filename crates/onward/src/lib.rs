@@ -58,6 +58,8 @@
 //! | what happens | what becomes of the task |
 //! |---|---|
 //! | the handler answers `Ok`, however late | completed; a result beyond the payload limit is a permanent failure instead |
+//! | it [finishes](Context::finish) the task in a transaction of its own | completed with the commit, whatever it answers then |
+//! | it answers that it is [finished elsewhere](Failure::await_completion) | blocked until somebody finishes it, or its time is over |
 //! | it answers an error, or panics | tried again, dead or failed, as [`Failure`] and policy say |
 //! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
 //! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
@@ -84,6 +86,7 @@ mod builder;
 mod bulk;
 mod children;
 mod cleanup;
+mod completion;
 mod context;
 mod dispatch;
 #[cfg(doctest)]
@@ -102,6 +105,7 @@ mod place;
 mod progress;
 mod queues;
 mod recent_ends;
+mod result_writer;
 mod run;
 mod schedule;
 mod snapshot;
@@ -116,6 +120,7 @@ mod wait;
 
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
+pub use completion::Moved;
 pub use context::Context;
 pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
@@ -125,6 +130,7 @@ pub use finish::{Finished, Finishing};
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
 pub use output::Output;
+pub use result_writer::ResultWriter;
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
@@ -133,7 +139,7 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
+    AttemptError, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event,
     EventCursor, Firing, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule,
     NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueMode,
     QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet,

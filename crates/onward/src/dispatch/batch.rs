@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{AfterFailure, Claim, OpenSession, SessionId, Write};
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, SessionId, Write};
 
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
@@ -96,14 +96,18 @@ impl Part {
 /// The end of an attempt that ended well, with what its handler has spawned: all of it, or nothing.
 fn with_spawned(end: Write, ended: &Ended) -> Write {
     let spawned = match ended.end {
-        End::Complete(_) | End::AwaitChildren(_) => ended.attempt.spawned.all(),
-        End::Fail { .. } | End::Release | End::ConfirmCancel(_) | End::Finished => Vec::new(),
+        End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) => ended.attempt.spawned.all(),
+        End::Fail { .. } | End::Release | End::Move(_) | End::ConfirmCancel(_) | End::Finished => Vec::new(),
     };
     if spawned.is_empty() {
         return end;
     }
     let submits = spawned.into_iter().map(|new| Write::Submit(Box::new(new)));
     Write::All(submits.chain([end]).collect())
+}
+
+fn release(lease: Lease) -> Write {
+    Write::Release { lease, after: std::time::Duration::ZERO }
 }
 
 /// What ends an attempt; `None` if its handler has written that itself.
@@ -115,7 +119,11 @@ fn write(ended: &Ended) -> Option<Write> {
         End::AwaitChildren(ChildrenWait { memo, on_failure }) => {
             Write::AwaitChildren { lease, memo: memo.clone(), on_failure: *on_failure }
         }
-        End::Release => Write::Release { lease, after: std::time::Duration::ZERO },
+        End::AwaitCompletion(wait) => Write::AwaitCompletion { lease, wait: *wait },
+        End::Release => release(lease),
+        End::Move(queue) => {
+            Write::All(vec![Write::Move { task: lease.task, queue: queue.clone() }, release(lease)])
+        }
         End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
         End::Finished => return None,
     })

@@ -21,6 +21,7 @@ use crate::cleanup::clean_up;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::handler::{Handler, HandlerFuture};
+use crate::output::Output;
 use crate::run::Run;
 use crate::timer;
 
@@ -139,6 +140,7 @@ fn judge(run: &Run, handler: &Handler, attempt: &Attempt, allowance: Allowance, 
     if attempt.is_finished() {
         return End::Finished;
     }
+    let answer = answer.map(|answer| answer.map(|output| Output(output.0.or_else(|| attempt.result.bytes()))));
     let settings = &run.inner.settings;
     let policies = Policies {
         task: attempt.task.retry,

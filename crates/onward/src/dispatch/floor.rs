@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, SessionId, TaskId};
+use onward_store::{AfterFailure, CompletionWait, Name, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
@@ -17,6 +17,9 @@ pub(crate) enum End {
     Complete(Option<Bytes>),
     Fail { error: String, next: AfterFailure },
     AwaitChildren(ChildrenWait),
+    AwaitCompletion(CompletionWait),
+    /// It goes on in another queue.
+    Move(Name),
     Release,
     ConfirmCancel(String),
     /// Its handler has completed the task in a transaction of its own: there is nothing to write.

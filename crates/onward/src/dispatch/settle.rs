@@ -114,7 +114,14 @@ impl Dispatcher {
                     self.count(&attempt, state);
                 }
             }
-            (End::Release, Outcome::Done) => self.agenda.look = true,
+            (End::AwaitCompletion(wait), Outcome::AwaitsCompletion { state }) => {
+                self.agenda.look = true;
+                wait.within.into_iter().for_each(|within| self.agenda.due_by(within, &*self.run.inner.clock));
+                if state.is_ended() {
+                    self.count(&attempt, state);
+                }
+            }
+            (End::Release | End::Move(_), Outcome::Done) => self.agenda.look = true,
             (End::Fail { next, .. }, Outcome::Failed(failed)) => self.settle_failure(&attempt, next, failed),
             (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => self.lose(&attempt),
             (end, Outcome::Refused(refusal)) => self.settle_refusal(attempt, &end, &refusal),
@@ -161,7 +168,7 @@ impl Dispatcher {
     /// silence.
     fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
         let task = attempt.id();
-        if matches!(end, End::Complete(_) | End::AwaitChildren(_)) {
+        if matches!(end, End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) | End::Move(_)) {
             let end = failed_for_good(refusal.to_string());
             self.run.floor.hand_in([Ended { attempt, end }]);
         } else {

@@ -16,6 +16,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod completion;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod ends;
