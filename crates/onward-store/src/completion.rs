@@ -47,7 +47,9 @@ impl FromStr for CompletionToken {
 
     fn from_str(text: &str) -> Result<Self> {
         let Some((task, claim)) = text.split_once('.') else { return Ok(text.parse::<TaskId>()?.into()) };
-        let wrong = || Error::invalid(format!("`{text}` is not a completion token; use what the handler gave out, such as 17.3"));
+        let wrong = || {
+            Error::invalid(format!("`{text}` is not a completion token; use what the handler gave out, such as 17.3"))
+        };
         let claim = claim.parse().ok().filter(|claim| *claim > 0).ok_or_else(wrong)?;
         Ok(Self { task: task.parse().map_err(|_| wrong())?, claim: Some(claim) })
     }

@@ -76,7 +76,9 @@ pub use schedule::{
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
 #[cfg(feature = "sqlite")]
-pub use sqlite::{AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
+pub use sqlite::{
+    AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,
+};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
     Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,

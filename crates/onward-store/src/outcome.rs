@@ -288,7 +288,10 @@ impl fmt::Display for Refusal {
                 write!(f, "the schedule `{schedule}` has fired or was changed meanwhile; read it again")
             }
             Self::NotAwaited { task, state: TaskState::Running } => {
-                write!(f, "task {task} is still run by its handler, which has not left it to be finished; try again later")
+                write!(
+                    f,
+                    "task {task} is still run by its handler, which has not left it to be finished; try again later"
+                )
             }
             Self::NotAwaited { task, state } => {
                 write!(f, "task {task} is {state} and does not wait to be finished from elsewhere")

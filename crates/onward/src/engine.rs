@@ -278,7 +278,8 @@ impl Engine {
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
     /// for, as are pauses that end by themselves, and limits that hold tasks back until others have ended or a token comes. What is
-    /// paused without an end, and kinds and queues that this engine does not serve, are left. No schedules are fired.
+    /// paused without an end, what waits to be [finished elsewhere](Failure::await_completion), and kinds and queues that this engine does not
+    /// serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).

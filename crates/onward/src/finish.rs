@@ -103,7 +103,9 @@ impl Context {
     {
         let context = self.clone();
         let finished = tokio::task::spawn_blocking(move || context.finish_here(work));
-        finished.await.map_err(|failed| Failure::retryable(format!("the transaction did not come to its end: {failed}")))?
+        finished
+            .await
+            .map_err(|failed| Failure::retryable(format!("the transaction did not come to its end: {failed}")))?
     }
 
     fn finish_here<R: Into<Output>>(
@@ -138,7 +140,10 @@ impl Context {
         let (fraction, message) = (self.attempt.progress.fraction(), self.attempt.progress.message());
         let reported = (fraction.is_some() || message.is_some()).then(|| Write::Report { lease, fraction, message });
         let spawned = self.attempt.spawned.all().into_iter().map(|new| Write::Submit(Box::new(new)));
-        spawned.chain(reported).chain([Write::Complete { lease, result: output.0.or_else(|| self.attempt.result.bytes()) }]).collect()
+        spawned
+            .chain(reported)
+            .chain([Write::Complete { lease, result: output.0.or_else(|| self.attempt.result.bytes()) }])
+            .collect()
     }
 }
 
@@ -146,6 +151,8 @@ impl Context {
 fn sqlite(inner: &Inner) -> Result<&SqliteStore, Failure> {
     let store = inner.store.as_any().and_then(|store| store.downcast_ref::<SqliteStore>());
     store.ok_or_else(|| {
-        Failure::permanent("only a task of a store in a SQLite file can be finished in a transaction; open the engine on a file")
+        Failure::permanent(
+            "only a task of a store in a SQLite file can be finished in a transaction; open the engine on a file",
+        )
     })
 }

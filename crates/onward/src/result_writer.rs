@@ -18,7 +18,9 @@ impl WrittenResult {
         if written.len().saturating_add(bytes.len()) > limit {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                format!("the result would be larger than {limit} bytes, the limit of this store; write it elsewhere and answer where"),
+                format!(
+                    "the result would be larger than {limit} bytes, the limit of this store; write it elsewhere and answer where"
+                ),
             ));
         }
         written.extend_from_slice(bytes);

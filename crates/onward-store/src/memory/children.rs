@@ -26,9 +26,9 @@ impl State {
     }
 
     fn awaits_children(&self, task: TaskId) -> bool {
-        self.tasks.get(task).is_some_and(|task| {
-            task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none()
-        })
+        self.tasks
+            .get(task)
+            .is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none())
     }
 
     /// Has a parent that waits for its children wait for a new one too, or cancels that with its parent.

@@ -110,16 +110,16 @@ impl State {
     /// Fails attempts that were not finished in time, the most overdue first.
     pub(super) fn fail_overdue(&mut self) {
         let now = self.now.wall;
-        let overdue = self.tasks.iter().filter_map(|task| Some((task.awaited?.until?, task.id, task.awaited?.wait)));
-        let mut overdue: Vec<_> = overdue.filter(|(until, ..)| *until <= now).collect();
-        overdue.sort_unstable_by_key(|(until, id, _)| (*until, *id));
-        for (_, id, wait) in overdue.into_iter().take(limits::SWEEP) {
-            self.fail_awaited(id, completion::overdue(&wait), FailureClass::Retryable);
+        let overdue = self.tasks.overdue().take_while(|(until, _)| *until <= now).take(limits::SWEEP);
+        let overdue: Vec<TaskId> = overdue.map(|(_, id)| id).collect();
+        for id in overdue {
+            let Some(awaited) = self.tasks.get(id).and_then(|task| task.awaited) else { continue };
+            self.fail_awaited(id, completion::overdue(&awaited.wait), FailureClass::Retryable);
         }
     }
 
     /// When the next attempt has not been finished in time.
     pub(super) fn next_overdue(&self) -> Option<Timestamp> {
-        self.tasks.iter().filter_map(|task| task.awaited?.until).min()
+        self.tasks.overdue().next().map(|(until, _)| until)
     }
 }

@@ -105,7 +105,11 @@ impl State {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
         let pause = self.pauses.values().flatten().min().copied();
-        let wall = [run, expiry, pause, self.next_overdue()].into_iter().flatten().min().map(|at| attempt::until(at, self.now.wall));
+        let wall = [run, expiry, pause, self.next_overdue()]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|at| attempt::until(at, self.now.wall));
         let unsettled = self.waits.is_unsettled().then_some(Duration::ZERO);
         [wall, self.next_lapse(), unsettled].into_iter().flatten().min()
     }

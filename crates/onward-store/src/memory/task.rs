@@ -111,6 +111,11 @@ impl Task {
         self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.expires_at, now);
     }
 
+    /// When the attempt has failed that waits to be finished from elsewhere.
+    pub(super) fn must_be_finished_by(&self) -> Option<Timestamp> {
+        self.awaited.and_then(|awaited| awaited.until)
+    }
+
     /// It waits for `run_at`, or is due already.
     pub(super) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
         self.state = rules::due::state(run_at, now);

@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn a_cancelled_task_is_not_tried_again() {
         let retry = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
-        let task = FailedAttempt { cancel_requested: true, attempts: 0, expires_at: None, is_rated: false, is_moving: false };
+        let task =
+            FailedAttempt { cancel_requested: true, attempts: 0, expires_at: None, is_rated: false, is_moving: false };
         assert_eq!(failed(task, retry, NOW), AfterAttempt::End(TaskState::Cancelled));
     }
 

@@ -109,9 +109,7 @@ impl SqliteStore {
         next: AfterFailure,
     ) -> Result<AppliedInTransaction<'_>> {
         let next = match next {
-            AfterFailure::Retry { after, uses_attempt, .. } => {
-                AfterFailure::Retry { after, uses_attempt, hold: false }
-            }
+            AfterFailure::Retry { after, uses_attempt, .. } => AfterFailure::Retry { after, uses_attempt, hold: false },
             next => next,
         };
         self.apply_in(connection, vec![Write::Fail { lease, error: error.into(), next }])

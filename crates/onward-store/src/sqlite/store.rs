@@ -25,8 +25,8 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::writer::Writer;
 use crate::store::{
-    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
-    TaskIdPage, TaskPage,
+    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};

@@ -55,7 +55,12 @@ impl Place for OutboxPlace {
             let connection = Connection::open(&path).expect("the file opens twice");
             let sql = "PRAGMA synchronous = NORMAL; CREATE TABLE IF NOT EXISTS shop_order (tasks INTEGER)";
             connection.execute_batch(sql).expect("the caller has its table");
-            Arc::new(OutboxStore { store, connection: Mutex::new(connection), outbox, is_heard: AtomicBool::new(false) }) as Arc<dyn Store>
+            Arc::new(OutboxStore {
+                store,
+                connection: Mutex::new(connection),
+                outbox,
+                is_heard: AtomicBool::new(false),
+            }) as Arc<dyn Store>
         })
     }
 }
@@ -150,7 +155,8 @@ fn ends_attempts(write: &Write) -> bool {
         | Write::AwaitCompletion { .. }
         | Write::Finish { .. } => true,
         Write::All(members) => {
-            let belongs = |member: &Write| ends_attempts(member) || matches!(member, Write::Submit(_) | Write::Report { .. });
+            let belongs =
+                |member: &Write| ends_attempts(member) || matches!(member, Write::Submit(_) | Write::Report { .. });
             members.iter().any(ends_attempts) && members.iter().all(belongs)
         }
         _ => false,

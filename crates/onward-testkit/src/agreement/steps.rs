@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, CompletionWait, Finish, FireSchedule, KindSelection, Name, NewTask, NextFiring, OnDependencyFailure, Prune,
-    QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter, TaskState,
+    AfterFailure, BulkVerb, CompletionWait, Finish, FireSchedule, KindSelection, Name, NewTask, NextFiring,
+    OnDependencyFailure, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule, TaskFilter,
+    TaskState,
 };
 
 /// One step of a sequence.

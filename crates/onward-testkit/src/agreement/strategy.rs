@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish, KindSelection, LimitScope, Name, NewTask,
-    OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit,
-    SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    AfterFailure, BulkVerb, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish, KindSelection,
+    LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate,
+    RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
+    When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -121,8 +122,8 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
 
 fn completion_wait() -> impl Strategy<Value = CompletionWait> {
     let delays = select(vec![Duration::ZERO, SECOND, MINUTE]);
-    let retry = (0..4u32, delays)
-        .prop_map(|(attempts, delay)| RetryPolicy { attempts, backoff: Backoff::Constant { delay } });
+    let retry =
+        (0..4u32, delays).prop_map(|(attempts, delay)| RetryPolicy { attempts, backoff: Backoff::Constant { delay } });
     (option::of(delay()), retry, 0..4u64).prop_map(|(within, retry, random)| CompletionWait { within, retry, random })
 }
 

@@ -121,9 +121,7 @@ fn write(ended: &Ended) -> Option<Write> {
         }
         End::AwaitCompletion(wait) => Write::AwaitCompletion { lease, wait: *wait },
         End::Release => release(lease),
-        End::Move(queue) => {
-            Write::All(vec![Write::Move { task: lease.task, queue: queue.clone() }, release(lease)])
-        }
+        End::Move(queue) => Write::All(vec![Write::Move { task: lease.task, queue: queue.clone() }, release(lease)]),
         End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
         End::Finished => return None,
     })

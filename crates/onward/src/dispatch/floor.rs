@@ -15,7 +15,10 @@ use crate::failure::ChildrenWait;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Complete(Option<Bytes>),
-    Fail { error: String, next: AfterFailure },
+    Fail {
+        error: String,
+        next: AfterFailure,
+    },
     AwaitChildren(ChildrenWait),
     AwaitCompletion(CompletionWait),
     /// It goes on in another queue.

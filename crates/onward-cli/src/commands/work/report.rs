@@ -34,7 +34,9 @@ impl Report {
             "finish-later" if rest.is_empty() => Ok(Self::FinishLater(None)),
             "finish-later" => parse_positive_duration(rest).map(|within| Self::FinishLater(Some(within))),
             "move" => Name::new(rest).map(Self::Move).map_err(|error| error.to_string()),
-            _ => Err(format!("`{word}` is not a report; the reports are progress, retry-after, fail, finish-later and move")),
+            _ => Err(format!(
+                "`{word}` is not a report; the reports are progress, retry-after, fail, finish-later and move"
+            )),
         }
     }
 }

@@ -42,7 +42,8 @@ pub(in crate::sqlite) fn why(
 
 fn awaited(connection: &Connection, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
     let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited WHERE task = ?")?;
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
+    let row =
+        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
     Ok(statement.query_row([task.0], row).optional()?)
 }
 

@@ -68,7 +68,9 @@ impl Transaction<'_> {
         let text = serde_json::to_string(wait).map_err(|error| Error::invalid(error.to_string()))?;
         let until = self.until(wait.within);
         self.connection
-            .prepare_cached("INSERT OR REPLACE INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)")?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)",
+            )?
             .execute(params![task.0, claim, text, until, expires_at])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
         Ok(())
@@ -114,7 +116,8 @@ impl Transaction<'_> {
     }
 
     fn awaited(&self, task: TaskId) -> Result<Option<Awaited>> {
-        let mut statement = self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited WHERE task = ?")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited WHERE task = ?")?;
         Ok(statement.query_row([task.0], Awaited::from_row).optional()?)
     }
 
@@ -135,9 +138,7 @@ impl Transaction<'_> {
                 self.log(task.id, task.lane, Change::Retrying { attempt, after: at - self.now });
                 self.try_awaited_again(task, awaited.expires_at, at, attempts)
             }
-            AfterAttempt::Hold { attempts } => {
-                self.try_awaited_again(task, awaited.expires_at, self.now, attempts)
-            }
+            AfterAttempt::Hold { attempts } => self.try_awaited_again(task, awaited.expires_at, self.now, attempts),
         }
     }
 
@@ -153,9 +154,9 @@ impl Transaction<'_> {
         let scheduled = at > self.now;
         // What need not wait keeps its place in line.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
-        self.connection.prepare_cached(include_str!("../sql/try_awaited_again.sql"))?.execute(params![
-            task.id.0, scheduled, run_at, attempts, expires_at, AWAITED
-        ])?;
+        self.connection
+            .prepare_cached(include_str!("../sql/try_awaited_again.sql"))?
+            .execute(params![task.id.0, scheduled, run_at, attempts, expires_at, AWAITED])?;
         let waiting = LiveTask { blocked: false, scheduled, run_at, expires_at, ..task.clone() };
         self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
@@ -186,9 +187,8 @@ impl Transaction<'_> {
     }
 
     fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT task FROM awaited WHERE until <= ? ORDER BY until, task LIMIT ?")?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT task FROM awaited WHERE until <= ? ORDER BY until, task LIMIT ?")?;
         let limit = i64::try_from(limits::SWEEP).unwrap_or(i64::MAX);
         let tasks = statement.query_map([now, limit], |row| row.get(0).map(TaskId))?;
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
