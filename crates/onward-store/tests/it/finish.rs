@@ -194,10 +194,10 @@ async fn who_waits_is_told_that_something_ended_when_the_caller_says_that_it_has
 async fn an_end_that_nobody_was_told_of_is_noticed() {
     let mut shop = Shop::open().await;
     let lease = shop.running().await;
+    let mut news = shop.store.news();
     let (store, transaction) = shop.begin();
     drop(store.complete_in(&transaction, lease, None).unwrap());
     transaction.commit().unwrap();
-    let mut news = shop.store.news();
     assert_eq!(timeout(PATIENCE, news.next()).await, Ok(Some(Heard::Missed)));
 }
 
