@@ -129,6 +129,8 @@ impl Dispatcher {
         for ended in self.run.floor.take_ended() {
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
+                // No outcome will say that room is free, nor that nothing is left.
+                self.agenda.look = true;
             }
         }
         self.add_reports(&mut batch, now);
