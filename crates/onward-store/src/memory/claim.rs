@@ -188,7 +188,9 @@ impl<'a> Lines<'a> {
     /// Where several queues are one line, that goes first whose next task does; in each the group whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
-        while let Some((place, task)) = state.tasks.waiting_behind(behind) {
+        while let Some((place, task)) = state.tasks.waiting_behind(behind)
+            && self.last.is_none_or(|last| place <= last)
+        {
             behind = Some(place);
             let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
             if is_of_line && !self.looked_at.contains(&place.task) && state.may_start(task, self.now) {
