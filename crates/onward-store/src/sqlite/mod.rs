@@ -24,6 +24,7 @@ mod history;
 mod housekeeping;
 mod index;
 mod leases;
+mod lock_wait;
 mod log;
 mod maintenance;
 mod migrations;

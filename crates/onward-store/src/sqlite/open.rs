@@ -17,6 +17,7 @@ use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index;
+use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::migrations;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::readers::Readers;
@@ -24,8 +25,8 @@ use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
 use crate::store::{Durability, Hint, StoreInfo};
 
-/// How long a transaction waits for another process's to end.
-pub(super) const BUSY: Duration = Duration::from_secs(30);
+/// How long others are waited for where SQLite itself does not wait.
+const BUSY: Duration = Duration::from_secs(30);
 
 /// How long is waited between two tries, where SQLite itself does not wait.
 pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(5);
@@ -250,8 +251,8 @@ fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl 
 
 /// Opens a connection without changing the file, through SQLite's own VFS or another.
 pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
-    let connection = open_through(path, CONNECT, vfs)?;
-    connection.busy_timeout(BUSY)?;
+    let mut connection = open_through(path, CONNECT, vfs)?;
+    wait_for_locks(&mut connection)?;
     Ok(connection)
 }
 

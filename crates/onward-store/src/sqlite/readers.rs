@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Result;
+use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::open::open_through;
 
 /// How many idle connections are kept.
@@ -42,8 +43,8 @@ impl Readers {
 
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = open_through(&self.path, flags, self.vfs.as_deref())?;
-        connection.busy_timeout(std::time::Duration::from_secs(30))?;
+        let mut connection = open_through(&self.path, flags, self.vfs.as_deref())?;
+        wait_for_locks(&mut connection)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         rusqlite::vtab::array::load_module(&connection)?;
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
