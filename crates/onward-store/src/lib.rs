@@ -32,7 +32,6 @@
 
 mod bulk;
 mod clock;
-mod completion;
 mod dependency;
 mod error;
 mod event;
@@ -58,7 +57,6 @@ mod write;
 
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use completion::{CompletionToken, CompletionWait, Finish};
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
@@ -80,9 +78,7 @@ pub use schedule::{
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
 #[cfg(feature = "sqlite")]
-pub use sqlite::{
-    AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,
-};
+pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
     Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,

@@ -7,7 +7,6 @@ mod doctor;
 mod each;
 mod each_interrupted;
 mod each_options;
-mod finish;
 mod generated;
 mod harness;
 mod limit;

@@ -26,9 +26,7 @@ impl State {
     }
 
     fn awaits_children(&self, task: TaskId) -> bool {
-        self.tasks
-            .get(task)
-            .is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none())
+        self.tasks.get(task).is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some())
     }
 
     /// Has a parent that waits for its children wait for a new one too, or cancels that with its parent.
@@ -83,7 +81,6 @@ impl State {
             task.new.depends_on.on_failure = on_failure;
         });
         self.log(id, Change::Blocked);
-        self.settle_move(id);
         self.hint_work();
         live.iter().for_each(|child| self.waits.add(*child, id));
         if live.is_empty() {

@@ -14,7 +14,6 @@ mod broken;
 mod callers;
 mod child;
 mod damage;
-mod finish;
 mod group_commit;
 mod kill;
 mod load;

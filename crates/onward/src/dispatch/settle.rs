@@ -124,16 +124,7 @@ impl Dispatcher {
                     self.tell(&attempt, Change::Blocked);
                 }
             }
-            (End::AwaitCompletion(wait), Outcome::AwaitsCompletion { state }) => {
-                self.agenda.look = true;
-                wait.within.into_iter().for_each(|within| self.agenda.due_by(within, &*self.run.inner.clock));
-                if state.is_ended() {
-                    self.count(&attempt, state);
-                } else {
-                    self.tell(&attempt, Change::Blocked);
-                }
-            }
-            (End::Release | End::Move(_), Outcome::Done) => {
+            (End::Release, Outcome::Done) => {
                 self.agenda.look = true;
                 self.tell(&attempt, Change::Released);
             }
@@ -182,7 +173,7 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn count(&mut self, attempt: &Attempt, state: TaskState) {
+    fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
         if state.is_ended() {
             self.preempting.forget(attempt.id());
@@ -203,7 +194,7 @@ impl Dispatcher {
     /// silence.
     fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
         let task = attempt.id();
-        if matches!(end, End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) | End::Move(_)) {
+        if matches!(end, End::Complete(_) | End::AwaitChildren(_)) {
             let end = failed_for_good(refusal.to_string());
             self.run.floor.hand_in([Ended { attempt, end }]);
         } else {

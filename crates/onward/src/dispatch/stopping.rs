@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use onward_store::TaskState;
-
 use super::batch::Batch;
 use super::dispatcher::Dispatcher;
 use super::floor::{End, Ended};
@@ -86,11 +84,7 @@ impl Dispatcher {
         let mut batch = Batch::default();
         let unwritten = self.run.floor.take_ended();
         let is_clean = unwritten.is_empty();
-        for ended in unwritten {
-            if let Some(finished) = batch.end(ended) {
-                self.count(&finished.attempt, TaskState::Completed);
-            }
-        }
+        unwritten.into_iter().for_each(|ended| batch.end(ended));
         self.retired.iter().copied().chain(self.session).for_each(|session| batch.close(session));
         if batch.is_empty() {
             return Ok(());
