@@ -142,7 +142,7 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 #[test]
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
-    play_some(400).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
+    play_some(1600).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
     let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
     let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
