@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{BackoffName, Measurement, Request, Row, group_of, key_prefix, microseconds_per, now};
 use onward::{Backoff, Engine, Failure, HandlerOptions, LimitScope, Name, Priority, RetryPolicy, SetLimit};
 
-use crate::{bytes, dependencies};
 use crate::open::{engine, open_store};
 use crate::submit::keyed;
+use crate::{bytes, dependencies};
 
 pub(crate) const KIND: &str = "bench::test";
 

@@ -28,7 +28,9 @@ fn work(request: &Request) -> Result<Measurement> {
         "query_ids_by_tags" | "count_by_tags" | "tag_values" => tags::reads(&runtime, row),
         "chain_submit" => repeat(row, || runtime.block_on(dependencies::chain(row))),
         "chain_dispatch" | "fan_in_dispatch" | "group_dispatch" | "dispatch" | "concurrency" | "mixed_priority"
-        | "permanent_failure" | "dead_letter" | "byte_reporting" => repeat(row, || runtime.block_on(dispatch::to_the_end(request))),
+        | "permanent_failure" | "dead_letter" | "byte_reporting" => {
+            repeat(row, || runtime.block_on(dispatch::to_the_end(request)))
+        }
         "byte_snapshot" => repeat(row, || runtime.block_on(bytes::snapshots(request))),
         "peek" => read::peek(&runtime, row),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
