@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::outcome::Refusal;
+
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -19,6 +21,7 @@ struct Inner {
     kind: Kind,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    refusal: Option<Refusal>,
 }
 
 /// The cases a program may want to tell apart.
@@ -33,6 +36,7 @@ enum Kind {
     Busy,
     Closed,
     Io,
+    Refused,
 }
 
 impl Error {
@@ -92,7 +96,15 @@ impl Error {
 
     #[cold]
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), source: None }))
+        Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None }))
+    }
+
+    /// A refusal where it cannot be an outcome: in a transaction of the caller's own.
+    #[cfg(feature = "sqlite")]
+    #[cold]
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        Self(Arc::new(Inner { kind: Kind::Refused, message, source: None, refusal: Some(refusal) }))
     }
 
     /// The same error with the name of what it is about before its text.
@@ -103,13 +115,22 @@ impl Error {
             inner.message = message;
             return self;
         }
-        Self(Arc::new(Inner { kind: self.0.kind, message, source: Some(Box::new(self)) }))
+        let refusal = self.0.refusal.clone();
+        Self(Arc::new(Inner { kind: self.0.kind, message, source: Some(Box::new(self)), refusal }))
     }
 
     /// The same error with the cause beneath it.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self(Arc::new(Inner { kind: self.0.kind, message: self.0.message.clone(), source: Some(source.into()) }))
+        let Inner { kind, ref message, ref refusal, .. } = *self.0;
+        let (message, refusal, source) = (message.clone(), refusal.clone(), Some(source.into()));
+        Self(Arc::new(Inner { kind, message, source, refusal }))
+    }
+
+    /// The refusal, if the store [refused](Refusal) what was to be written in a transaction of the caller's own.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.0.refusal.as_ref()
     }
 
     /// The caller's input cannot be accepted; nothing was changed.

@@ -72,8 +72,10 @@ pub enum Change {
     Purged,
     /// What it depended on, or waited for, has ended.
     Unblocked,
-    /// Its attempt ended and it waits for its children.
+    /// Its attempt ended, and it waits for its children, or for somebody to finish it from elsewhere.
     Blocked,
+    /// It is in another queue now.
+    Moved,
 }
 
 mod seconds {

@@ -32,6 +32,7 @@
 
 mod bulk;
 mod clock;
+mod completion;
 mod dependency;
 mod error;
 mod event;
@@ -57,6 +58,7 @@ mod write;
 
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use completion::{CompletionToken, CompletionWait, Finish};
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
@@ -78,7 +80,9 @@ pub use schedule::{
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
 #[cfg(feature = "sqlite")]
-pub use sqlite::{CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction};
+pub use sqlite::{
+    AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,
+};
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
     Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::bulk::BulkDone;
+use crate::completion::CompletionToken;
 use crate::flow::Limit;
 use crate::name::Name;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
@@ -36,6 +37,20 @@ pub enum Outcome {
         /// Its state now.
         state: TaskState,
     },
+    /// Where a task stands that was to wait to be finished from elsewhere: blocked, or cancelled, if that was requested.
+    AwaitsCompletion {
+        /// Its state now.
+        state: TaskState,
+    },
+    /// Where a task stands that somebody finished from elsewhere.
+    Finished {
+        /// Its state now.
+        state: TaskState,
+    },
+    /// The task is in the queue.
+    Moved,
+    /// The task runs, and goes on in the queue if it does not end with the attempt that runs.
+    MoveRequested,
     /// Where a task stands after a failed attempt.
     Failed(Failed),
     /// A task that had not started has ended.
@@ -225,6 +240,15 @@ pub enum Refusal {
     ScheduleNotFound(Name),
     /// The schedule has fired, or was changed, since it was read.
     ScheduleChanged(Name),
+    /// No attempt of the task waits to be finished from elsewhere.
+    NotAwaited {
+        /// The task.
+        task: TaskId,
+        /// Where it stands.
+        state: TaskState,
+    },
+    /// The token is that of an earlier attempt.
+    TokenOutdated(CompletionToken),
     /// A member of a [`Write::All`](crate::Write::All) was refused, and so none was done.
     Member {
         /// Which one, counted from 0.
@@ -276,6 +300,18 @@ impl fmt::Display for Refusal {
             }
             Self::ScheduleChanged(schedule) => {
                 write!(f, "the schedule `{schedule}` has fired or was changed meanwhile; read it again")
+            }
+            Self::NotAwaited { task, state: TaskState::Running } => {
+                write!(
+                    f,
+                    "task {task} is still run by its handler, which has not left it to be finished; try again later"
+                )
+            }
+            Self::NotAwaited { task, state } => {
+                write!(f, "task {task} is {state} and does not wait to be finished from elsewhere")
+            }
+            Self::TokenOutdated(token) => {
+                write!(f, "the token {token} is that of an earlier attempt, which is over; use the newest one")
             }
             Self::Member { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")

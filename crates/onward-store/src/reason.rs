@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
 use crate::task::{Priority, TaskId};
@@ -78,6 +79,13 @@ pub enum WaitReason {
         /// When the task will count as that urgent, by waiting.
         until: Timestamp,
     },
+    /// Its handler has let go of it, and somebody is to finish it from elsewhere.
+    Completion {
+        /// What names the attempt for that.
+        token: CompletionToken,
+        /// When the attempt has failed unless it was finished or extended.
+        until: Option<Timestamp>,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -136,6 +144,10 @@ impl fmt::Display for WaitReason {
                     f,
                     "{groups}{more} groups have their turn before its own; a greater weight or a minimum would give it more turns"
                 )
+            }
+            Self::Completion { token, until } => {
+                let limit = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                write!(f, "it waits, {limit}, for somebody to finish it: `onward task complete {token}`, or `fail`")
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
         }

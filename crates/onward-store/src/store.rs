@@ -1,5 +1,6 @@
 //! The seam: what an engine asks of whatever keeps its work.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -164,6 +165,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
+
+    /// The store itself, for what only stores of its sort can do, as inherent methods: taking part in transactions of the caller's own.
+    /// `None`, the default, for one that has nothing of the kind.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
 /// Which tasks a listing shows. Every condition that is given must hold.

@@ -83,7 +83,7 @@ pub enum TaskState {
     Cancelled,
     /// Ended because it had not started in its time to live.
     Expired,
-    /// Not ended: waits until other tasks have ended.
+    /// Not ended: waits until other tasks have ended, or until somebody finishes it from elsewhere.
     Blocked,
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::bulk::Bulk;
+use crate::completion::{CompletionToken, CompletionWait, Finish};
 use crate::dependency::OnDependencyFailure;
 use crate::flow::SetLimit;
 use crate::io::Io;
@@ -264,6 +265,40 @@ pub enum Write {
     /// which says whether there is more. A chunk looks at no more than 16 384 numbers of tasks, so that it may do nothing and have more to
     /// look at. Tasks that are submitted after the first chunk are not looked at.
     Bulk(Box<Bulk>),
+
+    /// Ends an attempt without an answer: somebody will finish it from elsewhere, by [`Finish`](Self::Finish). The task is blocked until
+    /// then, holds no session and no limit, and is neither run nor lost; its time to live does not run meanwhile. If it is not finished in
+    /// time, the attempt has failed and the retry policy says what follows. Requires a lease that holds and a valid policy. Answers
+    /// [`AwaitsCompletion`](crate::Outcome::AwaitsCompletion). A task whose cancellation was requested is cancelled.
+    AwaitCompletion {
+        /// The right to do it.
+        lease: Lease,
+        /// For how long, and what follows if it fails.
+        wait: CompletionWait,
+    },
+
+    /// Finishes, from anywhere, an attempt that [waits](Self::AwaitCompletion) for that, or extends its time; by its token it can be
+    /// completed while it still runs, too. Requires an attempt that waits (else [`NotAwaited`](crate::Refusal::NotAwaited)), that it is the
+    /// one that the token names (else [`TokenOutdated`](crate::Refusal::TokenOutdated)), and a result within the payload limit. Answers
+    /// [`Finished`](crate::Outcome::Finished).
+    Finish {
+        /// Which attempt.
+        token: CompletionToken,
+        /// How.
+        finish: Finish,
+    },
+
+    /// Moves a task to another queue, which is made if it is not there: at once, with its place, if nobody runs it. The attempt of a running
+    /// one goes on and counts in the queue where it started, as does an end of the task; if the task goes on after it, it does so in the
+    /// other queue, and a session does not keep it. Asking again replaces the queue, and asking for the one where the task is takes it back.
+    /// Requires a task that has not ended. Answers [`Moved`](crate::Outcome::Moved) or
+    /// [`MoveRequested`](crate::Outcome::MoveRequested).
+    Move {
+        /// The task.
+        task: TaskId,
+        /// The queue.
+        queue: Name,
+    },
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is
     /// [`Refusal::Member`](crate::Refusal::Member). Members may not be `All` themselves. At most 100 000. Answers

@@ -139,6 +139,28 @@ macro_rules! conformance {
                 an_empty_beginning_takes_every_kind,
                 peek_goes_by_the_beginning_of_kinds,
             }
+            completion {
+                an_attempt_that_was_let_go_of_is_completed_by_its_token,
+                what_waits_to_be_finished_holds_no_place_and_cannot_be_lost,
+                what_waits_to_be_finished_survives_a_restart,
+                an_attempt_that_is_failed_from_elsewhere_is_tried_again_as_its_policy_says,
+                a_permanent_failure_from_elsewhere_is_the_end,
+                an_attempt_that_is_not_finished_in_time_has_failed,
+                the_time_to_finish_begins_anew_when_it_is_extended,
+                a_second_finisher_is_refused,
+                the_token_of_an_earlier_attempt_is_refused,
+                whichever_attempt_waits_is_finished_by_the_tasks_number,
+                what_does_not_wait_to_be_finished_is_not,
+                an_attempt_that_still_runs_is_completed_by_its_token,
+                what_waits_to_be_finished_is_cancelled_at_once,
+                what_is_to_be_cancelled_does_not_begin_to_wait,
+                it_is_said_what_is_waited_for,
+                the_time_to_live_does_not_run_while_an_attempt_waits_to_be_finished,
+                a_result_from_elsewhere_beyond_the_limit_is_refused_and_changes_nothing,
+                what_depends_on_the_task_goes_on_when_it_is_finished,
+                a_refused_member_undoes_a_wait_to_be_finished,
+                a_policy_that_allows_no_attempt_is_refused,
+            }
             control {
                 a_waiting_task_is_cancelled_at_once,
                 a_scheduled_task_is_cancelled_at_once,
@@ -249,6 +271,20 @@ macro_rules! conformance {
                 a_request_to_stop_hints_at_a_transition,
                 a_resumption_hints_at_work,
                 a_task_given_back_hints_at_work,
+            }
+            moving {
+                a_waiting_task_is_in_the_other_queue_at_once,
+                a_moved_task_keeps_its_place,
+                scheduled_and_blocked_tasks_are_moved_and_still_wait,
+                a_running_task_counts_where_it_started_and_goes_on_in_the_other_queue,
+                a_move_that_was_asked_for_survives_a_restart_and_a_lost_lease,
+                a_task_that_ends_before_it_could_be_moved_ends_where_it_ran,
+                a_session_does_not_keep_a_task_that_is_to_move,
+                a_move_that_was_asked_for_can_be_changed_and_taken_back,
+                a_move_to_where_the_task_is_changes_nothing,
+                a_parent_that_waits_for_children_moves_at_once,
+                a_move_and_the_end_of_the_attempt_are_one_write,
+                a_task_that_has_ended_is_not_moved,
             }
             news {
                 a_completion_is_told_with_its_result,

@@ -1,7 +1,7 @@
 //! One attempt at a task, from its claim to its end.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::children::Spawned;
 use crate::cleanup::Cleanup;
 use crate::pressure::LiveIo;
 use crate::progress::LiveProgress;
+use crate::result_writer::WrittenResult;
 use crate::telemetry::KindTelemetry;
 
 /// An attempt that this engine holds: buffered, running, or ended and not yet durable.
@@ -26,8 +27,12 @@ pub(crate) struct Attempt {
     pub(crate) cleanup: Cleanup,
     /// What its handler has spawned.
     pub(crate) spawned: Spawned,
+    /// What its handler has written of its result.
+    pub(crate) result: WrittenResult,
     interruption: AtomicU8,
     started: AtomicU64,
+    /// Whether its end is durable already.
+    finished: AtomicBool,
     /// Made only when somebody asks: most attempts end without ever needing one.
     token: OnceLock<CancellationToken>,
 }
@@ -67,8 +72,10 @@ impl Attempt {
             io: LiveIo::default(),
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
+            result: WrittenResult::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
             token: OnceLock::new(),
         }
     }
@@ -95,6 +102,15 @@ impl Attempt {
 
     pub(crate) fn token(&self) -> &CancellationToken {
         self.token.get_or_init(CancellationToken::new)
+    }
+
+    /// Notes that its handler has completed the task itself.
+    pub(crate) fn mark_finished(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
     }
 
     /// Notes when the handler started, in steady time.

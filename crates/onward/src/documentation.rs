@@ -20,6 +20,14 @@ mod progress {
     #![doc = include_str!("../../../docs/guides/progress.md")]
 }
 
+mod exactly_once {
+    #![doc = include_str!("../../../docs/guides/exactly-once.md")]
+}
+
+mod finishing_elsewhere {
+    #![doc = include_str!("../../../docs/guides/finishing-elsewhere.md")]
+}
+
 mod queues {
     #![doc = include_str!("../../../docs/guides/queues.md")]
 }

@@ -21,6 +21,7 @@ use crate::dispatch::{Dispatcher, Floor, Goal};
 use crate::error::{Error, Result};
 use crate::events::EventStream;
 use crate::failure::Failure;
+use crate::finish::Connections;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
@@ -60,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) providers: Providers,
     /// How high the pressure is.
     pub(crate) gauge: Gauge,
+    pub(crate) connections: Connections,
     registrations: Mutex<Registrations>,
     state: Mutex<StateMap>,
     hooks: Mutex<Vec<Hook>>,
@@ -113,6 +115,7 @@ impl Engine {
             waiters: Waiters::default(),
             schedules_changed: Notify::new(),
             providers: Providers::default(),
+            connections: Connections::default(),
             registrations: Mutex::default(),
             state: Mutex::default(),
             hooks: Mutex::default(),
@@ -403,7 +406,8 @@ impl Engine {
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
     /// for, as are pauses that end by themselves, and limits that hold tasks back until others have ended or a token comes. What is
-    /// paused without an end, and kinds and queues that this engine does not serve, are left. No schedules are fired.
+    /// paused without an end, what waits to be [finished elsewhere](Failure::await_completion), and kinds and queues that this engine does not
+    /// serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).

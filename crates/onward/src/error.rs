@@ -104,6 +104,9 @@ impl Error {
 
 impl From<onward_store::Error> for Error {
     fn from(error: onward_store::Error) -> Self {
+        if let Some(refusal) = error.refusal() {
+            return refusal.clone().into();
+        }
         Self(Cause::Store(error))
     }
 }

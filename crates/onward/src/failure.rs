@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::OnDependencyFailure;
 use onward_store::rules::retry::FailureClass;
+use onward_store::{Name, OnDependencyFailure};
 
 /// Why an attempt did not succeed, and whether trying again may help.
 ///
@@ -25,8 +25,19 @@ use onward_store::rules::retry::FailureClass;
 pub struct Failure {
     message: String,
     class: FailureClass,
-    /// There if it is no failure, but a wait.
-    wait: Option<Box<ChildrenWait>>,
+    /// There if it is no failure, but another end of the attempt.
+    instead: Option<Box<Instead>>,
+}
+
+/// What an attempt asks for that has not failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Instead {
+    /// To go on when its children have ended.
+    Children(ChildrenWait),
+    /// To be finished by somebody else, within a time.
+    Completion(Option<Duration>),
+    /// To go on in another queue.
+    Move(Name),
 }
 
 /// How an attempt waits for the children of its task.
@@ -39,23 +50,23 @@ pub(crate) struct ChildrenWait {
 impl Failure {
     /// Trying again may help: the retry policy says whether and when.
     pub fn retryable(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Retryable, wait: None }
+        Self { message: message.into(), class: FailureClass::Retryable, instead: None }
     }
 
     /// Trying again cannot help: the task has failed, whatever its policy says.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Permanent, wait: None }
+        Self { message: message.into(), class: FailureClass::Permanent, instead: None }
     }
 
     /// Trying again may help after this time, which takes the place of the policy's delay. The attempt counts.
     pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::RetryAfter(after), wait: None }
+        Self { message: message.into(), class: FailureClass::RetryAfter(after), instead: None }
     }
 
     /// Nothing was wrong with the task (something it needs is busy): try again after this time and do not count the attempt.
     /// A handler that always answers so is tried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::NotCounted(after), wait: None }
+        Self { message: message.into(), class: FailureClass::NotCounted(after), instead: None }
     }
 
     /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on when all of its children have ended, however
@@ -86,13 +97,25 @@ impl Failure {
     }
 
     fn waiting(memo: Bytes, on_failure: OnDependencyFailure) -> Self {
-        let wait = Some(Box::new(ChildrenWait { memo, on_failure }));
-        Self { wait, ..Self::retryable("it waits for its children") }
+        Self::instead_of_failing(Instead::Children(ChildrenWait { memo, on_failure }), "it waits for its children")
     }
 
-    /// The wait that it stands for, if it is one.
-    pub(crate) fn wait(&self) -> Option<&ChildrenWait> {
-        self.wait.as_deref()
+    pub(crate) fn letting_go(within: Option<Duration>) -> Self {
+        Self::instead_of_failing(Instead::Completion(within), "it waits to be finished from elsewhere")
+    }
+
+    pub(crate) fn moving(queue: Name) -> Self {
+        let message = format!("it goes on in the queue `{queue}`");
+        Self::instead_of_failing(Instead::Move(queue), message)
+    }
+
+    fn instead_of_failing(instead: Instead, message: impl Into<String>) -> Self {
+        Self { instead: Some(Box::new(instead)), ..Self::retryable(message) }
+    }
+
+    /// What it stands for, if it is no failure.
+    pub(crate) fn instead(&self) -> Option<&Instead> {
+        self.instead.as_deref()
     }
 
     /// What went wrong. The store keeps the first 8 KiB of it.

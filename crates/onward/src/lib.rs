@@ -59,6 +59,8 @@
 //! | what happens | what becomes of the task |
 //! |---|---|
 //! | the handler answers `Ok`, however late | completed; a result beyond the payload limit is a permanent failure instead |
+//! | it [finishes](Context::finish) the task in a transaction of its own | completed with the commit, whatever it answers then |
+//! | it answers that it is [finished elsewhere](Failure::await_completion) | blocked until somebody finishes it, or its time is over |
 //! | it answers an error, or panics | tried again, dead or failed, as [`Failure`] and policy say |
 //! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
 //! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
@@ -87,6 +89,7 @@ mod builder;
 mod bulk;
 mod children;
 mod cleanup;
+mod completion;
 mod context;
 mod dispatch;
 #[cfg(doctest)]
@@ -96,6 +99,7 @@ mod error;
 mod events;
 mod failure;
 mod failure_policy;
+mod finish;
 mod flow;
 mod forecast;
 mod handle;
@@ -116,6 +120,7 @@ mod progress;
 mod queues;
 mod recent_ends;
 mod registrations;
+mod result_writer;
 mod run;
 mod schedule;
 mod snapshot;
@@ -132,12 +137,14 @@ pub use after_commit::Transition;
 pub use attempt::Interruption;
 pub use builder::EngineBuilder;
 pub use bulk::BulkSummary;
+pub use completion::Moved;
 pub use context::Context;
 pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
 pub use events::EventStream;
 pub use failure::Failure;
 pub use failure_policy::{FailedAttempt, Verdict};
+pub use finish::{Finished, Finishing};
 pub use forecast::Forecast;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
@@ -150,6 +157,7 @@ pub use preemption::Preemption;
 #[cfg(target_os = "linux")]
 pub use pressure::StallPressure;
 pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
+pub use result_writer::ResultWriter;
 pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
@@ -158,12 +166,12 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, ByteProgress, CatchUp, Change, Clock, ConcurrencyLimit, Dependencies, Dependency, Durability,
-    EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit, LimitRecord,
-    LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page,
-    PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence,
-    Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit, SetQueue,
-    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
+    AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency,
+    Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit,
+    LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate,
+    Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit,
+    Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit,
+    SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
     TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason,
     When,
 };

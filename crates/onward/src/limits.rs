@@ -92,3 +92,6 @@ pub const HOOK_LINE: usize = 65_536;
 
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;
+
+/// How many connections for handlers' transactions are kept open between two of them; more may be open while they are used.
+pub const CONNECTIONS_KEPT: usize = 8;

@@ -17,6 +17,14 @@ impl Output {
     pub fn bytes(&self) -> Option<&Bytes> {
         self.0.as_ref()
     }
+
+    /// A value as JSON: what the handler of a typed task answers. `()` and `None` are kept as no result.
+    ///
+    /// # Errors
+    /// A permanent failure if the value cannot be written as JSON.
+    pub fn json<T: serde::Serialize>(value: &T) -> Result<Self, crate::Failure> {
+        crate::typed::encode_output(value)
+    }
 }
 
 impl From<()> for Output {

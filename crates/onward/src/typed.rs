@@ -119,7 +119,7 @@ fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
         .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
 }
 
-fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {
+pub(crate) fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {
     let bytes =
         encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
     Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })

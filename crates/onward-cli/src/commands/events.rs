@@ -82,7 +82,8 @@ fn said(change: Change) -> String {
         Change::Retried => "waits again after it had ended".to_owned(),
         Change::PriorityRaised => "became more urgent".to_owned(),
         Change::Purged => "was purged".to_owned(),
-        Change::Blocked => "waits for its children".to_owned(),
+        Change::Blocked => "waits for its children, or to be finished from elsewhere".to_owned(),
+        Change::Moved => "moved to another queue".to_owned(),
         Change::Unblocked => "waits for no other task any more".to_owned(),
     }
 }

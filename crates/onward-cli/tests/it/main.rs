@@ -7,6 +7,7 @@ mod doctor;
 mod each;
 mod each_interrupted;
 mod each_options;
+mod finish;
 mod generated;
 mod harness;
 mod limit;

@@ -47,6 +47,9 @@ impl State {
             Write::Sweep => Ok(Outcome::Swept(self.sweep())),
             Write::Bulk(bulk) => Ok(Outcome::Bulk(self.bulk(&bulk))),
             Write::RecordIo { lease, io } => self.record_io(lease, io),
+            Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
+            Write::Finish { token, finish } => self.finish(token, finish),
+            Write::Move { task, queue } => self.move_task(task, queue),
             Write::All(writes) => self.all(writes),
         }
     }

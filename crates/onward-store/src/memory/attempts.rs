@@ -31,6 +31,7 @@ impl State {
             attempts: task.attempts,
             expires_at: task.expires_at,
             is_rated: self.is_rated(task),
+            is_moving: task.move_to.is_some(),
         };
         let now = self.now.wall;
         let after = attempt::failed(facts, next, now);
@@ -79,6 +80,7 @@ impl State {
             task.attempts = attempts;
             task.wait_for(at, now);
         });
+        self.settle_move(id);
         self.hint_work();
         self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
     }
@@ -97,8 +99,8 @@ impl State {
         } else {
             let attempts = task.attempts;
             self.tasks.change(id, |task| task.expires_at = task.expiry_before_claim);
-            self.wait_for(id, self.now.wall.plus(after), attempts);
             self.log(id, Change::Released);
+            self.wait_for(id, self.now.wall.plus(after), attempts);
         }
     }
 

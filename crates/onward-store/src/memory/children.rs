@@ -26,7 +26,9 @@ impl State {
     }
 
     fn awaits_children(&self, task: TaskId) -> bool {
-        self.tasks.get(task).is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some())
+        self.tasks
+            .get(task)
+            .is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none())
     }
 
     /// Has a parent that waits for its children wait for a new one too, or cancels that with its parent.
@@ -81,6 +83,7 @@ impl State {
             task.new.depends_on.on_failure = on_failure;
         });
         self.log(id, Change::Blocked);
+        self.settle_move(id);
         self.hint_work();
         live.iter().for_each(|child| self.waits.add(*child, id));
         if live.is_empty() {

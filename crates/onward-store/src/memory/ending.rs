@@ -19,6 +19,8 @@ impl State {
         self.tasks.change(id, |task| {
             task.state = state;
             task.session = None;
+            task.awaited = None;
+            task.move_to = None;
             task.finished_at = Some(now);
             task.end = Some(end);
             follower = task.follower.take();

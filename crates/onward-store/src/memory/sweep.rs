@@ -16,6 +16,7 @@ impl State {
         self.end_pauses();
         let due = self.promote();
         let lost = self.take_back();
+        self.fail_overdue();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire();
         self.settle_dependents();
@@ -93,8 +94,8 @@ impl State {
         match after {
             AfterAttempt::End(state) => self.end_attempt(id, state),
             AfterAttempt::Again { attempts, .. } | AfterAttempt::Hold { attempts } => {
-                self.wait_for(id, now, attempts);
                 self.log(id, Change::LeaseLost);
+                self.wait_for(id, now, attempts);
             }
         }
     }
@@ -104,7 +105,11 @@ impl State {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
         let pause = self.pauses.values().flatten().min().copied();
-        let wall = [run, expiry, pause].into_iter().flatten().min().map(|at| attempt::until(at, self.now.wall));
+        let wall = [run, expiry, pause, self.next_overdue()]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|at| attempt::until(at, self.now.wall));
         let unsettled = self.waits.is_unsettled().then_some(Duration::ZERO);
         [wall, self.next_lapse(), unsettled].into_iter().flatten().min()
     }

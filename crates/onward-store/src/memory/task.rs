@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::completion::Awaited;
 use crate::io::Io;
+use crate::name::Name;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -14,7 +16,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) id: TaskId,
-    /// As its submitter described it; only the priority changes.
+    /// As its submitter described it; only the priority and the queue change.
     pub(super) new: NewTask,
     pub(super) state: TaskState,
     pub(super) submitted_at: Timestamp,
@@ -40,6 +42,10 @@ pub(super) struct Task {
     pub(super) io: Option<Io>,
     /// What an attempt left that waits for children.
     pub(super) memo: Option<Bytes>,
+    /// There while it is blocked until somebody finishes it from elsewhere.
+    pub(super) awaited: Option<Awaited>,
+    /// To which queue it goes when the attempt that runs is over and the task is not.
+    pub(super) move_to: Option<Name>,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
     /// There if, and only if, it has ended.
@@ -78,6 +84,8 @@ impl Task {
             progress: None,
             io: None,
             memo: None,
+            awaited: None,
+            move_to: None,
             follower: None,
             end: None,
         }
@@ -105,6 +113,11 @@ impl Task {
         self.started_at = Some(now);
         self.expiry_before_claim = self.expires_at;
         self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.expires_at, now);
+    }
+
+    /// When the attempt has failed that waits to be finished from elsewhere.
+    pub(super) fn must_be_finished_by(&self) -> Option<Timestamp> {
+        self.awaited.and_then(|awaited| awaited.until)
     }
 
     /// It waits for `run_at`, or is due already.

@@ -17,6 +17,8 @@ pub(super) struct Tasks {
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
+    /// Blocked tasks that must be finished from elsewhere within a time.
+    overdue: BTreeSet<(Timestamp, TaskId)>,
     held: BTreeSet<(SessionId, TaskId)>,
     /// By the order in which they ended.
     ended: BTreeSet<(End, TaskId)>,
@@ -45,6 +47,7 @@ impl Tasks {
         self.waiting.remove(&task.place());
         self.scheduled.remove(&(task.run_at, id));
         task.expires_at.map(|at| self.expiring.remove(&(at, id)));
+        task.must_be_finished_by().map(|at| self.overdue.remove(&(at, id)));
         task.session.map(|session| self.held.remove(&(session, id)));
         task.end.map(|end| self.ended.remove(&(end, id)));
         Some(task)
@@ -60,6 +63,7 @@ impl Tasks {
         if matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked) {
             task.expires_at.map(|at| self.expiring.insert((at, id)));
         }
+        task.must_be_finished_by().map(|at| self.overdue.insert((at, id)));
         task.session.map(|session| self.held.insert((session, id)));
         task.end.map(|end| self.ended.insert((end, id)));
     }
@@ -89,6 +93,11 @@ impl Tasks {
     /// Live tasks that are not running, by when they expire.
     pub(super) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
         self.expiring.iter().copied()
+    }
+
+    /// Tasks that must be finished from elsewhere within a time, by when that is over.
+    pub(super) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.overdue.iter().copied()
     }
 
     /// What a session holds, by number.

@@ -19,9 +19,11 @@ impl State {
         let task = self.tasks.get(id)?;
         let scopes = pause_scopes(task);
         let facts = WaitFacts {
+            task: id,
             state: task.state,
             run_at: task.run_at,
             blocked_by: self.waits.open_of(id),
+            awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
             pauses: scopes
                 .into_iter()
                 .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))

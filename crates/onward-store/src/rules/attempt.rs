@@ -37,10 +37,12 @@ pub struct FailedAttempt {
     pub expires_at: Option<Timestamp>,
     /// Whether it falls under a rate, which counts starts.
     pub is_rated: bool,
+    /// Whether it is to go on in another queue.
+    pub is_moving: bool,
 }
 
 /// Decides where a task goes after a failed attempt. A session may not hold on to a task that has expired
-/// meanwhile, nor to one that falls under a rate.
+/// meanwhile, nor to one that falls under a rate or is to move.
 #[must_use]
 pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterAttempt {
     match next {
@@ -50,7 +52,7 @@ pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterA
         AfterFailure::Retry { after, uses_attempt, hold } => {
             let attempts = task.attempts.saturating_add(u32::from(uses_attempt));
             let expired = task.expires_at.is_some_and(|at| at <= now);
-            if hold && after.is_zero() && !expired && !task.is_rated {
+            if hold && after.is_zero() && !expired && !task.is_rated && !task.is_moving {
                 AfterAttempt::Hold { attempts }
             } else {
                 AfterAttempt::Again { at: now.plus(after), attempts }
@@ -132,7 +134,8 @@ mod tests {
     #[test]
     fn a_cancelled_task_is_not_tried_again() {
         let retry = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
-        let task = FailedAttempt { cancel_requested: true, attempts: 0, expires_at: None, is_rated: false };
+        let task =
+            FailedAttempt { cancel_requested: true, attempts: 0, expires_at: None, is_rated: false, is_moving: false };
         assert_eq!(failed(task, retry, NOW), AfterAttempt::End(TaskState::Cancelled));
     }
 

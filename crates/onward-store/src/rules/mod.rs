@@ -5,6 +5,7 @@ pub mod attempt;
 pub mod bulk;
 pub mod children;
 pub mod choice;
+pub mod completion;
 pub mod dependencies;
 pub mod due;
 pub mod duplicate;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::completion::CompletionToken;
 use crate::flow::{Limit, LimitScope};
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
@@ -12,12 +13,16 @@ use crate::write::Scope;
 /// What is to be known of a live task to say why it does not run.
 #[derive(Debug, Clone)]
 pub struct WaitFacts {
+    /// Which it is.
+    pub task: TaskId,
     /// Where it stands.
     pub state: TaskState,
     /// When it is due.
     pub run_at: Timestamp,
     /// The tasks that have to end before it runs.
     pub blocked_by: Vec<TaskId>,
+    /// If it waits to be finished from elsewhere: which claim of it, and until when.
+    pub awaited: Option<(u32, Option<Timestamp>)>,
     /// The pauses that it falls under, and when they end by themselves.
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that it falls under.
@@ -48,6 +53,10 @@ pub struct LimitUse {
 pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if !matches!(facts.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting) {
         return Vec::new();
+    }
+    if let Some((claim, until)) = facts.awaited {
+        let token = CompletionToken { task: facts.task, claim: Some(claim) };
+        return vec![WaitReason::Completion { token, until }];
     }
     let mut reasons = Vec::new();
     if facts.state == TaskState::Blocked {
@@ -93,9 +102,11 @@ mod tests {
 
     fn facts() -> WaitFacts {
         WaitFacts {
+            task: TaskId(1),
             state: TaskState::Waiting,
             run_at: Timestamp::MIN,
             blocked_by: Vec::new(),
+            awaited: None,
             pauses: Vec::new(),
             limits: Vec::new(),
             ahead: 0,

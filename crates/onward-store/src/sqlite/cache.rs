@@ -44,6 +44,8 @@ pub(super) struct Cache {
     pub(super) followers: bool,
     /// Whether dependents of tasks that are over do not all know yet.
     pub(super) is_unsettled: bool,
+    /// When the next attempt has not been finished in time that waits for that.
+    pub(super) next_overdue: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
     /// row carries the number of the next task.
     pub(super) next_task: i64,
@@ -88,6 +90,7 @@ impl Cache {
             settle_groups: known.settle_groups,
             held: HeldTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
+            next_overdue: next_overdue(connection)?,
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
@@ -133,6 +136,12 @@ fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i6
     let is_below_minimum =
         group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
     Ok(rules::share::rank(tags, is_below_minimum))
+}
+
+/// When the next attempt has not been finished in time that waits for that.
+pub(super) fn next_overdue(connection: &Database<'_>) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT min(until) FROM awaited WHERE until IS NOT NULL")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// The number of a limit's scope, unless it is of groups.

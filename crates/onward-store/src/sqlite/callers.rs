@@ -1,4 +1,4 @@
-//! Submitting in a transaction that is not ours: the caller's, on a connection of its own to the store's file.
+//! Submitting and finishing in a transaction that is not ours: the caller's, on a connection of its own to the store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold SQLite's write lock, and whoever
 //! has the [`Core`] may be waiting for that very lock: a caller who waited for the `Core` in turn would wait until that one's
@@ -36,11 +36,12 @@ use crate::task::NewTask;
 #[derive(Debug)]
 pub(super) struct Callers {
     /// Canonical.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     write: Arc<AtomicBool>,
     told: Arc<ToldTasks>,
+    told_entries: Arc<ToldTasks>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
     neighbours: Neighbours,
@@ -55,6 +56,7 @@ impl Callers {
             payload_limit: core.payload_limit,
             write: Arc::clone(&core.callers_write),
             told: Arc::clone(&core.told),
+            told_entries: Arc::clone(&core.told_entries),
             hints: core.hints.clone(),
             news: core.news.clone(),
             neighbours: core.presence.as_ref().map(Presence::neighbours).cloned().unwrap_or_default(),
@@ -63,10 +65,10 @@ impl Callers {
     }
 
     /// Refuses a connection on which tasks would be lost, or would fail half-way.
-    fn check(&self, connection: &Connection) -> Result<()> {
+    pub(super) fn check(&self, connection: &Connection) -> Result<()> {
         if connection.is_autocommit() {
             return Err(Error::invalid(
-                "no transaction has begun on the connection; begin one with `BEGIN IMMEDIATE`, submit, and commit it",
+                "no transaction has begun on the connection; begin one with `BEGIN IMMEDIATE`, write, and commit it",
             ));
         }
         let path = connection.path().unwrap_or_default();
@@ -83,10 +85,14 @@ impl Callers {
         check_names(connection)
     }
 
-    /// Submits in the caller's transaction: all or nothing, and nothing outside the file.
-    fn submit(&self, connection: &Connection, tasks: &[NewTask]) -> Result<Written> {
+    /// Works in the caller's transaction, and writes nothing outside the file.
+    pub(super) fn work<T>(
+        &self,
+        connection: &Connection,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<(T, Written)> {
         let mut cache = Cache::load(&connection.into())?;
-        let first = cache.next_task;
+        let (first, first_entry) = (cache.next_task, cache.next_log);
         let mut transaction = Transaction {
             connection: &connection.into(),
             cache: &mut cache,
@@ -102,15 +108,17 @@ impl Callers {
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
         };
-        let submitted = transaction.submit_all(tasks).map_err(Stop::into_error)?;
+        let done = work(&mut transaction)?;
         transaction.finish()?;
         let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
-        Ok(Written { submitted, hint: transaction.hint, ended, first, next: transaction.cache.next_task })
+        let (next, next_entry) = (transaction.cache.next_task, transaction.cache.next_log);
+        Ok((done, Written { hint: transaction.hint, ended, tasks: (first, next), entries: (first_entry, next_entry) }))
     }
 
     /// Tells whoever waits, in this process and in others.
-    fn tell(&self, written: &Written) {
-        self.told.told(written.first, written.next);
+    pub(super) fn tell(&self, written: &Written) {
+        self.told.told(written.tasks.0, written.tasks.1);
+        self.told_entries.told(written.entries.0, written.entries.1);
         if written.ended {
             // Not which: the store may have told of later commits meanwhile, and news are in the order of the commits.
             self.news.tell_missed();
@@ -123,23 +131,23 @@ impl Callers {
 
     /// Has the store know that callers write themselves: it then keeps its index in the tables, where they need not gather it from
     /// the tasks each time, and looks once a second whether somebody forgot to tell of a commit.
-    fn note(&self) {
+    pub(super) fn note(&self) {
         if !self.write.swap(true, Ordering::AcqRel) {
             self.bell.ring();
         }
     }
 }
 
-/// What a submit wrote, and whom that concerns once it is committed.
+/// Whom that concerns which was written, once it is committed.
 #[derive(Debug)]
-struct Written {
-    submitted: Vec<Submitted>,
+pub(super) struct Written {
     hint: Hint,
     /// Whether tasks ended by it.
     ended: bool,
     /// The number of the next task before and after it.
-    first: i64,
-    next: i64,
+    tasks: (i64, i64),
+    /// The number of the next entry of the log before and after it.
+    entries: (i64, i64),
 }
 
 /// Our statements name their tables alone, and SQLite looks among temporary ones first.
@@ -155,19 +163,19 @@ fn check_names(connection: &Connection) -> Result<()> {
 }
 
 /// Does something in a transaction under way and undoes it if it fails, so that the transaction can go on.
-fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-    execute("SAVEPOINT onward_submit")?;
+    execute("SAVEPOINT onward_write")?;
     match work() {
         Ok(done) => {
-            execute("RELEASE onward_submit")?;
+            execute("RELEASE onward_write")?;
             Ok(done)
         }
         // SQLite has ended the transaction by itself, as it does when the disk is full.
         Err(error) if connection.is_autocommit() => Err(error.about("the transaction was rolled back as a whole")),
         Err(error) => {
-            let undone = execute("ROLLBACK TO onward_submit").and_then(|_| execute("RELEASE onward_submit"));
-            undone.map_err(|failure| Error::from(failure).about("a submit failed and was not undone; roll back"))?;
+            let undone = execute("ROLLBACK TO onward_write").and_then(|_| execute("RELEASE onward_write"));
+            undone.map_err(|failure| Error::from(failure).about("what failed was not undone; roll back"))?;
             Err(error)
         }
     }
@@ -180,6 +188,7 @@ fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) ->
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
     callers: &'s Callers,
+    submitted: Vec<Submitted>,
     written: Written,
 }
 
@@ -188,7 +197,7 @@ impl SubmittedInTransaction<'_> {
     /// other tasks may get them.
     #[must_use]
     pub fn submitted(&self) -> &[Submitted] {
-        &self.written.submitted
+        &self.submitted
     }
 
     /// Wakes workers, in this process and in others; to be called when the transaction has committed. Answers what
@@ -198,7 +207,7 @@ impl SubmittedInTransaction<'_> {
     /// notices new tasks by itself, about a second later. Never waits for a transaction.
     pub fn committed(mut self) -> Vec<Submitted> {
         self.callers.tell(&self.written);
-        std::mem::take(&mut self.written.submitted)
+        std::mem::take(&mut self.submitted)
     }
 }
 
@@ -263,12 +272,19 @@ impl SqliteStore {
     /// locked for longer than the connection waits, if the transaction has read before somebody else wrote (roll it back and do it
     /// again), or if the disk is full.
     pub fn submit_in(&self, connection: &Connection, tasks: &[NewTask]) -> Result<SubmittedInTransaction<'_>> {
+        let callers = self.callers_of(connection)?;
+        let submit = |transaction: &mut Transaction<'_>| transaction.submit_all(tasks).map_err(Stop::into_error);
+        let (submitted, written) = in_savepoint(connection, || callers.work(connection, submit))?;
+        Ok(SubmittedInTransaction { callers, submitted, written })
+    }
+
+    /// What serves the caller who has a connection, unless that would lose what is written on it.
+    pub(super) fn callers_of(&self, connection: &Connection) -> Result<&Callers> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
         })?;
         callers.check(connection)?;
-        let written = in_savepoint(connection, || callers.submit(connection, tasks))?;
-        Ok(SubmittedInTransaction { callers, written })
+        Ok(callers)
     }
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Core {
     pub(super) callers_write: Arc<AtomicBool>,
     /// Of which tasks news were told.
     pub(super) told: Arc<ToldTasks>,
+    /// Of which entries of the log news were told.
+    pub(super) told_entries: Arc<ToldTasks>,
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
@@ -66,6 +68,8 @@ pub(super) struct Core {
     settled_for_callers: bool,
     /// The number of the next task when it was last looked at.
     next_task_seen: i64,
+    /// The number of the next entry of the log then.
+    next_entry_seen: i64,
 }
 
 impl fmt::Debug for Core {
@@ -101,11 +105,13 @@ impl Core {
             sizes,
             callers_write: Arc::default(),
             told: Arc::default(),
+            told_entries: Arc::default(),
             cache: None,
             data_version: -1,
             unsettled: true,
             settled_for_callers: false,
             next_task_seen: 0,
+            next_entry_seen: 0,
         }
     }
 
@@ -143,10 +149,11 @@ impl Core {
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
         self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let outcome = self.refresh().and_then(|()| {
-            let first = self.next_task();
+            let (first, first_entry) = (self.next_task(), self.next_entry());
             let (answer, hint, news) = self.with_transaction(work)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             self.told.told(first, self.next_task());
+            self.told_entries.told(first_entry, self.next_entry());
             self.tell(hint, news);
             Ok(answer)
         });
@@ -206,6 +213,10 @@ impl Core {
         self.cache.as_ref().map_or(0, |cache| cache.next_task)
     }
 
+    fn next_entry(&self) -> i64 {
+        self.cache.as_ref().map_or(0, |cache| cache.next_log)
+    }
+
     /// The writer's memory, for reads that need it; `refresh` comes first.
     pub(super) fn cache(&mut self) -> Option<(Database<'_>, &mut Cache)> {
         self.cache.as_mut().map(|cache| (self.connection.database(), cache))
@@ -236,23 +247,23 @@ impl Core {
         self.notice_tasks()
     }
 
-    /// Hints at tasks that came since the last time. Whoever adds some hints itself; this is for the one that was killed, or
+    /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself; this is for the one that was killed, or
     /// forgot it, between its commit and the hint.
     pub(super) fn notice_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
         self.connection.database().prepare_cached("COMMIT")?.execute([])?;
         read?;
-        let next_task = self.next_task();
+        let (next_task, next_entry) = (self.next_task(), self.next_entry());
         // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as
         // there are waits.
-        if next_task > self.next_task_seen {
+        if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
-        if self.told.missed(next_task) {
+        if self.told.missed(next_task) | self.told_entries.missed(next_entry) {
             self.news.tell_missed();
         }
-        self.next_task_seen = next_task;
+        (self.next_task_seen, self.next_entry_seen) = (next_task, next_entry);
         Ok(())
     }
 

@@ -28,6 +28,12 @@ pub(super) const CHILDREN: u8 = 2;
 /// It waits for its children, or did, and has a memo.
 pub(super) const MEMO: u8 = 4;
 
+/// It waits to be finished from elsewhere.
+pub(super) const AWAITED: u8 = 8;
+
+/// It goes to another queue when its attempt is over.
+pub(super) const MOVING: u8 = 16;
+
 /// A task that is over and whose dependents are to be told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
@@ -130,6 +136,10 @@ impl Transaction<'_> {
         if task.links & MEMO != 0 {
             self.connection.prepare_cached("DELETE FROM memo WHERE task = ?")?.execute([task.id.0])?;
         }
+        if task.links & AWAITED != 0 {
+            self.forget_awaited(task.id)?;
+        }
+        self.forget_move(task)?;
         let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
         if task.links & DEPENDENTS != 0 || leaves_children {
             let up_to = self.cache.next_task - 1;

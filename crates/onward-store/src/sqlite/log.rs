@@ -104,6 +104,7 @@ fn encode(change: Change) -> (u8, Option<u64>, Option<u64>) {
         Change::Purged => (13, None, None),
         Change::Unblocked => (20, None, None),
         Change::Blocked => (21, None, None),
+        Change::Moved => (22, None, None),
     }
 }
 
@@ -138,6 +139,7 @@ fn decode_change(code: u8, bytes: &mut &[u8]) -> Result<Change> {
         13 => Change::Purged,
         20 => Change::Unblocked,
         21 => Change::Blocked,
+        22 => Change::Moved,
         _ => return Err(damaged()),
     })
 }

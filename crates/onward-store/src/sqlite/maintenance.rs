@@ -229,9 +229,14 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a task is blocked by nothing, or waits for others and is not blocked",
-        "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2) AS t \
+        "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 = 0) AS t \
          FULL JOIN (SELECT DISTINCT dependent FROM dependency) AS d ON d.dependent = t.id \
          WHERE t.id IS NULL OR d.dependent IS NULL",
+    ),
+    (
+        "a task waits to be finished and does not say so, or says so and does not",
+        "SELECT coalesce(t.id, a.task) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 <> 0) AS t \
+         FULL JOIN awaited AS a ON a.task = t.id WHERE t.id IS NULL OR a.task IS NULL",
     ),
     (
         "a task on which others depend does not say so",

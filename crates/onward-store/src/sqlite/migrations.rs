@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010.sql"),
     include_str!("migrations/0011.sql"),
     include_str!("migrations/0012.sql"),
+    include_str!("migrations/0013.sql"),
 ];
 
 /// The schema that this version writes.

@@ -12,6 +12,7 @@ mod core;
 mod dependents;
 mod failure;
 mod filter;
+mod finish;
 mod flow;
 mod fresh_tasks;
 mod group_heads;
@@ -45,6 +46,7 @@ mod writer;
 
 pub use callers::SubmittedInTransaction;
 pub use commit_sizes::CommitCounts;
+pub use finish::AppliedInTransaction;
 pub use maintenance::{CheckReport, Compacted};
 pub use open::SqliteOptions;
 pub use store::SqliteStore;

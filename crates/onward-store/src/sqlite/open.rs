@@ -29,7 +29,7 @@ use crate::store::{Durability, Hint, StoreInfo};
 const BUSY: Duration = Duration::from_secs(30);
 
 /// How long is waited between two tries, where SQLite itself does not wait.
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
+pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
 const CONNECT: OpenFlags =

@@ -27,8 +27,8 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::writer::Writer;
 use crate::store::{
-    Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
-    TaskIdPage, TaskPage,
+    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskIdPage, TaskPage,
 };
 use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
@@ -97,6 +97,10 @@ impl SqliteStore {
 
     pub(super) fn core(&self) -> std::sync::MutexGuard<'_, Core> {
         self.writer.core()
+    }
+
+    pub(super) fn durability(&self) -> Durability {
+        self.info.durability
     }
 
     pub(super) fn callers(&self) -> Option<&Callers> {
@@ -228,6 +232,10 @@ impl Store for SqliteStore {
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
         let now = self.clock().now();
         ready(self.read(|connection| reads::history::history(connection, now, days)))
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 }
 

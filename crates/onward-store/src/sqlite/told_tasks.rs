@@ -1,8 +1,9 @@
-//! Up to which task this process has been told what became of tasks: what is beyond was written by somebody who has not said so.
+//! Up to which task, or entry of the log, this process has been told what became of tasks: what is beyond was written by somebody who has not said so.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The number of the first task not told of; zero while nothing is known. Tasks are committed in the order of their numbers.
+/// The number of the first task, or entry of the log, not told of; zero while nothing is known. Both are committed in the order of their
+/// numbers.
 #[derive(Debug, Default)]
 pub(super) struct ToldTasks(AtomicI64);
 

@@ -258,6 +258,9 @@ impl Transaction<'_> {
             Write::FireSchedule(fire) => self.fire_schedule(fire),
             Write::Sweep => self.sweep().map(Outcome::Swept),
             Write::Bulk(bulk) => self.bulk(bulk).map(Outcome::Bulk),
+            Write::AwaitCompletion { lease, wait } => self.await_completion(*lease, wait),
+            Write::Finish { token, finish } => self.finish_awaited(*token, finish),
+            Write::Move { task, queue } => self.move_task(*task, queue),
             Write::All(members) => self.all(members),
         }
     }

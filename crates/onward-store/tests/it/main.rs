@@ -14,6 +14,7 @@ mod broken;
 mod callers;
 mod child;
 mod damage;
+mod finish;
 mod group_commit;
 mod kill;
 mod load;

@@ -39,6 +39,12 @@ impl Player {
                 Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
             }
             Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
+            Act::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
+            Act::Finish { lease, by_number, finish } => {
+                let lease = self.lease(lease);
+                Write::Finish { token: if by_number { lease.task.into() } else { lease.into() }, finish }
+            }
+            Act::Move { task, queue } => Write::Move { task: self.task(task), queue },
             Act::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }

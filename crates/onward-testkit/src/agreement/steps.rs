@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, FireSchedule, Io, KindSelection, Name, NewTask, NextFiring,
-    OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue, SetSchedule,
-    TaskFilter, TaskState,
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
+    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue,
+    SetSchedule, TaskFilter, TaskState,
 };
 
 /// One step of a sequence.
@@ -59,6 +59,19 @@ pub enum Act {
         on_failure: OnDependencyFailure,
     },
     ConfirmCancel(Pick),
+    AwaitCompletion {
+        lease: Pick,
+        wait: CompletionWait,
+    },
+    Finish {
+        lease: Pick,
+        by_number: bool,
+        finish: Finish,
+    },
+    Move {
+        task: Pick,
+        queue: Name,
+    },
     Report {
         lease: Pick,
         fraction: Option<f32>,

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, ConcurrencyLimit, Dependencies, Dependency, GroupShare, Io, KindSelection,
-    LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune, QueueMode, QueueSelection, Rate,
-    RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
-    When,
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish,
+    GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune,
+    QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -119,6 +119,9 @@ fn end_of_attempt() -> impl Strategy<Value = Act> {
         2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
         2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
         1 => pick().prop_map(Act::ConfirmCancel),
+        2 => (pick(), completion_wait()).prop_map(|(lease, wait)| Act::AwaitCompletion { lease, wait }),
+        2 => (pick(), any::<bool>(), finish()).prop_map(|(lease, by_number, finish)| Act::Finish { lease, by_number, finish }),
+        1 => (pick(), queue()).prop_map(|(task, queue)| Act::Move { task, queue }),
         1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Act::Report { lease, fraction, bytes }),
         1 => (pick(), io()).prop_map(|(lease, io)| Act::RecordIo { lease, io }),
     ]
@@ -131,6 +134,28 @@ fn bytes_done() -> impl Strategy<Value = Option<ByteProgress>> {
 
 fn io() -> impl Strategy<Value = Io> {
     select(vec![Io::default(), Io { disk_read: 1, network_sent: u64::MAX, ..Io::default() }])
+}
+
+fn completion_wait() -> impl Strategy<Value = CompletionWait> {
+    let delays = select(vec![Duration::ZERO, SECOND, MINUTE]);
+    let retry =
+        (0..4u32, delays).prop_map(|(attempts, delay)| RetryPolicy { attempts, backoff: Backoff::Constant { delay } });
+    (option::of(delay()), retry, 0..4u64).prop_map(|(within, retry, random)| CompletionWait { within, retry, random })
+}
+
+fn finish() -> impl Strategy<Value = Finish> {
+    let result = option::of(select(vec![b"".as_slice(), b"approved"])).prop_map(|result| result.map(Into::into));
+    let class = prop_oneof![
+        2 => Just(FailureClass::Retryable),
+        1 => Just(FailureClass::Permanent),
+        1 => delay().prop_map(FailureClass::RetryAfter),
+        1 => delay().prop_map(FailureClass::NotCounted),
+    ];
+    prop_oneof![
+        2 => result.prop_map(|result| Finish::Complete { result }),
+        2 => class.prop_map(|class| Finish::Fail { error: "declined".into(), class }),
+        1 => option::of(delay()).prop_map(|within| Finish::Extend { within }),
+    ]
 }
 
 fn memo() -> impl Strategy<Value = Bytes> {

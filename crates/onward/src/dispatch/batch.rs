@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{AfterFailure, Claim, OpenSession, SessionId, Write};
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, SessionId, Write};
 
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
@@ -46,8 +46,9 @@ impl Batch {
         self.add(Write::OpenSession(open), Part::Open);
     }
 
-    /// Ends an attempt, after the last progress that it told and what it has moved.
-    pub(crate) fn end(&mut self, ended: Ended) {
+    /// Ends an attempt, after the last progress that it told and what it has moved; one whose end is written already is handed back.
+    pub(crate) fn end(&mut self, ended: Ended) -> Option<Ended> {
+        let Some(end) = write(&ended) else { return Some(ended) };
         if ended.attempt.progress.take_unsaved() {
             self.report(Arc::clone(&ended.attempt));
         }
@@ -55,7 +56,8 @@ impl Batch {
         if !io.is_none() {
             self.add(Write::RecordIo { lease: ended.attempt.task.lease, io }, Part::RecordIo);
         }
-        self.add(with_spawned(write(&ended), &ended), Part::End(ended));
+        self.add(with_spawned(end, &ended), Part::End(ended));
+        None
     }
 
     pub(crate) fn report(&mut self, attempt: Arc<Attempt>) {
@@ -100,8 +102,8 @@ impl Part {
 /// The end of an attempt that ended well, with what its handler has spawned: all of it, or nothing.
 fn with_spawned(end: Write, ended: &Ended) -> Write {
     let spawned = match ended.end {
-        End::Complete(_) | End::AwaitChildren(_) => ended.attempt.spawned.all(),
-        End::Fail { .. } | End::Release | End::ConfirmCancel(_) => Vec::new(),
+        End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) => ended.attempt.spawned.all(),
+        End::Fail { .. } | End::Release | End::Move(_) | End::ConfirmCancel(_) | End::Finished => Vec::new(),
     };
     if spawned.is_empty() {
         return end;
@@ -110,15 +112,23 @@ fn with_spawned(end: Write, ended: &Ended) -> Write {
     Write::All(submits.chain([end]).collect())
 }
 
-fn write(ended: &Ended) -> Write {
+fn release(lease: Lease) -> Write {
+    Write::Release { lease, after: std::time::Duration::ZERO }
+}
+
+/// What ends an attempt; `None` if its handler has written that itself.
+fn write(ended: &Ended) -> Option<Write> {
     let lease = ended.attempt.task.lease;
-    match &ended.end {
+    Some(match &ended.end {
         End::Complete(result) => Write::Complete { lease, result: result.clone() },
         End::Fail { error, next } => Write::Fail { lease, error: error.clone(), next: *next },
         End::AwaitChildren(ChildrenWait { memo, on_failure }) => {
             Write::AwaitChildren { lease, memo: memo.clone(), on_failure: *on_failure }
         }
-        End::Release => Write::Release { lease, after: std::time::Duration::ZERO },
+        End::AwaitCompletion(wait) => Write::AwaitCompletion { lease, wait: *wait },
+        End::Release => release(lease),
+        End::Move(queue) => Write::All(vec![Write::Move { task: lease.task, queue: queue.clone() }, release(lease)]),
         End::ConfirmCancel(reason) => Write::ConfirmCancel { lease, reason: reason.clone() },
-    }
+        End::Finished => return None,
+    })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, SessionId};
+use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, SessionId, TaskState};
 use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
@@ -136,7 +136,11 @@ impl Dispatcher {
         let mut batch = Batch::with_room_for(floor.ended);
         self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
-            batch.end(ended);
+            if let Some(finished) = batch.end(ended) {
+                self.count(&finished.attempt, TaskState::Completed);
+                // No outcome will say that room is free, nor that nothing is left.
+                self.agenda.look = true;
+            }
         }
         self.add_reports(&mut batch, now);
         match self.session {

@@ -23,6 +23,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::failure_policy::FailedAttempt;
 use crate::handler::{Handler, HandlerFuture};
+use crate::output::Output;
 use crate::run::Run;
 use crate::timer;
 
@@ -47,7 +48,7 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
         Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
         Err(panicked) => Some(Err(panicked)),
     };
-    clean_up(run, attempt, matches!(answer, Some(Ok(_)))).await;
+    clean_up(run, attempt, attempt.is_finished() || matches!(answer, Some(Ok(_)))).await;
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
     judge(run, handler, attempt, allowance, answer)
 }
@@ -140,6 +141,10 @@ async fn time_over(run: &Run, over_at: Option<Duration>) {
 }
 
 fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: Allowance, answer: Answer) -> End {
+    if attempt.is_finished() {
+        return End::Finished;
+    }
+    let answer = answer.map(|answer| answer.map(|output| Output(output.0.or_else(|| attempt.result.bytes()))));
     let settings = &run.inner.settings;
     let policies = Policies {
         task: attempt.task.retry,

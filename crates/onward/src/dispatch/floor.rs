@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, Priority, SessionId, TaskId};
+use onward_store::{AfterFailure, CompletionWait, Name, Priority, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
@@ -16,10 +16,18 @@ use crate::failure::ChildrenWait;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     Complete(Option<Bytes>),
-    Fail { error: String, next: AfterFailure },
+    Fail {
+        error: String,
+        next: AfterFailure,
+    },
     AwaitChildren(ChildrenWait),
+    AwaitCompletion(CompletionWait),
+    /// It goes on in another queue.
+    Move(Name),
     Release,
     ConfirmCancel(String),
+    /// Its handler has completed the task in a transaction of its own: there is nothing to write.
+    Finished,
 }
 
 /// An attempt that has ended and whose end is not durable yet.

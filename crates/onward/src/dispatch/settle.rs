@@ -124,7 +124,16 @@ impl Dispatcher {
                     self.tell(&attempt, Change::Blocked);
                 }
             }
-            (End::Release, Outcome::Done) => {
+            (End::AwaitCompletion(wait), Outcome::AwaitsCompletion { state }) => {
+                self.agenda.look = true;
+                wait.within.into_iter().for_each(|within| self.agenda.due_by(within, &*self.run.inner.clock));
+                if state.is_ended() {
+                    self.count(&attempt, state);
+                } else {
+                    self.tell(&attempt, Change::Blocked);
+                }
+            }
+            (End::Release | End::Move(_), Outcome::Done) => {
                 self.agenda.look = true;
                 self.tell(&attempt, Change::Released);
             }
@@ -173,7 +182,7 @@ impl Dispatcher {
         }
     }
 
-    fn count(&mut self, attempt: &Attempt, state: TaskState) {
+    pub(super) fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
         if state.is_ended() {
             self.preempting.forget(attempt.id());
@@ -194,7 +203,7 @@ impl Dispatcher {
     /// silence.
     fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
         let task = attempt.id();
-        if matches!(end, End::Complete(_) | End::AwaitChildren(_)) {
+        if matches!(end, End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) | End::Move(_)) {
             let end = failed_for_good(refusal.to_string());
             self.run.floor.hand_in([Ended { attempt, end }]);
         } else {

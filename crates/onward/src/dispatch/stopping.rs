@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use onward_store::TaskState;
+
 use super::batch::Batch;
 use super::dispatcher::Dispatcher;
 use super::floor::{End, Ended};
@@ -84,7 +86,11 @@ impl Dispatcher {
         let mut batch = Batch::default();
         let unwritten = self.run.floor.take_ended();
         let is_clean = unwritten.is_empty();
-        unwritten.into_iter().for_each(|ended| batch.end(ended));
+        for ended in unwritten {
+            if let Some(finished) = batch.end(ended) {
+                self.count(&finished.attempt, TaskState::Completed);
+            }
+        }
         self.retired.iter().copied().chain(self.session).for_each(|session| batch.close(session));
         if batch.is_empty() {
             return Ok(());

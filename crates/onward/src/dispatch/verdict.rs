@@ -1,11 +1,11 @@
 //! How an attempt ended, told from what its handler did and why it was asked to stop.
 
-use onward_store::AfterFailure;
 use onward_store::rules::retry::{FailureClass, RetryPolicy, after_failure};
+use onward_store::{AfterFailure, CompletionWait};
 
 use super::floor::End;
 use crate::attempt::Interruption;
-use crate::failure::Failure;
+use crate::failure::{Failure, Instead};
 use crate::output::Output;
 
 /// What the handler did: `None` if it was aborted after its grace.
@@ -36,9 +36,9 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
     };
     match (circumstances.interruption, failure) {
         (None | Some(Interruption::TimedOut | Interruption::ShuttingDown | Interruption::Preempted), Some(failure))
-            if failure.wait().is_some() =>
+            if failure.instead().is_some() =>
         {
-            failure.wait().map_or(End::Release, |wait| End::AwaitChildren(wait.clone()))
+            failure.instead().map_or(End::Release, |instead| instead_of_failing(instead, circumstances))
         }
         (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
         (Some(Interruption::TimedOut), failure) => {
@@ -51,6 +51,18 @@ pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
         (Some(Interruption::ShuttingDown | Interruption::SessionLost | Interruption::Preempted) | None, _) => {
             End::Release
         }
+    }
+}
+
+fn instead_of_failing(instead: &Instead, circumstances: Circumstances<'_>) -> End {
+    match instead {
+        Instead::Children(wait) => End::AwaitChildren(wait.clone()),
+        Instead::Completion(within) => End::AwaitCompletion(CompletionWait {
+            within: *within,
+            retry: circumstances.policy,
+            random: fastrand::u64(..),
+        }),
+        Instead::Move(queue) => End::Move(queue.clone()),
     }
 }
 

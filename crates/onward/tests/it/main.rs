@@ -18,11 +18,15 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod completion;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod finish;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]

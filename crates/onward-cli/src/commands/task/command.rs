@@ -1,11 +1,11 @@
 //! The verbs of `onward task`.
 
-use clap::{Args, Subcommand};
-use onward_store::TaskId;
+use clap::Subcommand;
 
 use super::chosen::Chosen;
 use super::filter::FilterArguments;
-use super::{cancel, count, delete, kill, list, retry, run_now, show, tree, wait, why};
+use super::named::Tasks;
+use super::{cancel, count, delete, finish, kill, list, moving, retry, run_now, show, tree, wait, why};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -34,14 +34,14 @@ pub(crate) enum Command {
     Kill(Box<Chosen>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
-}
-
-/// Which tasks.
-#[derive(Debug, Args)]
-pub(crate) struct Tasks {
-    /// Their numbers
-    #[arg(value_name = "TASK", required = true)]
-    pub(super) tasks: Vec<TaskId>,
+    /// Complete a task whose handler has left it to be finished from elsewhere
+    Complete(finish::CompleteArguments),
+    /// Fail an attempt that is to be finished from elsewhere; the retry policy says what follows
+    Fail(finish::FailArguments),
+    /// Give more time to whoever finishes an attempt from elsewhere
+    Extend(finish::ExtendArguments),
+    /// Move tasks to another queue
+    Move(moving::Arguments),
 }
 
 /// Runs a verb.
@@ -58,5 +58,9 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Kill(chosen) => kill::run(options, *chosen).await,
         Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
+        Command::Complete(arguments) => finish::complete(options, arguments).await,
+        Command::Fail(arguments) => finish::fail(options, arguments).await,
+        Command::Extend(arguments) => finish::extend(options, arguments).await,
+        Command::Move(arguments) => moving::run(options, arguments).await,
     }
 }

@@ -3,7 +3,7 @@
 use onward::Forecast;
 use onward_store::{Refusal, Store, TaskRecord, TaskState};
 
-use super::command::Tasks;
+use super::named::Tasks;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line, show_task, task_json};
@@ -12,7 +12,7 @@ use crate::store_file;
 /// Shows each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for (index, task) in tasks.tasks.into_iter().enumerate() {
+    for (index, task) in tasks.numbers(&*store).await?.into_iter().enumerate() {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         let forecast = forecast(&*store, &record).await?;
         if options.json {

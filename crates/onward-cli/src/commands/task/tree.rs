@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, limits};
 
-use super::command::Tasks;
+use super::named::Tasks;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line, remark, task_json};
@@ -16,7 +16,7 @@ const SHOWN: usize = 10_000;
 /// Shows each of the tasks with its children, their children and so on.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for root in tasks.tasks {
+    for root in tasks.numbers(&*store).await? {
         let tree = Tree::read(&*store, root).await?;
         for (depth, task) in tree.in_order() {
             if options.json {

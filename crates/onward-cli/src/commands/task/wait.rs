@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use onward_store::{Store, TaskId, TaskRecord, TaskState};
 
+use super::named::Tasks;
 use crate::apply::wait_for_end;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -15,9 +16,8 @@ use crate::values::parse_positive_duration;
 /// Arguments of `onward task wait`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Their numbers
-    #[arg(value_name = "TASK", required = true)]
-    tasks: Vec<TaskId>,
+    #[command(flatten)]
+    tasks: Tasks,
     /// Give up after this long, with exit code 1; default: wait for ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
@@ -26,8 +26,10 @@ pub(crate) struct Arguments {
 /// Waits for each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let waiting = wait_for_all(options, &*store, &arguments.tasks);
-    let Some(timeout) = arguments.timeout else { return waiting.await };
+    let Arguments { tasks, timeout } = arguments;
+    let tasks = tasks.numbers(&*store).await?;
+    let waiting = wait_for_all(options, &*store, &tasks);
+    let Some(timeout) = timeout else { return waiting.await };
     match tokio::time::timeout(timeout, waiting).await {
         Ok(ended) => ended,
         Err(_) => Err(anyhow::anyhow!("not all of the tasks ended within {timeout:?}; they go on as they are")),

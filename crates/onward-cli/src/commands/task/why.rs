@@ -3,7 +3,7 @@
 use onward_store::{Refusal, WaitReason};
 use serde_json::json;
 
-use super::command::Tasks;
+use super::named::Tasks;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line};
@@ -12,7 +12,7 @@ use crate::store_file;
 /// Says of each of the tasks why it does not run.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for task in tasks.tasks {
+    for task in tasks.numbers(&*store).await? {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if options.json {

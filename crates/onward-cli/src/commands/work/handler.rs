@@ -51,6 +51,7 @@ impl TaskWork {
             ("ONWARD_KIND", context.kind().as_str().into()),
             ("ONWARD_QUEUE", context.queue().as_str().into()),
             ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
+            ("ONWARD_TOKEN", context.completion_token().to_string().into()),
             ("ONWARD_REPORT", mailbox.path().as_os_str().to_owned()),
         ];
         if let Some(at) = context.scheduled_at() {
@@ -67,6 +68,9 @@ fn take(context: &Context, said: &mut Said, line: &str) {
         Ok(Report::Progress(fraction, None)) => context.progress(fraction),
         Ok(Report::RetryAfter(after)) => said.retry_after = Some(after),
         Ok(Report::Fail(message)) => said.fail = Some(message),
+        Ok(Report::FinishLater(None)) => said.instead = Some(Failure::await_completion()),
+        Ok(Report::FinishLater(Some(within))) => said.instead = Some(Failure::await_completion_within(within)),
+        Ok(Report::Move(queue)) => said.instead = Some(Failure::move_to(queue.as_str())),
         Err(wrong) => tracing::warn!(task = %context.id(), "the command reported what has no meaning: {wrong}"),
     }
 }

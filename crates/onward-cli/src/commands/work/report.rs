@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::values::parse_duration;
+use onward_store::Name;
+
+use crate::values::{parse_duration, parse_positive_duration};
 
 /// One line of a report.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +15,10 @@ pub(super) enum Report {
     RetryAfter(Duration),
     /// It has failed, and trying again cannot help.
     Fail(String),
+    /// If it exits with 0, somebody else will finish the task, within this time.
+    FinishLater(Option<Duration>),
+    /// If it exits with 0, the task goes on in this queue.
+    Move(Name),
 }
 
 impl Report {
@@ -25,7 +31,12 @@ impl Report {
             "retry-after" => parse_duration(rest).map(Self::RetryAfter),
             "fail" if rest.is_empty() => Err("`fail` needs a message".to_owned()),
             "fail" => Ok(Self::Fail(rest.to_owned())),
-            _ => Err(format!("`{word}` is not a report; the reports are progress, retry-after and fail")),
+            "finish-later" if rest.is_empty() => Ok(Self::FinishLater(None)),
+            "finish-later" => parse_positive_duration(rest).map(|within| Self::FinishLater(Some(within))),
+            "move" => Name::new(rest).map(Self::Move).map_err(|error| error.to_string()),
+            _ => Err(format!(
+                "`{word}` is not a report; the reports are progress, retry-after, fail, finish-later and move"
+            )),
         }
     }
 }
@@ -53,6 +64,13 @@ mod tests {
     fn a_delay_and_a_failure_are_read() {
         assert_eq!(Report::parse("retry-after 30s"), Ok(Report::RetryAfter(Duration::from_secs(30))));
         assert_eq!(Report::parse("fail no such account"), Ok(Report::Fail("no such account".into())));
+    }
+
+    #[test]
+    fn what_becomes_of_the_task_instead_is_read() {
+        assert_eq!(Report::parse("finish-later"), Ok(Report::FinishLater(None)));
+        assert_eq!(Report::parse("finish-later 2h"), Ok(Report::FinishLater(Some(Duration::from_secs(7200)))));
+        assert_eq!(Report::parse("move slow"), Ok(Report::Move(Name::new("slow").unwrap())));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) struct Said {
     pub(super) retry_after: Option<Duration>,
     /// It has failed, and trying again cannot help.
     pub(super) fail: Option<String>,
+    /// If it exits with 0: what becomes of the task instead of its end.
+    pub(super) instead: Option<Failure>,
 }
 
 /// The result of a command, or why there is none. A result larger than `limit` bytes is a permanent failure.
@@ -36,6 +38,7 @@ pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Byte
         None => Failure::retryable(message),
     };
     match finished.end {
+        End::Exited(0) if said.instead.is_some() => Err(said.instead.unwrap_or_else(Failure::await_completion)),
         End::Exited(0) if finished.stdout.cut => Err(Failure::permanent(format!(
             "the result is larger than {limit} bytes, the limit of this store; write it elsewhere and answer where"
         ))),
@@ -80,13 +83,13 @@ mod tests {
 
     #[test]
     fn a_delay_that_was_asked_for_is_kept() {
-        let said = Said { retry_after: Some(Duration::from_secs(30)), fail: None };
+        let said = Said { retry_after: Some(Duration::from_secs(30)), ..Said::default() };
         assert_eq!(class(End::Exited(1), said), FailureClass::RetryAfter(Duration::from_secs(30)));
     }
 
     #[test]
     fn a_reported_failure_counts_more_than_the_exit() {
-        let said = Said { retry_after: None, fail: Some("no such account".into()) };
+        let said = Said { fail: Some("no such account".into()), ..Said::default() };
         assert_eq!(class(End::Exited(0), said), FailureClass::Permanent);
     }
 

@@ -17,6 +17,7 @@ use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Shared, Usage};
 use crate::sqlite::reads::task::task;
 use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
 pub(in crate::sqlite) fn why(
@@ -27,9 +28,11 @@ pub(in crate::sqlite) fn why(
 ) -> Result<Option<Vec<WaitReason>>> {
     let Some(record) = task(connection, id)? else { return Ok(None) };
     let facts = WaitFacts {
+        task: id,
         state: record.state,
         run_at: record.run_at,
         blocked_by: record.blocked_by.clone(),
+        awaited: if record.state == TaskState::Blocked { awaited(connection, id)? } else { None },
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
@@ -39,7 +42,14 @@ pub(in crate::sqlite) fn why(
     Ok(Some(reasons(&facts, steady)))
 }
 
-fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<crate::timestamp::Timestamp>)> {
+fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
+    let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited WHERE task = ?")?;
+    let row =
+        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
+    Ok(statement.query_row([task.0], row).optional()?)
+}
+
+fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<Timestamp>)> {
     let mut scopes = vec![Scope::All, Scope::Queue(record.queue.clone()), Scope::Kind(record.kind.clone())];
     scopes.extend(record.group.clone().map(Scope::Group));
     let mut pauses = Vec::new();

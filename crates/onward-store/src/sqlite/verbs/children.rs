@@ -10,7 +10,7 @@ use crate::limits;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
-use crate::sqlite::dependents::{CHILDREN, MEMO};
+use crate::sqlite::dependents::{AWAITED, CHILDREN, MEMO};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
 use crate::task::{Lease, NewTask, TaskId, TaskState, check_payload};
@@ -120,8 +120,9 @@ impl Transaction<'_> {
             .prepare_cached("INSERT OR REPLACE INTO memo (task, memo) VALUES (?, ?)")?
             .execute(params![task.id.0, memo.as_ref()])?;
         let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
-        self.enter_line(&blocked.entry())?;
         self.log(task.id, task.lane, Change::Blocked);
+        let blocked = self.settle_move(blocked)?;
+        self.enter_line(&blocked.entry())?;
         self.hint.work += 1;
         live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
@@ -181,7 +182,7 @@ impl Transaction<'_> {
 
 /// Only what has run has a memo: a blocked task with one waits for its children.
 fn awaits_children(task: &LiveTask) -> bool {
-    task.blocked && task.links & MEMO != 0
+    task.blocked && task.links & (MEMO | AWAITED) == MEMO
 }
 
 fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {

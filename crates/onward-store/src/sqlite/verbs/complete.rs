@@ -36,7 +36,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    fn check_result(&self, lane: i64, result: Option<&Bytes>) -> Verb<()> {
+    pub(super) fn check_result(&self, lane: i64, result: Option<&Bytes>) -> Verb<()> {
         let Some(result) = result else { return Ok(()) };
         let kind = self.cache.names.lane(lane).map_or("", |lane| lane.kind_name.as_str());
         check_payload("result", result.len(), self.payload_limit, kind)
@@ -115,7 +115,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn count_completed(&mut self, lane: i64, attempts: u32, run_at: i64, started_at: i64) {
+    pub(super) fn count_completed(&mut self, lane: i64, attempts: u32, run_at: i64, started_at: i64) {
         let run = (self.now.as_microseconds() - started_at).max(0);
         let base = self.cache.names.base_of(lane);
         let change = self.statistics.entry((base, TaskState::Completed)).or_default();
@@ -127,7 +127,7 @@ impl Transaction<'_> {
         change.run_maximum = change.run_maximum.max(run);
     }
 
-    fn complete_one(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
+    pub(super) fn complete_one(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
         self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, held.started_at);
         self.end_completed(task, held, result)
     }

@@ -12,6 +12,7 @@ use crate::news::TaskNews;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
+use crate::sqlite::dependents::MOVING;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
@@ -56,6 +57,7 @@ impl Transaction<'_> {
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.lane)?,
+            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
             AfterAttempt::End(state) => {
@@ -184,7 +186,7 @@ impl Transaction<'_> {
             lost,
             held.started_at
         ])?;
-        let waiting = LiveTask { scheduled, run_at, held: None, ..task.clone() };
+        let waiting = self.settle_move(LiveTask { scheduled, run_at, held: None, ..task.clone() })?;
         self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
         Ok(waiting.state())
@@ -217,6 +219,13 @@ impl Transaction<'_> {
         self.leave_line(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result: None })
+    }
+
+    /// Ends a task that nobody holds and whose attempt was under way all the same: it counts.
+    pub(super) fn end_awaited(&mut self, task: &LiveTask, state: TaskState, result: Option<&Bytes>) -> Result<()> {
+        self.leave_line(&task.entry())?;
+        let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
+        self.end(task, &End { state, attempts, claims, started_at, result })
     }
 
     /// Ends a held task; the attempt that ran counts.

@@ -23,6 +23,7 @@ impl Transaction<'_> {
         self.let_groups_go_on()?;
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
+        self.fail_overdue()?;
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire()?;
         self.settle_dependents()?;
@@ -116,6 +117,7 @@ impl Transaction<'_> {
         let wall = [
             self.cache.index.next_time(self.connection)?,
             self.cache.pauses.next_end().map(Timestamp::as_microseconds),
+            self.cache.next_overdue,
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));

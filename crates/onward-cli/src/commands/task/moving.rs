@@ -1,0 +1,41 @@
+//! `onward task move`
+
+use clap::Args;
+use onward_store::{Name, Outcome, TaskId, Write};
+use serde_json::json;
+
+use crate::apply::{apply_one, unexpected};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Arguments of `onward task move`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Their numbers
+    #[arg(value_name = "TASK", required = true)]
+    tasks: Vec<TaskId>,
+    /// Where to; it is made if it is not there
+    #[arg(long)]
+    queue: Name,
+}
+
+/// Moves each of the tasks.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { tasks, queue } = arguments;
+    let store = store_file::open_existing(options).await?;
+    for task in tasks {
+        let (outcome, said) = match apply_one(&*store, Write::Move { task, queue: queue.clone() }).await? {
+            Outcome::Moved => ("moved", "is in"),
+            Outcome::MoveRequested => ("move_requested", "runs; if it goes on after this attempt, it does so in"),
+            other => return Err(unexpected(other)),
+        };
+        if options.json {
+            print_json(&json!({ "id": task, "outcome": outcome }))?;
+        } else {
+            print_line(format_args!("task {task} {said} the queue `{queue}`"))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,37 @@
+//! Moving tasks to other queues.
+
+use super::state::State;
+use crate::event::Change;
+use crate::name::Name;
+use crate::outcome::{Outcome, Refusal};
+use crate::task::{TaskId, TaskState};
+
+impl State {
+    pub(super) fn move_task(&mut self, id: TaskId, queue: Name) -> Result<Outcome, Refusal> {
+        let task = self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))?;
+        if task.state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state: task.state });
+        }
+        let (runs, is_there) = (task.state == TaskState::Running, task.new.queue == queue);
+        self.check_names(Some(&queue), None)?;
+        self.make_names(Some(&queue), None);
+        self.tasks.change(id, |task| task.move_to = Some(queue).filter(|_| !is_there));
+        if runs && !is_there {
+            return Ok(Outcome::MoveRequested);
+        }
+        self.settle_move(id);
+        Ok(Outcome::Moved)
+    }
+
+    /// Moves a task that nobody holds to the queue for which somebody asked.
+    pub(super) fn settle_move(&mut self, id: TaskId) {
+        let Some(queue) = self.tasks.get(id).and_then(|task| task.move_to.clone()) else { return };
+        self.make_names(Some(&queue), None);
+        self.tasks.change(id, |task| {
+            task.move_to = None;
+            task.new.queue = queue;
+        });
+        self.log(id, Change::Moved);
+        self.hint_work();
+    }
+}
