@@ -443,6 +443,12 @@ impl Changes {
         *self.receiver.borrow_and_update()
     }
 
+    /// The counts now, which stay unseen if they are.
+    #[must_use]
+    pub fn peek(&self) -> Hint {
+        *self.receiver.borrow()
+    }
+
     /// Waits until something changed that was not seen yet, and answers the counts; `None` if the store is gone.
     /// Cancel-safe: a dropped wait misses nothing.
     pub async fn changed(&mut self) -> Option<Hint> {

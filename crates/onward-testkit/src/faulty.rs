@@ -65,6 +65,8 @@ pub struct FaultyStore {
 struct Plan {
     calls: u64,
     fails: Option<(std::ops::RangeInclusive<u64>, Side, Fault)>,
+    /// What is written just before the queues are read.
+    slipped_in: Vec<Write>,
 }
 
 impl FaultyStore {
@@ -87,6 +89,11 @@ impl FaultyStore {
     /// Fails no more.
     pub fn heal(&self) {
         self.plan(|plan| plan.fails = None);
+    }
+
+    /// Has these writes done, as if by somebody else, just before the queues are next read.
+    pub fn slip_in(&self, writes: Vec<Write>) {
+        self.plan(|plan| plan.slipped_in = writes);
     }
 
     /// How many calls there were.
@@ -169,7 +176,14 @@ impl Store for FaultyStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        self.inner.queues()
+        let slipped_in = self.plan(|plan| std::mem::take(&mut plan.slipped_in));
+        if slipped_in.is_empty() {
+            return self.inner.queues();
+        }
+        Box::pin(async move {
+            self.inner.apply(slipped_in).await?;
+            self.inner.queues().await
+        })
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {

@@ -132,8 +132,7 @@ impl Dispatcher {
             return Batch::default();
         }
         self.give_back_what_is_hoarded(now);
-        let floor = self.run.floor.state();
-        let mut batch = Batch::with_room_for(floor.ended);
+        let mut batch = Batch::with_room_for(self.run.floor.state().ended);
         self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
             if let Some(finished) = batch.end(ended) {
@@ -142,6 +141,8 @@ impl Dispatcher {
                 self.agenda.look = true;
             }
         }
+        // Not before: the slots of what has ended are free, and nothing says so again.
+        let floor = self.run.floor.state();
         self.add_reports(&mut batch, now);
         match self.session {
             Some(session) => self.add_claim(&mut batch, session, floor, now),
@@ -317,9 +318,8 @@ impl Dispatcher {
         if self.goal == Goal::Drained && !leftover::is_drained(&*self.run.inner.store, &self.run.claim()).await? {
             return Ok(false);
         }
-        // What arrived while that was read is not yet done.
-        self.notice_changes();
-        Ok(!self.agenda.look)
+        // What arrived while that was read is not yet done. Its hint is left unseen: the wait that follows ends by it.
+        Ok(self.changes.peek().work == self.seen.work)
     }
 
     /// When to act next if nothing happens before.

@@ -171,6 +171,24 @@ async fn an_engine_goes_on_when_its_store_has_been_mended() {
     }
 }
 
+/// Its hint comes when a drain has found nothing more and asks whether that was all.
+///
+/// Shows: T21
+/// Beats: lost-wake-ups
+#[tokio::test]
+async fn a_task_that_arrives_as_a_drain_is_about_to_end_is_run() {
+    for world in worlds().await {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let (engine, tasks) = engine_on(&world, faulty.clone(), 1).await;
+        faulty.slip_in(vec![Write::Submit(Box::new(task("any")))]);
+        tokio::time::timeout(PATIENCE, engine.drain()).await.expect("the drain goes on").unwrap();
+        assert_all_completed(&world, &[tasks[0], TaskId(2)], "drained").await;
+    }
+}
+
+/// Something is broken if it takes longer than this.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// Shows: T21
 #[tokio::test]
 async fn a_store_that_fails_for_good_ends_the_run_with_its_error() {
