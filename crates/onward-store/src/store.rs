@@ -213,6 +213,13 @@ pub struct TaskFilter {
     pub cancel_requested: Option<bool>,
 }
 
+impl TaskFilter {
+    /// Whether tags decide.
+    pub(crate) fn asks_for_tags(&self) -> bool {
+        !self.tags.is_empty() || self.tag_key_prefix.is_some()
+    }
+}
+
 /// Which part of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {

@@ -15,6 +15,7 @@ use crate::sqlite::group_heads::{GroupHead, GroupHeads};
 use crate::sqlite::held_tasks::HeldTasks;
 use crate::sqlite::index::{Index, exists};
 use crate::sqlite::names::Names;
+use crate::sqlite::new_tags::NewTags;
 use crate::sqlite::pauses::Pauses;
 use crate::sqlite::queues::Queues;
 
@@ -31,6 +32,7 @@ struct Known {
 pub(super) struct Cache {
     pub(super) names: Names,
     pub(super) index: Index,
+    pub(super) tags: NewTags,
     pub(super) pauses: Pauses,
     pub(super) queues: Queues,
     pub(super) flow: Flow,
@@ -84,6 +86,7 @@ impl Cache {
             heads: heads(connection, &names, &mut index, &mut flow)?,
             names,
             index,
+            tags: NewTags::load(connection)?,
             pauses: Pauses::load(connection)?,
             queues,
             flow,

@@ -109,6 +109,8 @@ impl Callers {
             over: std::collections::VecDeque::new(),
         };
         let done = work(&mut transaction)?;
+        // The store does not know yet that there are any; whoever looks for them finds them all the same.
+        transaction.write_tags()?;
         transaction.finish()?;
         let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
         let (next, next_entry) = (transaction.cache.next_task, transaction.cache.next_log);

@@ -28,6 +28,8 @@ use crate::write::Write;
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) writes: Vec<Write>,
+    /// Whether tags are to be in the tables when it is answered.
+    pub(super) tags: bool,
     pub(super) answer: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
@@ -55,6 +57,8 @@ pub(super) struct Core {
     pub(super) sizes: Arc<CommitSizes>,
     /// Whether callers of this process write to the file on connections of their own. Once set, it stays.
     pub(super) callers_write: Arc<AtomicBool>,
+    /// Whether tags are in rows of tasks and not in the tables.
+    pub(super) has_new_tags: Arc<AtomicBool>,
     /// Of which tasks news were told.
     pub(super) told: Arc<ToldTasks>,
     /// Of which entries of the log news were told.
@@ -104,6 +108,7 @@ impl Core {
             news,
             sizes,
             callers_write: Arc::default(),
+            has_new_tags: Arc::default(),
             told: Arc::default(),
             told_entries: Arc::default(),
             cache: None,
@@ -119,7 +124,8 @@ impl Core {
     /// fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
-        match self.transact(jobs.iter().map(|job| job.writes.as_slice())) {
+        let tags = jobs.iter().any(|job| job.tags);
+        match self.transact(jobs.iter().map(|job| job.writes.as_slice()), tags) {
             Ok(outcomes) => {
                 self.sizes.record(&jobs, &outcomes);
                 Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
@@ -130,16 +136,23 @@ impl Core {
     }
 
     fn commit_alone(&mut self, job: Job) -> (Job, Result<Vec<Outcome>>) {
-        let outcomes = self.transact(std::iter::once(job.writes.as_slice()));
+        let outcomes = self.transact(std::iter::once(job.writes.as_slice()), job.tags);
         (job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
     }
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
-    fn transact<'w>(&mut self, calls: impl Iterator<Item = &'w [Write]>) -> Result<Vec<Vec<Outcome>>> {
+    fn transact<'w>(
+        &mut self,
+        calls: impl Iterator<Item = &'w [Write]>,
+        tags: bool,
+    ) -> Result<Vec<Vec<Outcome>>> {
         self.in_transaction(|transaction| {
             let outcomes = calls
                 .map(|writes| writes.iter().map(|write| transaction.write(write)).collect())
                 .collect::<Result<Vec<Vec<Outcome>>>>()?;
+            if tags {
+                transaction.write_tags()?;
+            }
             transaction.finish()?;
             Ok(outcomes)
         })
@@ -153,6 +166,7 @@ impl Core {
             let (answer, hint, news) = self.with_transaction(work)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             self.told.told(first, self.next_task());
+            self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.told_entries.told(first_entry, self.next_entry());
             self.tell(hint, news);
             Ok(answer)
@@ -281,6 +295,7 @@ impl Core {
             let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
             let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
             transaction.cache.index.flush(transaction.connection, frontier)?;
+            transaction.write_tags_up_to(frontier)?;
             transaction.cache.heads.move_to(transaction.connection, alone)?;
             transaction.finish()
         });

@@ -29,6 +29,7 @@ mod log;
 mod maintenance;
 mod migrations;
 mod names;
+mod new_tags;
 mod open;
 mod options_column;
 mod pauses;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -52,6 +53,7 @@ pub struct SqliteStore {
     clock: Arc<dyn Clock>,
     sizes: Arc<CommitSizes>,
     hints: Changes,
+    has_new_tags: Arc<AtomicBool>,
 }
 
 /// What belongs to a store in a file.
@@ -71,8 +73,11 @@ impl SqliteStore {
         clock: Arc<dyn Clock>,
         sizes: Arc<CommitSizes>,
     ) -> Self {
-        let hints = Changes::new(&writer.core().hints);
-        Self { writer, file, info, clock, sizes, hints }
+        let (hints, has_new_tags) = {
+            let core = writer.core();
+            (Changes::new(&core.hints), Arc::clone(&core.has_new_tags))
+        };
+        Self { writer, file, info, clock, sizes, hints, has_new_tags }
     }
 
     /// How to open a store.
@@ -117,6 +122,21 @@ impl SqliteStore {
             readers.give_back(connection);
         }
         outcome
+    }
+
+    /// Reads what finds tasks by their tags, if `by_tags`.
+    fn read_by_tags<'a, T: Send + 'a>(
+        &'a self,
+        by_tags: bool,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'a,
+    ) -> Answer<'a, T> {
+        if !by_tags || !self.has_new_tags.load(Ordering::Acquire) {
+            return ready(self.read(read));
+        }
+        Box::pin(async move {
+            self.writer.write_tags().await?;
+            self.read(read)
+        })
     }
 
     /// Reads what needs the writer's memory, on the writing connection.
@@ -169,7 +189,7 @@ impl Store for SqliteStore {
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        ready(self.read(|connection| reads::list::tasks(connection, &filter, page)))
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::tasks(connection, &filter, page))
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
@@ -214,19 +234,19 @@ impl Store for SqliteStore {
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        ready(self.read(|connection| reads::list::task_ids(connection, &filter, page)))
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::task_ids(connection, &filter, page))
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        ready(self.read(|connection| reads::list::count(connection, &filter)))
+        self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::count(connection, &filter))
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        ready(self.read(|connection| reads::tags::tag_values(connection, &key, &filter, &page)))
+        self.read_by_tags(true, move |connection| reads::tags::tag_values(connection, &key, &filter, &page))
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        ready(self.read(|connection| reads::tags::tag_keys(connection, &prefix, &page)))
+        self.read_by_tags(true, move |connection| reads::tags::tag_keys(connection, &prefix, &page))
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

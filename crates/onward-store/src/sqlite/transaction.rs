@@ -357,6 +357,9 @@ impl Transaction<'_> {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;
         }
+        if self.cache.tags.are_due(self.cache.next_task, self.memory_tasks) {
+            self.write_tags()?;
+        }
         if !self.log.is_empty() {
             self.connection
                 .prepare_cached("INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)")?

@@ -65,9 +65,18 @@ impl Writer {
 
     /// Commits writes together with those of other callers.
     pub(super) async fn apply(&self, writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        self.commit(writes, false).await
+    }
+
+    /// Brings the tables that find tasks by tags up to date.
+    pub(super) async fn write_tags(&self) -> Result<()> {
+        self.commit(Vec::new(), true).await.map(drop)
+    }
+
+    async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
         let (answer, outcome) = oneshot::channel();
-        self.shared.push(Job { writes, answer }, self.syncs)?;
+        self.shared.push(Job { writes, tags, answer }, self.syncs)?;
         if !self.syncs {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
             give_way().await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use onward_store::rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use onward_store::{
-    Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, Submitted, TaskId,
-    TaskState, Write, limits,
+    Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, Submitted, Tags,
+    TaskFilter, TaskId, TaskState, Write, limits,
 };
 use onward_testkit::{keyed, task};
 use tokio::time::timeout;
@@ -410,4 +410,15 @@ async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
     transaction.commit().unwrap();
     submitted.into_iter().for_each(|submitted| drop(submitted.committed()));
     assert_eq!(timeout(PATIENCE, waits).await.unwrap().unwrap(), Submitted::Inserted { id: TaskId(101) });
+}
+
+/// Those that the store has not written to its tables yet, and those of the caller, who writes past the store.
+#[tokio::test]
+async fn tasks_are_found_by_their_tags_whoever_submitted_them() {
+    let mut shop = Shop::open().await;
+    let tags: Tags = [("customer", "ada")].into_iter().collect();
+    let tagged = NewTask { tags: tags.clone(), ..task("mail") };
+    shop.store.apply(vec![Write::Submit(Box::new(tagged.clone()))]).await.unwrap();
+    shop.submit(tagged);
+    assert_eq!(shop.store.count(TaskFilter { tags, ..TaskFilter::default() }).await.unwrap(), 2);
 }

@@ -273,3 +273,55 @@ async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {
     }
     assert_eq!(in_tables, [0, 0, 3, 3]);
 }
+
+fn tagged(count: usize) -> NewTask {
+    let tags = (0..count).map(|number| (format!("key-{number}"), number.to_string())).collect();
+    NewTask { tags, ..NewTask::new("mail").unwrap() }
+}
+
+async fn submit(store: &SqliteStore, task: NewTask) {
+    store.apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
+}
+
+/// Each tag has its place on another page; were they written with the submit, it would write as many.
+///
+/// Shows: T10
+#[tokio::test]
+async fn a_submit_with_many_tags_writes_few_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("onward.db")).await.unwrap();
+    submit(&store, tagged(32)).await;
+    let log_bytes = || std::fs::metadata(directory.path().join("onward.db-wal")).unwrap().len();
+    let before = log_bytes();
+    submit(&store, tagged(32)).await;
+    let pages = (log_bytes() - before) / 4096;
+    assert!((1..4).contains(&pages), "{pages} pages");
+}
+
+/// Shows: T10, T21
+#[tokio::test]
+async fn tasks_of_a_process_that_was_killed_are_found_by_their_tags() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("onward.db")).await.unwrap();
+    submit(&store, tagged(1)).await;
+    complete_first(&store).await;
+    submit(&store, tagged(1)).await;
+    for end in ["", "-wal"] {
+        let file = |name: &str| directory.path().join(format!("{name}.db{end}"));
+        std::fs::copy(file("onward"), file("as-it-was")).unwrap();
+    }
+    let after = SqliteStore::open(directory.path().join("as-it-was.db")).await.unwrap();
+    let filter = TaskFilter { tags: tagged(1).tags, ..TaskFilter::default() };
+    assert_eq!(after.count(filter).await.unwrap(), 2);
+}
+
+async fn complete_first(store: &SqliteStore) {
+    let open = onward_store::OpenSession { name: "worker".into(), lease: std::time::Duration::from_secs(10) };
+    let Outcome::SessionOpened(session) = store.apply(vec![Write::OpenSession(open)]).await.unwrap().remove(0) else {
+        panic!("no session")
+    };
+    let claim = Write::Claim(Claim::any(session, 1));
+    let Outcome::Claimed(claimed) = store.apply(vec![claim]).await.unwrap().remove(0) else { panic!("no claim") };
+    let complete = Write::Complete { lease: claimed.tasks[0].lease, result: None };
+    assert_eq!(store.apply(vec![complete]).await.unwrap(), [Outcome::Done]);
+}

@@ -11,6 +11,9 @@ use crate::task::TaskId;
 impl Transaction<'_> {
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> Verb<BulkDone> {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
+        if chunk.filter.asks_for_tags() {
+            self.write_tags()?;
+        }
         let range = Range { from: Some(chunk.from), before: Some(chunk.before) };
         let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };

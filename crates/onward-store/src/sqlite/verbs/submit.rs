@@ -96,9 +96,7 @@ impl Transaction<'_> {
             statement.execute(when)?;
         }
         self.cache.next_task += 1;
-        if !task.tags.is_empty() {
-            self.tag(TaskId(id), &task.tags)?;
-        }
+        self.cache.tags.add(TaskId(id), &task.tags);
         let scheduled = scheduled && !blocked;
         let entry = Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None };
         self.enter_line(&entry)?;

@@ -1,5 +1,7 @@
 //! The tags of tasks: kept from the submit until the task is removed, live or ended.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
@@ -8,39 +10,52 @@ use crate::tag::Tags;
 use crate::task::TaskId;
 
 impl Transaction<'_> {
-    /// Notes the tags of a new task.
-    pub(in crate::sqlite) fn tag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
-        let connection = self.connection;
-        let mut look = connection.prepare_cached("SELECT number FROM tag WHERE key = ? AND value = ?")?;
-        let mut note = connection.prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?;
-        for (key, value) in tags.iter() {
-            let number: Option<i64> = look.query_row([key, value], |row| row.get(0)).optional()?;
-            let number = match number {
-                Some(number) => {
-                    connection
-                        .prepare_cached("UPDATE tag SET tasks = tasks + 1 WHERE key = ? AND value = ?")?
-                        .execute([key, value])?;
-                    number
-                }
-                None => self.add_tag(key, value)?,
-            };
-            note.execute([number, task.0])?;
+    /// Writes the tags of new tasks to the tables that find tasks by them.
+    pub(in crate::sqlite) fn write_tags(&mut self) -> Result<()> {
+        let frontier = self.cache.tags.frontier(self.cache.next_task);
+        self.write_tags_up_to(frontier)
+    }
+
+    /// The same, and says how far the tables go from now on.
+    pub(in crate::sqlite) fn write_tags_up_to(&mut self, frontier: i64) -> Result<()> {
+        let tasks = self.cache.tags.take(self.connection, frontier)?;
+        let mut by_tag: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
+        for (task, tags) in &tasks {
+            tags.iter().for_each(|tag| by_tag.entry(tag).or_default().push(*task));
+        }
+        let mut note = self.connection.prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?;
+        for ((key, value), tasks) in by_tag {
+            let number = self.count_tag(key, value, tasks.len())?;
+            for task in tasks {
+                note.execute([number, task])?;
+            }
         }
         Ok(())
     }
 
-    /// Adds a tag that no other task has, and answers its number.
-    fn add_tag(&mut self, key: &str, value: &str) -> Result<i64> {
+    /// Counts further tasks that have a tag, and answers its number.
+    fn count_tag(&mut self, key: &str, value: &str, tasks: usize) -> Result<i64> {
+        let tasks = tasks.cast_signed();
+        let mut count = self
+            .connection
+            .prepare_cached("UPDATE tag SET tasks = tasks + ? WHERE key = ? AND value = ? RETURNING number")?;
+        let number: Option<i64> = count.query_row(params![tasks, key, value], |row| row.get(0)).optional()?;
+        if let Some(number) = number {
+            return Ok(number);
+        }
         let number = self.next_tag()?;
         self.connection
-            .prepare_cached("INSERT INTO tag (key, value, number, tasks) VALUES (?, ?, ?, 1)")?
-            .execute(params![key, value, number])?;
+            .prepare_cached("INSERT INTO tag (key, value, number, tasks) VALUES (?, ?, ?, ?)")?
+            .execute(params![key, value, number, tasks])?;
         self.cache.next_tag = Some(number + 1);
         Ok(number)
     }
 
     /// Forgets the tags of a task that is removed.
-    pub(in crate::sqlite) fn untag(&self, task: TaskId, tags: &Tags) -> Result<()> {
+    pub(in crate::sqlite) fn untag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
+        if tags.is_empty() || self.cache.tags.remove(task) {
+            return Ok(());
+        }
         for (key, value) in tags.iter() {
             let left: Option<(i64, i64)> = self
                 .connection

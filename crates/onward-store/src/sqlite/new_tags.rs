@@ -1,0 +1,83 @@
+//! The tags of new tasks, which are not in the tables yet.
+//!
+//! A task's tags are in its row. The tables that find tasks by them follow in bulk: each tag of a task has its place on another page
+//! there, so twenty tags written with every submit would change twenty pages, where the task itself changes one. Whoever looks for
+//! tags has them written first. What is here can be read again from the rows.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::sqlite::connection::Database;
+use crate::sqlite::index::{SHARED, meta};
+use crate::sqlite::options_column::TaskOptions;
+use crate::tag::Tags;
+use crate::task::TaskId;
+
+#[derive(Debug)]
+pub(super) struct NewTags {
+    /// Tags of tasks up to this number are in the tables; [`SHARED`] if those of all are, because several processes write to the file.
+    written_to: i64,
+    tasks: BTreeMap<i64, Tags>,
+    /// How many tags that are.
+    count: usize,
+}
+
+impl NewTags {
+    /// Reads the tags of the tasks whose tags are not in the tables.
+    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
+        let written_to = meta(connection, "tagged_to")?;
+        let mut tags = Self { written_to, tasks: BTreeMap::new(), count: 0 };
+        if written_to != SHARED {
+            let mut statement = connection.prepare_cached(include_str!("sql/tags_above.sql"))?;
+            let mut rows = statement.query([written_to])?;
+            while let Some(row) = rows.next()? {
+                let options: TaskOptions = row.get(1)?;
+                tags.add(TaskId(row.get(0)?), &options.tags);
+            }
+        }
+        Ok(tags)
+    }
+
+    pub(super) fn add(&mut self, task: TaskId, tags: &Tags) {
+        if !tags.is_empty() {
+            self.count += tags.len();
+            self.tasks.insert(task.0, tags.clone());
+        }
+    }
+
+    /// Takes out the tags of a task that is removed; whether they were here.
+    pub(super) fn remove(&mut self, task: TaskId) -> bool {
+        let removed = self.tasks.remove(&task.0);
+        self.count -= removed.as_ref().map_or(0, Tags::len);
+        removed.is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Whether it is time to write them: there are more than `limit`, or as many tasks would have to be read to find them again, or
+    /// others read the tables.
+    pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
+        if self.written_to == SHARED {
+            return !self.is_empty();
+        }
+        let behind = usize::try_from(next_task - 1 - self.written_to).unwrap_or(0);
+        self.count > limit || behind > limit
+    }
+
+    /// Up to which task the tables will be complete when those before `next_task` are written.
+    pub(super) fn frontier(&self, next_task: i64) -> i64 {
+        if self.written_to == SHARED { SHARED } else { next_task - 1 }
+    }
+
+    /// Takes out all, to be written, and notes how far the tables go then.
+    pub(super) fn take(&mut self, connection: &Database<'_>, written_to: i64) -> Result<BTreeMap<i64, Tags>> {
+        if self.written_to != written_to {
+            connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'tagged_to'")?.execute([written_to])?;
+            self.written_to = written_to;
+        }
+        self.count = 0;
+        Ok(std::mem::take(&mut self.tasks))
+    }
+}
