@@ -37,6 +37,7 @@ mod presence;
 mod queues;
 mod readers;
 mod reads;
+mod rehearsal;
 mod schedules;
 mod shares;
 mod store;
