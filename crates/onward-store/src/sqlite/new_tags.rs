@@ -52,6 +52,11 @@ impl NewTags {
         removed.is_some()
     }
 
+    /// Whether others read and write the tables: what is not in them when a transaction is over is nowhere to be found.
+    pub(super) fn are_shared(&self) -> bool {
+        self.written_to == SHARED
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -59,7 +64,7 @@ impl NewTags {
     /// Whether it is time to write them: there are more than `limit`, or as many tasks would have to be read to find them again, or
     /// others read the tables.
     pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
-        if self.written_to == SHARED {
+        if self.are_shared() {
             return !self.is_empty();
         }
         let behind = usize::try_from(next_task - 1 - self.written_to).unwrap_or(0);
@@ -68,7 +73,7 @@ impl NewTags {
 
     /// Up to which task the tables will be complete when those before `next_task` are written.
     pub(super) fn frontier(&self, next_task: i64) -> i64 {
-        if self.written_to == SHARED { SHARED } else { next_task - 1 }
+        if self.are_shared() { SHARED } else { next_task - 1 }
     }
 
     /// Takes out all, to be written, and notes how far the tables go then.

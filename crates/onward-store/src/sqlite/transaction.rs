@@ -277,6 +277,9 @@ impl Transaction<'_> {
         }
         // What the savepoint gives back is then what holds.
         self.save_counts()?;
+        if self.cache.tags.are_shared() {
+            self.write_tags()?;
+        }
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
         let mark = self.mark();
         let outcome = match self.members(members) {

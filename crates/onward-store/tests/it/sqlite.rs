@@ -325,3 +325,18 @@ async fn complete_first(store: &SqliteStore) {
     let complete = Write::Complete { lease: claimed.tasks[0].lease, result: None };
     assert_eq!(store.apply(vec![complete]).await.unwrap(), [Outcome::Done]);
 }
+
+/// Where others have the file open too: what the refused write takes back begins behind the tags of the one before it.
+///
+/// Shows: T10
+#[tokio::test]
+async fn a_write_that_is_refused_half_way_leaves_the_tags_of_the_one_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let (one, other) = (SqliteStore::open(&path).await.unwrap(), SqliteStore::open(&path).await.unwrap());
+    let submit = || Write::Submit(Box::new(tagged(1)));
+    let refused = Write::All(vec![submit(), Write::Cancel { task: TaskId(999) }]);
+    one.apply(vec![submit(), refused]).await.unwrap();
+    let filter = TaskFilter { tags: tagged(1).tags, ..TaskFilter::default() };
+    assert_eq!(other.count(filter).await.unwrap(), 1);
+}
