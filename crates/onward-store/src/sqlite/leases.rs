@@ -58,6 +58,15 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Goes on with the lease of a task that shares it with no other; answers whether there is one.
+    pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
+        let renewed = self
+            .connection
+            .prepare_cached("UPDATE lease SET claim = ?2, started_at = ?3, expires_at = ?4 WHERE first = ?1 AND last = ?1")?
+            .execute(params![leased.task.0, leased.claim, self.now.as_microseconds(), leased.expires_at])?;
+        Ok(renewed > 0)
+    }
+
     fn insert_lease(&self, lease: LeaseRow) -> Result<()> {
         let LeaseRow { first, last, session, claim, started_at, expires_at } = lease;
         self.connection

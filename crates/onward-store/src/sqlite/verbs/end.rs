@@ -79,11 +79,22 @@ impl Transaction<'_> {
         self.cache.held.remove(task.id);
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
-        self.leave_lease(task.id)?;
-        self.lease(SessionId(held.session), [Leased { task: task.id, claim, expires_at: task.expires_at }])?;
+        let leased = Leased { task: task.id, claim, expires_at: task.expires_at };
+        if !self.renew_single_lease(leased)? {
+            self.leave_lease(task.id)?;
+            self.lease(SessionId(held.session), [leased])?;
+        }
         self.connection
             .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
             .execute(params![held.claim, attempts, now, task.id.0])?;
+        self.cache.held.insert(Box::new(LiveTask {
+            claims: held.claim,
+            attempts,
+            lost: 0,
+            started_at: Some(now),
+            held: Some(Held { claim, started_at: now, ..held }),
+            ..task.clone()
+        }));
         let failed_attempt = task.attempts.saturating_add(1);
         self.log(task.id, task.lane, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
         self.log(task.id, task.lane, Change::Started { attempt: attempts.saturating_add(1) });
@@ -195,22 +206,14 @@ impl Transaction<'_> {
     /// Adds an error to a task's, and drops the second oldest where there are too many.
     pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
         let message = cut(message.to_owned(), limits::ERROR_BYTES);
-        let (count, last): (usize, Option<i64>) = self
+        let number: usize = self
             .connection
-            .prepare_cached("SELECT count(*), max(number) FROM attempt_error WHERE task = ?")?
-            .query_row([task.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if count >= limits::ERRORS_KEPT {
+            .prepare_cached(include_str!("../sql/add_error.sql"))?
+            .query_row(params![task.id.0, attempt, self.now.as_microseconds(), message], |row| row.get(0))?;
+        // They are numbered from zero without a gap until the first one is dropped, and then one goes for each that comes.
+        if number >= limits::ERRORS_KEPT {
             self.connection.prepare_cached(include_str!("../sql/drop_second_error.sql"))?.execute([task.id.0])?;
         }
-        self.connection
-            .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
-            .execute(params![
-                task.id.0,
-                last.map_or(0, |last| last + 1),
-                attempt,
-                self.now.as_microseconds(),
-                message
-            ])?;
         Ok(())
     }
 
