@@ -101,7 +101,8 @@ pub(super) struct CoreParts {
 
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, rehearses, hints, news, sizes } = parts;
+        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, rehearses, hints, news, sizes } =
+            parts;
         Self {
             connection: connection.into(),
             clock,
@@ -146,11 +147,7 @@ impl Core {
     }
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
-    fn transact<'w>(
-        &mut self,
-        calls: impl Iterator<Item = &'w [Write]>,
-        tags: bool,
-    ) -> Result<Vec<Vec<Outcome>>> {
+    fn transact<'w>(&mut self, calls: impl Iterator<Item = &'w [Write]>, tags: bool) -> Result<Vec<Vec<Outcome>>> {
         self.in_transaction(|transaction| {
             let outcomes = calls
                 .map(|writes| writes.iter().map(|write| transaction.write(write)).collect())

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::dependency::{Dependencies, Dependency};
 use crate::error::Result;
@@ -142,10 +142,15 @@ impl Transaction<'_> {
         self.forget_move(task)?;
         let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
         if task.links & DEPENDENTS != 0 || leaves_children {
-            let up_to = self.cache.next_task - 1;
-            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0 });
+            self.tell_dependents(task.id, ended);
         }
         Ok(())
+    }
+
+    /// Has the dependents of a task told that it is over.
+    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId, ended: Ended) {
+        let up_to = self.cache.next_task - 1;
+        self.over.push_back(Over { number: None, task, ended, up_to, next_child: 0 });
     }
 
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
@@ -216,20 +221,28 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there was one.
+    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there may be more of either.
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
-        let dependent: Option<i64> = self
-            .connection
-            .prepare_cached(include_str!("sql/take_dependent.sql"))?
-            .query_row([over.task.0, over.up_to], |row| row.get(0))
-            .optional()?;
-        if let Some(dependent) = dependent.map(TaskId) {
+        let mut dependents = self.first_dependents(*over)?.into_iter();
+        if let Some(dependent) = dependents.next() {
+            self.connection
+                .prepare_cached("DELETE FROM dependency WHERE task = ? AND dependent = ?")?
+                .execute([over.task.0, dependent.0])?;
             self.settle_dependent(*over, dependent)?;
-            return Ok(true);
+            return Ok(dependents.next().is_some() || rules::children::are_cancelled(over.ended));
         }
         let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
         over.next_child = child.map_or(over.next_child, |child| child + 1);
         Ok(child.is_some())
+    }
+
+    /// The first of a task's dependents, and the next one to tell whether there are more.
+    fn first_dependents(&self, over: Over) -> Result<Vec<TaskId>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT dependent FROM dependency WHERE task = ? AND dependent <= ? ORDER BY dependent LIMIT 2",
+        )?;
+        let dependents = statement.query_map([over.task.0, over.up_to], |row| row.get(0).map(TaskId))?;
+        Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
 
     fn settle_dependent(&mut self, over: Over, dependent: TaskId) -> Result<()> {

@@ -62,7 +62,9 @@ impl Transaction<'_> {
     pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
         let renewed = self
             .connection
-            .prepare_cached("UPDATE lease SET claim = ?2, started_at = ?3, expires_at = ?4 WHERE first = ?1 AND last = ?1")?
+            .prepare_cached(
+                "UPDATE lease SET claim = ?2, started_at = ?3, expires_at = ?4 WHERE first = ?1 AND last = ?1",
+            )?
             .execute(params![leased.task.0, leased.claim, self.now.as_microseconds(), leased.expires_at])?;
         Ok(renewed > 0)
     }

@@ -176,8 +176,8 @@ fn rarer_options(stage: &mut Stage<'_, '_>) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Store as _;
     use crate::sqlite::store::SqliteStore;
+    use crate::store::Store as _;
 
     fn rehearse_all(core: &mut Core) {
         for scene in SCENES {

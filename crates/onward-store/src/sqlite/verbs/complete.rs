@@ -1,7 +1,8 @@
 //! Ending attempts well, many at once.
 //!
-//! Completions of tasks that no other waits for touch nothing but their own rows and keys. The keys are freed at once; the rows may be
-//! gathered and moved set-based: before any other write that could see them, and at the end of the transaction. Nobody can tell.
+//! Most completions touch nothing but their own rows, their keys, and tasks that depend on them. The keys are freed and the dependents told
+//! at once; the rows may be gathered and moved set-based: before any other write that could see them, and at the end of the transaction.
+//! Nobody can tell.
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -10,17 +11,16 @@ use crate::error::{Error, Result};
 use crate::event::Change;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
+use crate::sqlite::dependents::DEPENDENTS;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{Lease, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
         let followers = self.cache.followers;
-        let known = self
-            .cache
-            .held
-            .get(lease.task)
-            .filter(|task| task.is_held_by(lease) && task.links == 0 && (task.key.is_none() || !followers));
+        let known = self.cache.held.get(lease.task).filter(|task| {
+            task.is_held_by(lease) && task.links & !DEPENDENTS == 0 && (task.key.is_none() || !followers)
+        });
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
             let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));
@@ -60,10 +60,11 @@ impl Transaction<'_> {
             check_count(moved, 1)?;
         }
         self.completions.push(completion);
-        if let Some(task) = self.cache.held.take(task)
-            && let Some(key) = &task.key
-        {
-            self.free_key(&task, key)?;
+        if let Some(task) = self.cache.held.take(task) {
+            task.key.as_ref().map_or(Ok(()), |key| self.free_key(&task, key))?;
+            if task.links & DEPENDENTS != 0 {
+                self.tell_dependents(task.id, Some(TaskState::Completed));
+            }
         }
         self.count_end(lane)?;
         self.log(task, lane, Change::Completed);
