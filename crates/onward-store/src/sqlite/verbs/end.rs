@@ -206,10 +206,14 @@ impl Transaction<'_> {
     /// Adds an error to a task's, and drops the second oldest where there are too many.
     pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
         let message = cut(message.to_owned(), limits::ERROR_BYTES);
-        let number: usize = self
+        let last: Option<usize> = self
             .connection
-            .prepare_cached(include_str!("../sql/add_error.sql"))?
-            .query_row(params![task.id.0, attempt, self.now.as_microseconds(), message], |row| row.get(0))?;
+            .prepare_cached("SELECT max(number) FROM attempt_error WHERE task = ?")?
+            .query_row([task.id.0], |row| row.get(0))?;
+        let number = last.map_or(0, |last| last + 1);
+        self.connection
+            .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
         // They are numbered from zero without a gap until the first one is dropped, and then one goes for each that comes.
         if number >= limits::ERRORS_KEPT {
             self.connection.prepare_cached(include_str!("../sql/drop_second_error.sql"))?.execute([task.id.0])?;

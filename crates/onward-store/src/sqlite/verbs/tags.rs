@@ -36,11 +36,12 @@ impl Transaction<'_> {
     /// Counts further tasks that have a tag, and answers its number.
     fn count_tag(&mut self, key: &str, value: &str, tasks: usize) -> Result<i64> {
         let tasks = tasks.cast_signed();
-        let mut count = self
-            .connection
-            .prepare_cached("UPDATE tag SET tasks = tasks + ? WHERE key = ? AND value = ? RETURNING number")?;
-        let number: Option<i64> = count.query_row(params![tasks, key, value], |row| row.get(0)).optional()?;
+        let mut look = self.connection.prepare_cached("SELECT number FROM tag WHERE key = ? AND value = ?")?;
+        let number: Option<i64> = look.query_row([key, value], |row| row.get(0)).optional()?;
         if let Some(number) = number {
+            self.connection
+                .prepare_cached("UPDATE tag SET tasks = tasks + ? WHERE key = ? AND value = ?")?
+                .execute(params![tasks, key, value])?;
             return Ok(number);
         }
         let number = self.next_tag()?;
