@@ -44,10 +44,12 @@ impl Transaction<'_> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
         for (run_at, task, lane) in &due {
             self.cache.index.remove_scheduled(self.connection, *run_at, *task)?;
+            // Two statements, because for one that answers SQLite builds a table.
             let priority: u8 = self
                 .connection
-                .prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ? RETURNING priority")?
+                .prepare_cached("SELECT priority FROM task WHERE id = ?")?
                 .query_row([task], |row| row.get(0))?;
+            self.connection.prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ?")?.execute([task])?;
             let place = place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
             self.enter_line_when_due(*lane, place)?;
             self.hint.work += 1;
