@@ -83,6 +83,7 @@
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
 mod after_commit;
+mod aggregate;
 mod attempt;
 mod batch;
 mod builder;
@@ -166,7 +167,7 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency,
+    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency,
     Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit,
     LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate,
     Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit,

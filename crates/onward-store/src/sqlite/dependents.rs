@@ -34,6 +34,9 @@ pub(super) const AWAITED: u8 = 8;
 /// It goes to another queue when its attempt is over.
 pub(super) const MOVING: u8 = 16;
 
+/// It is a bundle, and has members.
+pub(super) const BUNDLE: u8 = 32;
+
 /// A task that is over and whose dependents are to be told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
@@ -45,6 +48,8 @@ pub(super) struct Over {
     up_to: i64,
     /// Which of its children is the next to be cancelled, if they are.
     next_child: i64,
+    /// Which of its members is the next to end.
+    next_member: i64,
 }
 
 impl Transaction<'_> {
@@ -141,9 +146,9 @@ impl Transaction<'_> {
         }
         self.forget_move(task)?;
         let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
-        if task.links & DEPENDENTS != 0 || leaves_children {
+        if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
             let up_to = self.cache.next_task - 1;
-            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0 });
+            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0, next_member: 0 });
         }
         Ok(())
     }
@@ -166,7 +171,7 @@ impl Transaction<'_> {
                 line.pop_front();
             }
         }
-        self.note_next_child(line.front())?;
+        self.note_progress(line.front())?;
         line.append(&mut self.over);
         self.cache.is_unsettled = !is_whole || !line.is_empty();
         line.into_iter().filter(|over| over.number.is_none()).try_for_each(|over| self.keep_over(over))
@@ -178,7 +183,7 @@ impl Transaction<'_> {
         }
         let mut statement = self
             .connection
-            .prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
+            .prepare_cached("SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?")?;
         let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
             Ok(Over {
@@ -187,6 +192,7 @@ impl Transaction<'_> {
                 ended,
                 up_to: row.get(3)?,
                 next_child: row.get(4)?,
+                next_member: row.get(5)?,
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -195,16 +201,16 @@ impl Transaction<'_> {
     fn keep_over(&self, over: Over) -> Result<()> {
         let code = over.ended.map_or(0, TaskState::code);
         self.connection
-            .prepare_cached("INSERT INTO over (task, state, up_to, next_child) VALUES (?, ?, ?, ?)")?
-            .execute(params![over.task.0, code, over.up_to, over.next_child])?;
+            .prepare_cached("INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![over.task.0, code, over.up_to, over.next_child, over.next_member])?;
         Ok(())
     }
 
-    fn note_next_child(&self, over: Option<&Over>) -> Result<()> {
-        if let Some(Over { number: Some(number), next_child, .. }) = over {
+    fn note_progress(&self, over: Option<&Over>) -> Result<()> {
+        if let Some(Over { number: Some(number), next_child, next_member, .. }) = over {
             self.connection
-                .prepare_cached("UPDATE over SET next_child = ? WHERE number = ?")?
-                .execute([next_child, number])?;
+                .prepare_cached("UPDATE over SET next_child = ?, next_member = ? WHERE number = ?")?
+                .execute([next_child, next_member, number])?;
         }
         Ok(())
     }
@@ -216,7 +222,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there was one.
+    /// Tells the first of a task's dependents, ends the next of its members, or cancels the next of its children; answers whether there was one.
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let dependent: Option<i64> = self
             .connection
@@ -225,6 +231,10 @@ impl Transaction<'_> {
             .optional()?;
         if let Some(dependent) = dependent.map(TaskId) {
             self.settle_dependent(*over, dependent)?;
+            return Ok(true);
+        }
+        if let Some(member) = self.end_next_member(over.task, over.ended, over.next_member)? {
+            over.next_member = member + 1;
             return Ok(true);
         }
         let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
@@ -274,6 +284,6 @@ impl Transaction<'_> {
         }
         self.log(task.id, task.lane, Change::Unblocked);
         self.hint.work += 1;
-        Ok(waiting.state())
+        self.let_go(&waiting)
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish,
+    AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish,
     GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune,
     QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
     Timestamp, Ttl, TtlFrom, UniqueKey, When,
@@ -272,7 +272,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io())).prop_map(
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io(), aggregate())).prop_map(
         |(
             (kind, queue, payload, priority),
             when,
@@ -280,7 +280,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             ttl,
             (timeout, deadline),
             retry,
-            (depends_on, parent, io),
+            (depends_on, parent, io, aggregate),
         )| NewTask {
             kind,
             queue,
@@ -298,8 +298,16 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             depends_on,
             parent,
             io,
+            aggregate,
         },
     )
+}
+
+/// Small bundles, and now and then one that is refused.
+fn aggregate() -> impl Strategy<Value = Option<Aggregate>> {
+    let (delays, graces) = (vec![SECOND, Duration::from_secs(5), MINUTE], vec![SECOND, SECOND, Duration::from_secs(5)]);
+    let aggregate = (select(vec![1, 2, 2, 3, 3, 1001]), select(delays), select(graces));
+    option::weighted(0.25, aggregate.prop_map(|(size, delay, grace)| Aggregate { size, delay, grace }))
 }
 
 /// As with dependencies, the number stands for a pick.
