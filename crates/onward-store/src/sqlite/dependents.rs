@@ -48,8 +48,8 @@ pub(super) struct Over {
     up_to: i64,
     /// Which of its children is the next to be cancelled, if they are.
     next_child: i64,
-    /// Which of its members is the next to end.
-    next_member: i64,
+    /// Which of its members is the next to end, if it is a bundle and some may be left.
+    next_member: Option<i64>,
 }
 
 impl Transaction<'_> {
@@ -148,7 +148,8 @@ impl Transaction<'_> {
         let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
         if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
             let up_to = self.cache.next_task - 1;
-            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0, next_member: 0 });
+            let next_member = (task.links & BUNDLE != 0).then_some(0);
+            self.over.push_back(Over { number: None, task: task.id, ended, up_to, next_child: 0, next_member });
         }
         Ok(())
     }
@@ -192,7 +193,7 @@ impl Transaction<'_> {
                 ended,
                 up_to: row.get(3)?,
                 next_child: row.get(4)?,
-                next_member: row.get(5)?,
+                next_member: Some(row.get(5)?).filter(|next| *next < i64::MAX),
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -202,7 +203,7 @@ impl Transaction<'_> {
         let code = over.ended.map_or(0, TaskState::code);
         self.connection
             .prepare_cached("INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)")?
-            .execute(params![over.task.0, code, over.up_to, over.next_child, over.next_member])?;
+            .execute(params![over.task.0, code, over.up_to, over.next_child, over.next_member.unwrap_or(i64::MAX)])?;
         Ok(())
     }
 
@@ -210,7 +211,7 @@ impl Transaction<'_> {
         if let Some(Over { number: Some(number), next_child, next_member, .. }) = over {
             self.connection
                 .prepare_cached("UPDATE over SET next_child = ?, next_member = ? WHERE number = ?")?
-                .execute([next_child, next_member, number])?;
+                .execute([*next_child, next_member.unwrap_or(i64::MAX), *number])?;
         }
         Ok(())
     }
@@ -233,8 +234,8 @@ impl Transaction<'_> {
             self.settle_dependent(*over, dependent)?;
             return Ok(true);
         }
-        if let Some(member) = self.end_next_member(over.task, over.ended, over.next_member)? {
-            over.next_member = member + 1;
+        if let Some(from) = over.next_member {
+            over.next_member = self.end_next_member(over.task, over.ended, from)?;
             return Ok(true);
         }
         let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;

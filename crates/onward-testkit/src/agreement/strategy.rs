@@ -281,26 +281,39 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             (timeout, deadline),
             retry,
             (depends_on, parent, io, aggregate),
-        )| NewTask {
-            kind,
-            queue,
-            payload: payload.into(),
-            priority: Priority(priority),
-            when,
-            unique,
-            ttl,
-            timeout,
-            deadline,
-            retry,
-            group,
-            scheduled_at: None,
-            tags,
-            depends_on,
-            parent,
-            io,
-            aggregate,
+        )| {
+            collectable(NewTask {
+                kind,
+                queue,
+                payload: payload.into(),
+                priority: Priority(priority),
+                when,
+                unique,
+                ttl,
+                timeout,
+                deadline,
+                retry,
+                group,
+                scheduled_at: None,
+                tags,
+                depends_on,
+                parent,
+                io,
+                aggregate,
+            })
         },
     )
+}
+
+/// Of tasks that are to be collected most have nothing that would have them refused.
+fn collectable(new: NewTask) -> NewTask {
+    match new.aggregate {
+        Some(Aggregate { size: 1 | 2, .. }) => {
+            let ttl = new.ttl.map(|ttl| Ttl { from: TtlFrom::Submission, ..ttl });
+            NewTask { when: When::Now, deadline: None, depends_on: Dependencies::default(), ttl, ..new }
+        }
+        _ => new,
+    }
 }
 
 /// Small bundles, and now and then one that is refused.

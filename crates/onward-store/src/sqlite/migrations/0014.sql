@@ -12,5 +12,8 @@ CREATE TABLE member (
 CREATE TABLE member_of (task INTEGER PRIMARY KEY, bundle INTEGER NOT NULL) STRICT;
 CREATE INDEX member_of_bundle ON member_of (bundle, task);
 
--- Which of the members of a bundle that is over is the next to end.
-ALTER TABLE over ADD COLUMN next_member INTEGER NOT NULL DEFAULT 0;
+-- Bundles whose members have not all ended.
+CREATE TABLE bundle (task INTEGER PRIMARY KEY) STRICT;
+
+-- Which of the members of a bundle that is over is the next to end; the highest number there is, if all have ended or it is no bundle.
+ALTER TABLE over ADD COLUMN next_member INTEGER NOT NULL DEFAULT 9223372036854775807;

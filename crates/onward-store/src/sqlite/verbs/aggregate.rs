@@ -95,7 +95,7 @@ impl Transaction<'_> {
         (new.queue, new.group) = (names.queue_name.clone(), names.group_name.clone());
         aggregate::adopt(&mut new, &facts);
         let bundle = self.insert_with(&new, TaskOptions { members: Some(count), ..TaskOptions::of(&new) })?;
-        self.add_link(bundle, BUNDLE)?;
+        self.note_bundle(bundle)?;
         self.connection
             .prepare_cached("INSERT INTO member_of (task, bundle) SELECT task, ? FROM member WHERE lane = ?")?
             .execute([bundle.0, lane])?;
@@ -248,13 +248,23 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Ends the next member of a bundle that is over, from a number on; answers its number.
+    /// Ends the next member of a bundle that is over, from a number on; answers where to go on, if some may be left.
     pub(in crate::sqlite) fn end_next_member(&mut self, bundle: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
-        let Some(member) = self.next_member(bundle, from)? else { return Ok(None) };
+        let Some(member) = self.next_member(bundle, from)? else {
+            self.connection.prepare_cached("DELETE FROM bundle WHERE task = ?")?.execute([bundle.0])?;
+            return Ok(None);
+        };
         if let Some(live) = self.live(member)? {
             self.end_member(&live, bundle, ended)?;
         }
-        Ok(Some(member.0))
+        Ok(Some(member.0 + 1))
+    }
+
+    /// Notes that a task is a bundle whose members have not all ended.
+    pub(super) fn note_bundle(&mut self, task: TaskId) -> Result<()> {
+        self.add_link(task, BUNDLE)?;
+        self.connection.prepare_cached("INSERT OR IGNORE INTO bundle (task) VALUES (?)")?.execute([task.0])?;
+        Ok(())
     }
 
     fn end_member(&mut self, member: &LiveTask, bundle: TaskId, ended: Ended) -> Result<()> {

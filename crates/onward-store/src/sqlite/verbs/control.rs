@@ -8,7 +8,6 @@ use crate::name::Name;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::expiry_at_submission;
-use crate::sqlite::dependents::BUNDLE;
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
@@ -92,7 +91,7 @@ impl Transaction<'_> {
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
         }
         if ended.options.members.is_some() {
-            self.add_link(task, BUNDLE)?;
+            self.note_bundle(task)?;
         }
         self.enter_line(&Entry {
             id: task.0,
