@@ -167,7 +167,9 @@ impl fmt::Display for WaitReason {
                 f,
                 "it is collected in a bundle, which has {members} of {size} members and is handed over at {ripe_at} if no more come"
             ),
-            Self::InBundle { bundle } => write!(f, "it was handed over as a member of task {bundle}, and ends with that"),
+            Self::InBundle { bundle } => {
+                write!(f, "it was handed over as a member of task {bundle}, and ends with that")
+            }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
         }
     }

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::aggregate;
 use crate::after_commit::{Hook, Hooks, Transition};
+use crate::aggregate;
 use crate::builder::{EngineBuilder, Settings};
 use crate::context::Context;
 use crate::dispatch::{Dispatcher, Floor, Goal};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{
-    Aggregate, Dependency, Io, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
-    UniqueKey, When,
+    Aggregate, Dependency, Io, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl,
+    TtlFrom, UniqueKey, When,
 };
 
 use crate::engine::Engine;

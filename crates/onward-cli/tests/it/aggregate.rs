@@ -38,7 +38,8 @@ fn it_is_seen_what_is_collected_and_what_became_a_bundle() {
     assert!(place.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
     let bundle = place.onward(&["task", "show", "3"]).stdout;
     assert!(bundle.contains("members      2"), "{bundle}");
-    let members: Vec<_> = place.json(&["task", "list", "--bundle", "3"]).iter().map(|task| task["id"].clone()).collect();
+    let members: Vec<_> =
+        place.json(&["task", "list", "--bundle", "3"]).iter().map(|task| task["id"].clone()).collect();
     assert_eq!(members, [2, 1]);
     let events = place.onward(&["events"]).stdout;
     assert!(events.contains("was handed over as a member of task 3"), "{events}");

@@ -175,9 +175,8 @@ impl State {
     }
 
     fn marked(&self, bundle: TaskId) -> Vec<TaskId> {
-        let is_marked = |id: &TaskId| {
-            self.tasks.get(*id).is_some_and(|member| member.cancel_requested && !member.state.is_ended())
-        };
+        let is_marked =
+            |id: &TaskId| self.tasks.get(*id).is_some_and(|member| member.cancel_requested && !member.state.is_ended());
         self.bundles.members_of(bundle).into_iter().filter(is_marked).collect()
     }
 

@@ -29,7 +29,8 @@ impl State {
     pub(super) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
         let limit = page.limit.clamp(1, limits::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
-        let mut shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
+        let mut shown =
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
         let tasks: Vec<TaskRecord> =
             shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
         let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);

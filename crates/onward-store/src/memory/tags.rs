@@ -14,7 +14,8 @@ impl State {
     pub(super) fn task_ids(&self, filter: &TaskFilter, page: Page) -> TaskIdPage {
         let limit = page.limit.clamp(1, limits::ID_PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
-        let shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
+        let shown =
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
         TaskIdPage::of(shown.take(limit + 1).map(|task| task.id).collect(), limit)
     }
 

@@ -182,9 +182,9 @@ impl Transaction<'_> {
         if !self.cache.is_unsettled {
             return Ok(VecDeque::new());
         }
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?",
+        )?;
         let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
             Ok(Over {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish,
-    GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune,
-    QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
+    AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
+    Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
+    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
     Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
@@ -272,37 +272,38 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io(), aggregate())).prop_map(
-        |(
-            (kind, queue, payload, priority),
-            when,
-            (unique, tags, group),
-            ttl,
-            (timeout, deadline),
-            retry,
-            (depends_on, parent, io, aggregate),
-        )| {
-            collectable(NewTask {
-                kind,
-                queue,
-                payload: payload.into(),
-                priority: Priority(priority),
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io(), aggregate()))
+        .prop_map(
+            |(
+                (kind, queue, payload, priority),
                 when,
-                unique,
+                (unique, tags, group),
                 ttl,
-                timeout,
-                deadline,
+                (timeout, deadline),
                 retry,
-                group,
-                scheduled_at: None,
-                tags,
-                depends_on,
-                parent,
-                io,
-                aggregate,
-            })
-        },
-    )
+                (depends_on, parent, io, aggregate),
+            )| {
+                collectable(NewTask {
+                    kind,
+                    queue,
+                    payload: payload.into(),
+                    priority: Priority(priority),
+                    when,
+                    unique,
+                    ttl,
+                    timeout,
+                    deadline,
+                    retry,
+                    group,
+                    scheduled_at: None,
+                    tags,
+                    depends_on,
+                    parent,
+                    io,
+                    aggregate,
+                })
+            },
+        )
 }
 
 /// Of tasks that are to be collected most have nothing that would have them refused.

@@ -92,7 +92,10 @@ pub async fn as_many_as_are_enough_are_handed_over_as_one(bench: Bench) {
     assert_eq!(bench.record(bundle).await.members, 3);
     let found = members_of(&bench, bundle).await;
     let payloads: Vec<_> = found.iter().map(|member| member.payload.as_deref().unwrap_or_default()).collect();
-    assert_eq!((found.iter().map(|member| member.id).collect::<Vec<_>>(), payloads.concat()), (members.clone(), b"abc".to_vec()));
+    assert_eq!(
+        (found.iter().map(|member| member.id).collect::<Vec<_>>(), payloads.concat()),
+        (members.clone(), b"abc".to_vec())
+    );
     assert_eq!(states(&bench, &members).await, [TaskState::Blocked; 3]);
     let told: Vec<_> = bench.changes().await.into_iter().filter(|(_, change)| *change != Change::Submitted).collect();
     assert_eq!(told[..3], [0, 1, 2].map(|place| (members[place], Change::Bundled { bundle })));
@@ -122,6 +125,7 @@ pub async fn what_is_collected_is_handed_over_in_time_although_more_come(bench: 
 }
 
 /// Shows: Q9
+/// Beats: stuck-aggregation
 pub async fn what_time_makes_ripe_is_due_then(bench: Bench) {
     bench.submit_new(member(100)).await;
     bench.advance(SECOND * 4);
@@ -506,7 +510,8 @@ pub async fn a_superseded_member_is_taken_out(bench: Bench) {
 pub async fn payloads_of_one_bundle_are_bounded(bench: Bench) {
     let large = bench.payload_limit();
     let room = usize::try_from(limits::BUNDLE_BYTES).unwrap() / large;
-    let of = |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..member(limits::BUNDLE) }));
+    let of =
+        |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..member(limits::BUNDLE) }));
     let fits = (1..room).map(|_| of(large)).chain([of(1)]);
     bench.apply(vec![Write::All(fits.collect())]).await;
     let last = TaskId(i64::try_from(room).unwrap());

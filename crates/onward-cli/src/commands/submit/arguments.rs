@@ -7,8 +7,8 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    Aggregate, Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
-    UniqueKey, When,
+    Aggregate, Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl,
+    TtlFrom, UniqueKey, When,
 };
 
 use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};

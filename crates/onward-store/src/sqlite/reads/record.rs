@@ -117,8 +117,8 @@ fn bundles_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap
     if ids.is_empty() {
         return Ok(bundles);
     }
-    let mut statement =
-        connection.prepare_cached("SELECT m.task, m.bundle FROM rarray(?) a CROSS JOIN member_of m ON m.task = a.value")?;
+    let mut statement = connection
+        .prepare_cached("SELECT m.task, m.bundle FROM rarray(?) a CROSS JOIN member_of m ON m.task = a.value")?;
     let mut rows = statement.query([ids])?;
     while let Some(row) = rows.next()? {
         bundles.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));

@@ -58,8 +58,9 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
     if let Some(bundle) = record.bundle {
         return Ok(Some(WaitReason::InBundle { bundle }));
     }
-    let mut statement =
-        connection.prepare_cached("SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.lane = t.lane WHERE t.id = ?")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.lane = t.lane WHERE t.id = ?",
+    )?;
     let reason = statement.query_row([record.id.0], |row| {
         let ripe_at = Timestamp::from_microseconds(row.get(2)?);
         Ok(WaitReason::Collecting { members: row.get(0)?, size: row.get(1)?, ripe_at })

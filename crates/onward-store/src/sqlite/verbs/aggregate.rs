@@ -54,9 +54,11 @@ impl Transaction<'_> {
             before = None;
         }
         let collection = Collection::joined(before, id, aggregate, bytes, self.now);
-        self.connection
-            .prepare_cached("INSERT INTO member (lane, task, bytes) VALUES (?, ?, ?)")?
-            .execute(params![lane, id.0, bytes.cast_signed()])?;
+        self.connection.prepare_cached("INSERT INTO member (lane, task, bytes) VALUES (?, ?, ?)")?.execute(params![
+            lane,
+            id.0,
+            bytes.cast_signed()
+        ])?;
         self.put_collection(lane, &collection)?;
         if collection.is_full() {
             self.hand_over(lane)?;
@@ -136,9 +138,9 @@ impl Transaction<'_> {
     }
 
     fn ripe_lanes(&self, now: i64) -> Result<Vec<i64>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT lane FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?",
-        )?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT lane FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?")?;
         let lanes = statement.query_map(params![now, limits::SWEEP.cast_signed()], |row| row.get(0))?;
         Ok(lanes.collect::<rusqlite::Result<_>>()?)
     }
@@ -249,7 +251,12 @@ impl Transaction<'_> {
     }
 
     /// Ends the next member of a bundle that is over, from a number on; answers where to go on, if some may be left.
-    pub(in crate::sqlite) fn end_next_member(&mut self, bundle: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
+    pub(in crate::sqlite) fn end_next_member(
+        &mut self,
+        bundle: TaskId,
+        ended: Ended,
+        from: i64,
+    ) -> Result<Option<i64>> {
         let Some(member) = self.next_member(bundle, from)? else {
             self.connection.prepare_cached("DELETE FROM bundle WHERE task = ?")?.execute([bundle.0])?;
             return Ok(None);
