@@ -76,6 +76,11 @@ pub enum Change {
     Blocked,
     /// It is in another queue now.
     Moved,
+    /// It was handed over with others as one.
+    Bundled {
+        /// The task that they are now.
+        bundle: TaskId,
+    },
 }
 
 mod seconds {

@@ -30,6 +30,7 @@
 //!
 //! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
 
+mod aggregate;
 mod bulk;
 mod clock;
 mod completion;
@@ -56,6 +57,7 @@ mod task;
 mod timestamp;
 mod write;
 
+pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use completion::{CompletionToken, CompletionWait, Finish};

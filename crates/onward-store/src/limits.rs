@@ -141,3 +141,12 @@ pub const ID_PAGE: usize = 10_000;
 
 /// For how many days a store keeps how tasks [ended by day](crate::Store::history).
 pub const HISTORY_DAYS: u32 = 90;
+
+/// How many members one [bundle](crate::Aggregate) has at the most.
+pub const BUNDLE: u32 = 1000;
+
+/// How many bytes the payloads of one [bundle](crate::Aggregate)'s members have together, unless a single one has more: 16 MiB.
+pub const BUNDLE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The longest time for which tasks are collected in one [bundle](crate::Aggregate): 30 days.
+pub const BUNDLE_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);

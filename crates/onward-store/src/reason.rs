@@ -86,6 +86,20 @@ pub enum WaitReason {
         /// When the attempt has failed unless it was finished or extended.
         until: Option<Timestamp>,
     },
+    /// It is collected with others, to be handed over with them as one.
+    Collecting {
+        /// How many there are, with it.
+        members: u32,
+        /// How many are enough.
+        size: u32,
+        /// When they are handed over if no more come.
+        ripe_at: Timestamp,
+    },
+    /// It ends with the bundle of which it is a member.
+    InBundle {
+        /// The bundle.
+        bundle: TaskId,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -148,6 +162,13 @@ impl fmt::Display for WaitReason {
             Self::Completion { token, until } => {
                 let limit = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
                 write!(f, "it waits, {limit}, for somebody to finish it: `onward task complete {token}`, or `fail`")
+            }
+            Self::Collecting { members, size, ripe_at } => write!(
+                f,
+                "it is collected in a bundle, which has {members} of {size} members and is handed over at {ripe_at} if no more come"
+            ),
+            Self::InBundle { bundle } => {
+                write!(f, "it was handed over as a member of task {bundle}, and ends with that")
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
         }

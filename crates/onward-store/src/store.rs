@@ -211,6 +211,8 @@ pub struct TaskFilter {
     pub priority_to: Option<Priority>,
     /// Asked to stop, or not: of running tasks, and of ended ones that were running then.
     pub cancel_requested: Option<bool>,
+    /// Members of this [bundle](crate::Aggregate).
+    pub bundle: Option<TaskId>,
 }
 
 impl TaskFilter {

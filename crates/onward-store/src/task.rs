@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::aggregate::Aggregate;
 use crate::dependency::Dependencies;
 use crate::error::{Error, Result};
 use crate::io::Io;
@@ -83,7 +84,8 @@ pub enum TaskState {
     Cancelled,
     /// Ended because it had not started in its time to live.
     Expired,
-    /// Not ended: waits until other tasks have ended, or until somebody finishes it from elsewhere.
+    /// Not ended: waits until other tasks have ended, until somebody finishes it from elsewhere, or is collected with others and ends with
+    /// their bundle.
     Blocked,
 }
 
@@ -300,6 +302,9 @@ pub struct NewTask {
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Io::is_none")]
     pub io: Io,
+    /// Has it collected with others, to be handed over with them as one. Default: it is a task by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Aggregate>,
 }
 
 impl NewTask {
@@ -331,6 +336,7 @@ impl NewTask {
             depends_on: Dependencies::default(),
             parent: None,
             io: Io::default(),
+            aggregate: None,
         }
     }
 
@@ -352,6 +358,7 @@ impl NewTask {
             return Err(self.wrong("a timeout of zero", "leave it out, or give it at least a microsecond"));
         }
         self.depends_on.check(&self.kind)?;
+        self.aggregate.map_or(Ok(()), |aggregate| aggregate.check(self))?;
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
@@ -427,6 +434,8 @@ pub struct ClaimedTask {
     pub memo: Option<Bytes>,
     /// What this attempt is expected to move.
     pub expected_io: Io,
+    /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
+    pub members: u32,
 }
 
 /// One attempt that did not end well.
@@ -508,7 +517,8 @@ pub struct TaskRecord {
     pub session: Option<SessionId>,
     /// Whether somebody has asked a running task to stop.
     pub cancel_requested: bool,
-    /// What its handler answered; `None` where there is none, or where a listing was asked to leave payloads out.
+    /// What its handler answered; `None` where there is none, or where a listing was asked to leave payloads out. Of a member it is that of its
+    /// bundle, as long as that is kept.
     pub result: Option<Bytes>,
     /// Attempts that did not end well, oldest first.
     pub errors: Vec<AttemptError>,
@@ -527,4 +537,18 @@ pub struct TaskRecord {
     /// What the last attempt that told it has moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
+    /// How it is, or was, collected with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Aggregate>,
+    /// The bundle of which it is a member, also if that has been removed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<TaskId>,
+    /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub members: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(members: &u32) -> bool {
+    *members == 0
 }

@@ -164,6 +164,7 @@ pub(crate) mod tests {
             parent: None,
             memo: None,
             expected_io: onward_store::Io::default(),
+            members: 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{ClaimedTask, NewTask, Page, Priority, Submitted, TaskFilter, TaskId, TaskRecord, limits};
+use onward_store::{ClaimedTask, NewTask, Page, Priority, Submitted, TaskFilter, TaskId, TaskRecord, TtlFrom, limits};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -25,13 +25,14 @@ impl Spawned {
 }
 
 /// Gives a task what it has in common with the one whose handler spawns it, where its submitter said nothing else: the priority, if it is
-/// the default one, the time to live, if it has none, and the tags, if it has none.
+/// the default one, the time to live, if it has none and may have that one, and the tags, if it has none.
 fn inherit(from: &ClaimedTask, new: &mut NewTask) {
     if new.priority == Priority::default() {
         new.priority = from.priority;
     }
     if new.ttl.is_none() {
-        new.ttl = from.ttl;
+        // What is collected cannot count from an attempt of its own.
+        new.ttl = from.ttl.filter(|ttl| new.aggregate.is_none() || ttl.from == TtlFrom::Submission);
     }
     if new.tags.is_empty() {
         new.tags.clone_from(&from.tags);

@@ -56,7 +56,7 @@ impl Context {
         self.attempt.task.attempt
     }
 
-    /// What the submitter gave.
+    /// What the submitter gave; empty for a bundle, whose [members](Self::members) have payloads of their own.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.attempt.task.payload

@@ -4,6 +4,10 @@ mod readme {
     #![doc = include_str!("../../../README.md")]
 }
 
+mod aggregation {
+    #![doc = include_str!("../../../docs/guides/aggregation.md")]
+}
+
 mod children {
     #![doc = include_str!("../../../docs/guides/children.md")]
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::after_commit::{Hook, Hooks, Transition};
+use crate::aggregate;
 use crate::builder::{EngineBuilder, Settings};
 use crate::context::Context;
 use crate::dispatch::{Dispatcher, Floor, Goal};
@@ -235,6 +236,30 @@ impl Engine {
     {
         let target = Target::Kind(T::KIND.to_owned());
         lock(&self.inner.registrations).add(target, typed::handler(options, handler), None);
+        self
+    }
+
+    /// Registers the handler of a typed task that is collected and handed over in [bundles](crate::Aggregate): it gets the members, the oldest
+    /// first. A task of the kind that was not to be collected comes as the only one. A payload that is not what the type expects fails all
+    /// of them for good.
+    pub fn register_bundles<T, F, Answer>(&self, handler: F) -> &Self
+    where
+        T: Task,
+        F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        self.register_bundles_with(HandlerOptions::new(), handler)
+    }
+
+    /// Registers the handler of a typed task that is handed over in bundles, with options that hold for its kind.
+    pub fn register_bundles_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
+    where
+        T: Task,
+        F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        let target = Target::Kind(T::KIND.to_owned());
+        lock(&self.inner.registrations).add(target, aggregate::handler(options, handler), None);
         self
     }
 

@@ -83,6 +83,7 @@
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
 mod after_commit;
+mod aggregate;
 mod attempt;
 mod batch;
 mod builder;
@@ -166,14 +167,14 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency,
-    Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit,
-    LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate,
-    Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit,
-    Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit,
-    SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
-    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason,
-    When,
+    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
+    Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics,
+    LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
+    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord,
+    QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId,
+    SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage,
+    TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl,
+    TtlFrom, UniqueKey, WaitReason, When,
 };
 
 /// The five names that most programs need.

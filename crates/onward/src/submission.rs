@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{
-    Dependency, Io, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
-    UniqueKey, When,
+    Aggregate, Dependency, Io, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl,
+    TtlFrom, UniqueKey, When,
 };
 
 use crate::engine::Engine;
@@ -135,6 +135,12 @@ impl<T: Task> Submission<T> {
     /// What one attempt is expected to move.
     pub fn io(self, expected: Io) -> Self {
         self.set(|task| task.io = expected)
+    }
+
+    /// It is collected with others of its queue, kind and group, and handed over with them as one, to a handler of
+    /// [bundles](Engine::register_bundles).
+    pub fn aggregate(self, aggregate: Aggregate) -> Self {
+        self.set(|task| task.aggregate = Some(aggregate))
     }
 
     /// How it is tried again.

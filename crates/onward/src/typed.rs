@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{NewTask, OnDuplicate, Priority, Tags, UniqueKey};
+use onward_store::{Aggregate, NewTask, OnDuplicate, Priority, Tags, UniqueKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -75,6 +75,12 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         Tags::new()
     }
 
+    /// Whether it is collected with others and handed over with them as one, to a handler of
+    /// [bundles](crate::Engine::register_bundles). Default: no.
+    fn aggregate(&self) -> Option<Aggregate> {
+        None
+    }
+
     /// How it is tried again. Default: as its handler, its queue or the engine says.
     fn retry(&self) -> Option<RetryPolicy> {
         None
@@ -93,6 +99,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.timeout = task.timeout();
     new.retry = task.retry();
     new.tags = task.tags();
+    new.aggregate = task.aggregate();
     Ok(new)
 }
 
@@ -114,7 +121,13 @@ where
     })
 }
 
-fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
+pub(crate) fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
+    if context.member_count() > 0 {
+        let (members, kind) = (context.member_count(), T::KIND);
+        return Err(Failure::permanent(format!(
+            "it is a bundle of {members} tasks of the kind `{kind}`; register the handler with `register_bundles`"
+        )));
+    }
     serde_json::from_slice(context.payload())
         .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
 }

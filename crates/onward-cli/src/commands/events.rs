@@ -84,6 +84,7 @@ fn said(change: Change) -> String {
         Change::Purged => "was purged".to_owned(),
         Change::Blocked => "waits for its children, or to be finished from elsewhere".to_owned(),
         Change::Moved => "moved to another queue".to_owned(),
+        Change::Bundled { bundle } => format!("was handed over as a member of task {bundle}"),
         Change::Unblocked => "waits for no other task any more".to_owned(),
     }
 }

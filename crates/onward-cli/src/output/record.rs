@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use onward::Forecast;
-use onward_store::{ByteProgress, Io, IoKind, Progress, TaskRecord};
+use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord};
 
 use super::text::{colored_state, duration_text, moment, one_line};
 
@@ -57,6 +57,9 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("finished", task.finished_at.map(moment)),
         ("took", took),
         ("parent", task.parent.map(|parent| parent.to_string())),
+        ("bundle", task.bundle.map(|bundle| bundle.to_string())),
+        ("members", (task.members > 0).then(|| task.members.to_string())),
+        ("collected", task.aggregate.map(collected)),
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
         ("progress", task.progress.as_ref().map(progress)),
@@ -66,6 +69,12 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("result", task.result.as_ref().map(shown_bytes)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// How a task is collected with others.
+fn collected(aggregate: Aggregate) -> String {
+    let Aggregate { size, delay, grace } = aggregate;
+    format!("up to {size}, for {} and {} after the newest", duration_text(delay), duration_text(grace))
 }
 
 /// How many of the tasks are shown that a blocked one waits for; `--json` has all of them.

@@ -31,7 +31,8 @@ impl State {
             attempts: task.attempts,
             expires_at: task.expires_at,
             is_rated: self.is_rated(task),
-            is_moving: task.move_to.is_some(),
+            // One that a member is to be taken out of has to wait for that as well.
+            is_moving: task.move_to.is_some() || self.has_marked(task.id),
         };
         let now = self.now.wall;
         let after = attempt::failed(facts, next, now);
@@ -82,6 +83,7 @@ impl State {
         });
         self.settle_move(id);
         self.hint_work();
+        self.let_go(id);
         self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
     }
 

@@ -110,7 +110,7 @@ impl State {
     /// Cancels a child because of its parent.
     pub(super) fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) {
         let now = self.now.wall;
-        match self.tasks.get(child).map(|task| task.state) {
+        match self.tasks.get(child).map(|task| self.standing_of(task)) {
             Some(TaskState::Running) => self.request_cancel(child),
             Some(state) if !state.is_ended() => {
                 self.tasks.change(child, |task| task.push_error_between(now, children::error(parent, ended)));

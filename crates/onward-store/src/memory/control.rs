@@ -12,7 +12,7 @@ use crate::write::Scope;
 
 impl State {
     pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        match self.known(id)?.state {
+        match self.standing_of(self.known(id)?) {
             TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);
                 Ok(Outcome::Cancelled)
@@ -43,15 +43,23 @@ impl State {
             return Err(Refusal::KeyTaken { task: id, by });
         }
         let (queue, new) = (task.new.queue.clone(), task.new.clone());
+        let members = self.members_to_retry(task)?;
         self.check_names(Some(&queue), None)?;
         self.make_names(Some(&queue), None);
         self.keys.take(id, &new);
-        let now = self.now.wall;
-        self.tasks.change(id, |task| start_anew(task, now));
+        self.start_anew(id);
         self.log(id, Change::Retried);
         self.news.push(TaskNews::Retried { task: id });
         self.hint_work();
+        self.retry_members(id, members);
+        self.bundles.forget(id);
+        self.collect(id);
         Ok(Outcome::Done)
+    }
+
+    pub(super) fn start_anew(&mut self, id: TaskId) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| start_anew(task, now));
     }
 
     pub(super) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {
@@ -86,6 +94,9 @@ impl State {
 /// Its number, its errors, its claims and when it was submitted stay.
 fn start_anew(task: &mut Task, now: Timestamp) {
     task.wait_for(now, now);
+    if task.new.aggregate.is_some() {
+        task.state = TaskState::Blocked;
+    }
     task.run_at = now;
     task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, now);
     task.attempts = 0;

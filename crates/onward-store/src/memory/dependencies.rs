@@ -30,6 +30,8 @@ pub(super) struct Over {
     pub(super) up_to: TaskId,
     /// Which of its children is the next to be cancelled, if they are.
     pub(super) next_child: TaskId,
+    /// Which of its members is the next to end.
+    pub(super) next_member: TaskId,
 }
 
 impl Waits {
@@ -58,6 +60,12 @@ impl Waits {
         of.map(|(_, task)| *task).collect()
     }
 
+    /// A bundle that is over is tried again: its members do not end with it any more.
+    pub(super) fn keep_members(&mut self, bundle: TaskId) {
+        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == bundle);
+        of_bundle.for_each(|over| over.next_member = TaskId(i64::MAX));
+    }
+
     /// Whether some dependents do not know yet.
     pub(super) fn is_unsettled(&self) -> bool {
         !self.unsettled.is_empty()
@@ -70,9 +78,11 @@ impl State {
         for open in self.waits.open_of(task) {
             self.waits.remove(open, task);
         }
-        if self.waits.first_dependent(task).is_some() || self.leaves_children(task, ended) {
+        let leaves_others = self.leaves_children(task, ended) || self.bundles.has_members(task);
+        if self.waits.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
-            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child: TaskId(0) });
+            let next = TaskId(0);
+            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child: next, next_member: next });
         }
     }
 
@@ -121,9 +131,15 @@ impl State {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
             match self.waits.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
-                None => self.settle_next_child(over),
+                None => self.settle_next_member(over),
             }
         }
+    }
+
+    fn settle_next_member(&mut self, over: Over) {
+        let Some(member) = self.next_member(over) else { return self.settle_next_child(over) };
+        self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(member.0 + 1));
+        self.end_member(member, over);
     }
 
     fn settle_next_child(&mut self, over: Over) {
@@ -153,5 +169,6 @@ impl State {
         self.tasks.change(id, |task| task.unblock(now));
         self.log(id, Change::Unblocked);
         self.hint_work();
+        self.let_go(id);
     }
 }

@@ -36,10 +36,14 @@ impl State {
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
+        let member = self.tasks.get(id).map(|task| &task.new).filter(|new| new.aggregate.is_some()).cloned();
         self.news.push(match state {
-            TaskState::Completed => TaskNews::Completed { task: id, result },
+            TaskState::Completed if member.is_none() => TaskNews::Completed { task: id, result },
             _ => TaskNews::Ended { task: id },
         });
+        if let Some(new) = member {
+            self.leave_bundle(id, &new, false);
+        }
         if let Some(new) = follower {
             self.groups.extend(new.group.clone());
             self.make_names(Some(&new.queue), Some(&new.kind));

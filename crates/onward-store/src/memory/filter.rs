@@ -1,11 +1,12 @@
 //! Which tasks a listing shows.
 
+use super::aggregate::Bundles;
 use super::task::Task;
 use crate::store::TaskFilter;
 use crate::timestamp::Timestamp;
 
-/// Whether a listing under `filter` shows a task.
-pub(super) fn shows(filter: &TaskFilter, task: &Task) -> bool {
+/// Whether a listing under `filter` shows a task; `bundles` says of which bundle it is a member.
+pub(super) fn shows(filter: &TaskFilter, task: &Task, bundles: &Bundles) -> bool {
     let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
         from.is_none_or(|from| at.is_some_and(|at| at >= from))
             && before.is_none_or(|before| at.is_some_and(|at| at < before))
@@ -25,6 +26,7 @@ pub(super) fn shows(filter: &TaskFilter, task: &Task) -> bool {
             .is_none_or(|prefix| task.new.unique.as_ref().is_some_and(|unique| unique.key.starts_with(prefix)))
         && filter.priority_from.is_none_or(|from| task.new.priority >= from)
         && filter.priority_to.is_none_or(|to| task.new.priority <= to)
+        && filter.bundle.is_none_or(|bundle| bundles.bundle_of(task.id) == Some(bundle))
         && filter.cancel_requested.is_none_or(|requested| task.cancel_requested == requested)
         && filter
             .tag_key_prefix

@@ -7,7 +7,7 @@ use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        let (state, now) = (self.known(id)?.state, self.now.wall);
+        let (state, now) = (self.standing_of(self.known(id)?), self.now.wall);
         intervene::run_now(id, state)?;
         if state == TaskState::Scheduled {
             self.tasks.change(id, |task| {
@@ -20,7 +20,7 @@ impl State {
     }
 
     pub(super) fn kill(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        intervene::kill(id, self.known(id)?.state)?;
+        intervene::kill(id, self.standing_of(self.known(id)?))?;
         let now = self.now.wall;
         self.tasks.change(id, |task| task.push_error_between(now, intervene::KILLED.to_owned()));
         self.end(id, TaskState::Dead);
@@ -28,7 +28,7 @@ impl State {
     }
 
     pub(super) fn delete(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        intervene::delete(id, self.known(id)?.state)?;
+        intervene::delete(id, self.standing_of(self.known(id)?))?;
         self.remove_without_trace(id);
         Ok(Outcome::Done)
     }

@@ -23,10 +23,14 @@
 //! * What a task depends on is looked up when it is taken: for one that is to follow another, when that ends. A dependency that is gone
 //!   by then did not complete.
 //! * A write tells dependents what ended by it after it has done all else, the dependents of one task by their numbers.
+//! * Bundles that time makes ripe are handed over after all else that a sweep does, the longest overdue first, until one sweep has moved
+//!   [`SWEEP`](crate::limits::SWEEP) members.
+//! * A bundle that is over ends its members after it has told its dependents, by their numbers; then it cancels its children.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
 
+mod aggregate;
 mod apply;
 mod attempts;
 mod bulk;

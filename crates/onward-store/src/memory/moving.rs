@@ -13,13 +13,20 @@ impl State {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
         let (runs, is_there) = (task.state == TaskState::Running, task.new.queue == queue);
+        let is_collected = self.is_collected(task) && !is_there;
         self.check_names(Some(&queue), None)?;
         self.make_names(Some(&queue), None);
+        if is_collected {
+            self.stop_collecting(id);
+        }
         self.tasks.change(id, |task| task.move_to = Some(queue).filter(|_| !is_there));
         if runs && !is_there {
             return Ok(Outcome::MoveRequested);
         }
         self.settle_move(id);
+        if is_collected {
+            self.collect(id);
+        }
         Ok(Outcome::Moved)
     }
 

@@ -17,13 +17,20 @@ impl State {
     }
 
     pub(super) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
-        TaskRecord { blocked_by: self.waits.open_of(task.id), ..task.record(with_payload) }
+        let bundle = self.bundles.bundle_of(task.id);
+        let mut record = TaskRecord { blocked_by: self.waits.open_of(task.id), bundle, ..task.record(with_payload) };
+        if with_payload && record.state == TaskState::Completed {
+            let bundle = bundle.and_then(|bundle| self.tasks.get(bundle));
+            record.result = record.result.or_else(|| bundle.and_then(|bundle| bundle.result.clone()));
+        }
+        record
     }
 
     pub(super) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
         let limit = page.limit.clamp(1, limits::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
-        let mut shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task));
+        let mut shown =
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
         let tasks: Vec<TaskRecord> =
             shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
         let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);

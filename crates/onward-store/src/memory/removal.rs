@@ -28,7 +28,8 @@ impl State {
 
     pub(super) fn remove_without_trace(&mut self, id: TaskId) {
         self.log(id, Change::Purged);
-        if let Some(task) = self.tasks.remove(id) {
+        let task = self.tasks.remove(id);
+        if let Some(task) = &task {
             self.keys.free(id, &task.new);
             if !task.state.is_ended() {
                 self.settle_links(id, None);
@@ -36,6 +37,9 @@ impl State {
         }
         self.hint_transition();
         self.news.push(TaskNews::Ended { task: id });
+        if let Some(member) = task.filter(|task| task.new.aggregate.is_some()) {
+            self.leave_bundle(id, &member.new, true);
+        }
     }
 
     pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
@@ -45,6 +49,7 @@ impl State {
         tasks.truncate(prune.limit);
         for (_, id) in &tasks {
             self.tasks.remove(*id);
+            self.bundles.forget(*id);
         }
         if let Some((end, _)) = tasks.last() {
             let left = self.tasks.ended().next().map_or(i64::MAX, |(end, _)| end.entry);

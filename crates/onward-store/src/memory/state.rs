@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::aggregate::Bundles;
 use super::dependencies::Waits;
 use super::events::Logged;
 use super::history::History;
@@ -31,6 +32,7 @@ pub(super) struct State {
     pub(super) tasks: Tasks,
     pub(super) keys: Keys,
     pub(super) waits: Waits,
+    pub(super) bundles: Bundles,
     pub(super) sessions: BTreeMap<SessionId, Session>,
     pub(super) queues: BTreeSet<Name>,
     /// How queues are worked off that are not worked off by default.

@@ -4,8 +4,8 @@ use super::state::State;
 use super::task::Task;
 use crate::event::Change;
 use crate::outcome::{Outcome, Refusal, Submitted};
-use crate::rules::duplicate::{self, Decision};
-use crate::task::{NewTask, OnDuplicate, TaskId, TaskState};
+use crate::rules::duplicate::{self, Decision, KeyHolder};
+use crate::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState};
 
 impl State {
     pub(super) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {
@@ -33,7 +33,10 @@ impl State {
     }
 
     fn decide(&self, new: &NewTask) -> Decision {
-        let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id));
+        let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id)).map(|holder| KeyHolder {
+            running: self.tasks.get(holder.id).is_some_and(|task| self.standing_of(task) == TaskState::Running),
+            ..holder
+        });
         let on_duplicate = new.unique.as_ref().map_or(OnDuplicate::default(), |unique| unique.on_duplicate);
         duplicate::decide(holder, on_duplicate, new.priority)
     }
@@ -47,19 +50,28 @@ impl State {
         self.stand(id);
         self.join_family(id);
         self.hint_work();
+        self.collect(id);
         id
     }
 
     fn raise(&mut self, id: TaskId, new: &NewTask) -> Submitted {
-        self.tasks.change(id, |task| task.new.priority = new.priority);
+        self.raise_to(id, new.priority);
+        let bundle = self.live_bundle_of(id).filter(|bundle| bundle.new.priority < new.priority);
+        if let Some(bundle) = bundle.map(|bundle| bundle.id) {
+            self.raise_to(bundle, new.priority);
+        }
+        Submitted::PriorityRaised { id }
+    }
+
+    fn raise_to(&mut self, id: TaskId, priority: Priority) {
+        self.tasks.change(id, |task| task.new.priority = priority);
         self.log(id, Change::PriorityRaised);
         self.hint_work();
-        Submitted::PriorityRaised { id }
     }
 
     fn supersede(&mut self, old: TaskId, new: NewTask) -> Submitted {
         self.tasks.change(old, |task| task.follower = None);
-        if self.tasks.get(old).is_some_and(|task| task.state == TaskState::Running) {
+        if self.tasks.get(old).is_some_and(|task| self.standing_of(task) == TaskState::Running) {
             self.request_cancel(old);
         } else {
             self.end(old, TaskState::Cancelled);

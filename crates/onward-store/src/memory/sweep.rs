@@ -19,9 +19,10 @@ impl State {
         self.fail_overdue();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire();
+        let bundles = self.hand_over_ripe();
         self.settle_dependents();
         let next = [self.next_due(), self.next_token(None)];
-        Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
+        Swept { due: due + bundles, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
     fn end_pauses(&mut self) {
@@ -50,10 +51,14 @@ impl State {
         let now = self.now.wall;
         let over = self.tasks.expiring().take_while(|(at, _)| *at <= now).take(limits::SWEEP);
         let over: Vec<TaskId> = over.map(|(_, id)| id).collect();
-        for id in &over {
-            self.end(*id, TaskState::Expired);
+        let mut expired = 0;
+        for id in over {
+            if !self.outlives(id) {
+                self.end(id, TaskState::Expired);
+                expired += 1;
+            }
         }
-        over.len() as u64
+        expired
     }
 
     fn take_back(&mut self) -> u64 {
@@ -105,7 +110,7 @@ impl State {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
         let pause = self.pauses.values().flatten().min().copied();
-        let wall = [run, expiry, pause, self.next_overdue()]
+        let wall = [run, expiry, pause, self.next_overdue(), self.next_ripe()]
             .into_iter()
             .flatten()
             .min()

@@ -14,7 +14,8 @@ impl State {
     pub(super) fn task_ids(&self, filter: &TaskFilter, page: Page) -> TaskIdPage {
         let limit = page.limit.clamp(1, limits::ID_PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
-        let shown = self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task));
+        let shown =
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
         TaskIdPage::of(shown.take(limit + 1).map(|task| task.id).collect(), limit)
     }
 
@@ -42,7 +43,7 @@ impl State {
     }
 
     fn shown(&self, filter: &TaskFilter) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().filter(|task| shows(filter, task))
+        self.tasks.iter().filter(|task| shows(filter, task, &self.bundles))
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Task {
     pub(super) awaited: Option<Awaited>,
     /// To which queue it goes when the attempt that runs is over and the task is not.
     pub(super) move_to: Option<Name>,
+    /// How many members it has adopted, if it is a bundle.
+    pub(super) members: u32,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
     /// There if, and only if, it has ended.
@@ -66,7 +68,7 @@ impl Task {
         let run_at = rules::due::run_at(new.when, now);
         Self {
             id,
-            state: rules::due::state(run_at, now),
+            state: if new.aggregate.is_some() { TaskState::Blocked } else { rules::due::state(run_at, now) },
             submitted_at: now,
             run_at,
             expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
@@ -86,6 +88,7 @@ impl Task {
             memo: None,
             awaited: None,
             move_to: None,
+            members: 0,
             follower: None,
             end: None,
         }
@@ -181,6 +184,7 @@ impl Task {
             parent: self.new.parent,
             memo: self.memo.clone(),
             expected_io: self.new.io,
+            members: self.members,
         }
     }
 
@@ -211,6 +215,9 @@ impl Task {
             parent: self.new.parent,
             expected_io: self.new.io,
             io: self.io,
+            aggregate: self.new.aggregate,
+            bundle: None,
+            members: self.members,
         }
     }
 }

@@ -24,6 +24,7 @@ impl State {
             run_at: task.run_at,
             blocked_by: self.waits.open_of(id),
             awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
+            aggregated: self.why_aggregated(task),
             pauses: scopes
                 .into_iter()
                 .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))

@@ -23,6 +23,8 @@ pub struct WaitFacts {
     pub blocked_by: Vec<TaskId>,
     /// If it waits to be finished from elsewhere: which claim of it, and until when.
     pub awaited: Option<(u32, Option<Timestamp>)>,
+    /// If it is collected with others, or was handed over with them: the reason for that.
+    pub aggregated: Option<WaitReason>,
     /// The pauses that it falls under, and when they end by themselves.
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that it falls under.
@@ -57,6 +59,9 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if let Some((claim, until)) = facts.awaited {
         let token = CompletionToken { task: facts.task, claim: Some(claim) };
         return vec![WaitReason::Completion { token, until }];
+    }
+    if let Some(reason) = &facts.aggregated {
+        return vec![reason.clone()];
     }
     let mut reasons = Vec::new();
     if facts.state == TaskState::Blocked {
@@ -107,6 +112,7 @@ mod tests {
             run_at: Timestamp::MIN,
             blocked_by: Vec::new(),
             awaited: None,
+            aggregated: None,
             pauses: Vec::new(),
             limits: Vec::new(),
             ahead: 0,

@@ -48,6 +48,8 @@ pub(super) struct Cache {
     pub(super) is_unsettled: bool,
     /// When the next attempt has not been finished in time that waits for that.
     pub(super) next_overdue: Option<i64>,
+    /// When something that is collected is handed over if nothing more comes.
+    pub(super) next_ripe: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
     /// row carries the number of the next task.
     pub(super) next_task: i64,
@@ -94,6 +96,7 @@ impl Cache {
             held: HeldTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
             next_overdue: next_overdue(connection)?,
+            next_ripe: next_ripe(connection)?,
             kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
             followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
@@ -145,6 +148,11 @@ fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i6
 pub(super) fn next_overdue(connection: &Database<'_>) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT min(until) FROM awaited WHERE until IS NOT NULL")?;
     Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// When something that is collected is handed over if nothing more comes.
+pub(super) fn next_ripe(connection: &Database<'_>) -> Result<Option<i64>> {
+    Ok(connection.prepare_cached("SELECT min(ripe_at) FROM collecting")?.query_row([], |row| row.get(0))?)
 }
 
 /// The number of a limit's scope, unless it is of groups.

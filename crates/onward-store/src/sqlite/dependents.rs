@@ -34,6 +34,9 @@ pub(super) const AWAITED: u8 = 8;
 /// It goes to another queue when its attempt is over.
 pub(super) const MOVING: u8 = 16;
 
+/// It is a bundle, and has members.
+pub(super) const BUNDLE: u8 = 32;
+
 /// A task that is over and whose dependents are to be told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Over {
@@ -45,6 +48,8 @@ pub(super) struct Over {
     up_to: i64,
     /// Which of its children is the next to be cancelled, if they are.
     next_child: i64,
+    /// Which of its members is the next to end, if it is a bundle and some may be left.
+    next_member: Option<i64>,
 }
 
 impl Transaction<'_> {
@@ -141,16 +146,17 @@ impl Transaction<'_> {
         }
         self.forget_move(task)?;
         let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
-        if task.links & DEPENDENTS != 0 || leaves_children {
-            self.tell_dependents(task.id, ended);
+        if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
+            let next_member = (task.links & BUNDLE != 0).then_some(0);
+            self.tell_dependents(task.id, ended, next_member);
         }
         Ok(())
     }
 
-    /// Has the dependents of a task told that it is over.
-    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId, ended: Ended) {
+    /// Has the dependents of a task told that it is over, and those of its members that are left, from a number on, if it is a bundle.
+    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId, ended: Ended, next_member: Option<i64>) {
         let up_to = self.cache.next_task - 1;
-        self.over.push_back(Over { number: None, task, ended, up_to, next_child: 0 });
+        self.over.push_back(Over { number: None, task, ended, up_to, next_child: 0, next_member });
     }
 
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
@@ -171,7 +177,7 @@ impl Transaction<'_> {
                 line.pop_front();
             }
         }
-        self.note_next_child(line.front())?;
+        self.note_progress(line.front())?;
         line.append(&mut self.over);
         self.cache.is_unsettled = !is_whole || !line.is_empty();
         line.into_iter().filter(|over| over.number.is_none()).try_for_each(|over| self.keep_over(over))
@@ -181,9 +187,9 @@ impl Transaction<'_> {
         if !self.cache.is_unsettled {
             return Ok(VecDeque::new());
         }
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT number, task, state, up_to, next_child FROM over ORDER BY number LIMIT ?")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?",
+        )?;
         let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
             Ok(Over {
@@ -192,6 +198,7 @@ impl Transaction<'_> {
                 ended,
                 up_to: row.get(3)?,
                 next_child: row.get(4)?,
+                next_member: Some(row.get(5)?).filter(|next| *next < i64::MAX),
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -200,16 +207,16 @@ impl Transaction<'_> {
     fn keep_over(&self, over: Over) -> Result<()> {
         let code = over.ended.map_or(0, TaskState::code);
         self.connection
-            .prepare_cached("INSERT INTO over (task, state, up_to, next_child) VALUES (?, ?, ?, ?)")?
-            .execute(params![over.task.0, code, over.up_to, over.next_child])?;
+            .prepare_cached("INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)")?
+            .execute(params![over.task.0, code, over.up_to, over.next_child, over.next_member.unwrap_or(i64::MAX)])?;
         Ok(())
     }
 
-    fn note_next_child(&self, over: Option<&Over>) -> Result<()> {
-        if let Some(Over { number: Some(number), next_child, .. }) = over {
+    fn note_progress(&self, over: Option<&Over>) -> Result<()> {
+        if let Some(Over { number: Some(number), next_child, next_member, .. }) = over {
             self.connection
-                .prepare_cached("UPDATE over SET next_child = ? WHERE number = ?")?
-                .execute([next_child, number])?;
+                .prepare_cached("UPDATE over SET next_child = ?, next_member = ? WHERE number = ?")?
+                .execute([*next_child, next_member.unwrap_or(i64::MAX), *number])?;
         }
         Ok(())
     }
@@ -221,7 +228,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, or cancels the next of its children; answers whether there may be more of either.
+    /// Tells the first of a task's dependents, ends the next of its members, or cancels the next of its children; answers whether there may
+    /// be more of any.
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let mut dependents = self.first_dependents(*over)?.into_iter();
         if let Some(dependent) = dependents.next() {
@@ -229,7 +237,12 @@ impl Transaction<'_> {
                 .prepare_cached("DELETE FROM dependency WHERE task = ? AND dependent = ?")?
                 .execute([over.task.0, dependent.0])?;
             self.settle_dependent(*over, dependent)?;
-            return Ok(dependents.next().is_some() || rules::children::are_cancelled(over.ended));
+            let has_more = dependents.next().is_some() || over.next_member.is_some();
+            return Ok(has_more || rules::children::are_cancelled(over.ended));
+        }
+        if let Some(from) = over.next_member {
+            over.next_member = self.end_next_member(over.task, over.ended, from)?;
+            return Ok(true);
         }
         let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
         over.next_child = child.map_or(over.next_child, |child| child + 1);
@@ -287,6 +300,6 @@ impl Transaction<'_> {
         }
         self.log(task.id, task.lane, Change::Unblocked);
         self.hint.work += 1;
-        Ok(waiting.state())
+        self.let_go(&waiting)
     }
 }

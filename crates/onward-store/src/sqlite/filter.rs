@@ -229,6 +229,9 @@ impl<'f> Selection<'f> {
         if let Some(parent) = filter.parent {
             query.add(include_str!("sql/in_children_of.sql").trim(), parent.0);
         }
+        if let Some(bundle) = filter.bundle {
+            query.add("t.id IN (SELECT task FROM member_of WHERE bundle = ?)", bundle.0);
+        }
         query.add_time("t.submitted_at >= ?", filter.submitted_from);
         query.add_time("t.submitted_at < ?", filter.submitted_before);
         if let Some(prefix) = &filter.tag_key_prefix {

@@ -229,7 +229,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a task is blocked by nothing, or waits for others and is not blocked",
-        "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 = 0) AS t \
+        "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 = 0 \
+         AND id NOT IN (SELECT task FROM member) AND id NOT IN (SELECT task FROM member_of)) AS t \
          FULL JOIN (SELECT DISTINCT dependent FROM dependency) AS d ON d.dependent = t.id \
          WHERE t.id IS NULL OR d.dependent IS NULL",
     ),
@@ -237,6 +238,21 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "a task waits to be finished and does not say so, or says so and does not",
         "SELECT coalesce(t.id, a.task) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 <> 0) AS t \
          FULL JOIN awaited AS a ON a.task = t.id WHERE t.id IS NULL OR a.task IS NULL",
+    ),
+    (
+        "what is collected has other members than it counts",
+        "SELECT coalesce(c.lane, m.lane) FROM collecting c \
+         FULL JOIN (SELECT lane, count(*) AS members, sum(bytes) AS bytes FROM member GROUP BY lane) AS m ON m.lane = c.lane \
+         WHERE c.members IS NOT m.members OR c.bytes IS NOT m.bytes",
+    ),
+    (
+        "a task is collected that is not blocked, or in another queue",
+        "SELECT m.task FROM member m LEFT JOIN task t ON t.id = m.task WHERE t.scheduled IS NOT 2 OR t.lane IS NOT m.lane",
+    ),
+    (
+        "a member waits for a bundle that is not to end",
+        "SELECT m.task FROM member_of m JOIN task t ON t.id = m.task WHERE m.bundle NOT IN (SELECT id FROM task WHERE links & 32 <> 0) \
+         AND NOT EXISTS (SELECT 1 FROM over o WHERE o.task = m.bundle AND o.next_member <= m.task)",
     ),
     (
         "a task on which others depend does not say so",

@@ -1,10 +1,12 @@
 //! The rarer options of a task, kept as JSON in one column that is NULL for most.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
 
+use crate::aggregate::Aggregate;
 use crate::dependency::OnDependencyFailure;
 use crate::io::Io;
 use crate::rules::retry::RetryPolicy;
@@ -38,6 +40,11 @@ pub(super) struct TaskOptions {
     pub(super) expected_io: Io,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) aggregate: Option<Aggregate>,
+    /// How many members a bundle has adopted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) members: Option<NonZeroU32>,
 }
 
 impl TaskOptions {
@@ -54,7 +61,16 @@ impl TaskOptions {
             on_dependency_failure: task.depends_on.on_failure,
             expected_io: task.io,
             io: None,
+            aggregate: task.aggregate,
+            members: None,
         }
+    }
+}
+
+impl TaskOptions {
+    /// How many members a bundle has adopted; 0 for any other task.
+    pub(super) fn member_count(&self) -> u32 {
+        self.members.map_or(0, NonZeroU32::get)
     }
 }
 

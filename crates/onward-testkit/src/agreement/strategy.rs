@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
-    AfterFailure, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency, Finish,
-    GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, Prune,
-    QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
+    AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
+    Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
+    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
     Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
@@ -272,34 +272,56 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io())).prop_map(
-        |(
-            (kind, queue, payload, priority),
-            when,
-            (unique, tags, group),
-            ttl,
-            (timeout, deadline),
-            retry,
-            (depends_on, parent, io),
-        )| NewTask {
-            kind,
-            queue,
-            payload: payload.into(),
-            priority: Priority(priority),
-            when,
-            unique,
-            ttl,
-            timeout,
-            deadline,
-            retry,
-            group,
-            scheduled_at: None,
-            tags,
-            depends_on,
-            parent,
-            io,
-        },
-    )
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io(), aggregate()))
+        .prop_map(
+            |(
+                (kind, queue, payload, priority),
+                when,
+                (unique, tags, group),
+                ttl,
+                (timeout, deadline),
+                retry,
+                (depends_on, parent, io, aggregate),
+            )| {
+                collectable(NewTask {
+                    kind,
+                    queue,
+                    payload: payload.into(),
+                    priority: Priority(priority),
+                    when,
+                    unique,
+                    ttl,
+                    timeout,
+                    deadline,
+                    retry,
+                    group,
+                    scheduled_at: None,
+                    tags,
+                    depends_on,
+                    parent,
+                    io,
+                    aggregate,
+                })
+            },
+        )
+}
+
+/// Of tasks that are to be collected most have nothing that would have them refused.
+fn collectable(new: NewTask) -> NewTask {
+    match new.aggregate {
+        Some(Aggregate { size: 1 | 2, .. }) => {
+            let ttl = new.ttl.map(|ttl| Ttl { from: TtlFrom::Submission, ..ttl });
+            NewTask { when: When::Now, deadline: None, depends_on: Dependencies::default(), ttl, ..new }
+        }
+        _ => new,
+    }
+}
+
+/// Small bundles, and now and then one that is refused.
+fn aggregate() -> impl Strategy<Value = Option<Aggregate>> {
+    let (delays, graces) = (vec![SECOND, Duration::from_secs(5), MINUTE], vec![SECOND, SECOND, Duration::from_secs(5)]);
+    let aggregate = (select(vec![1, 2, 2, 3, 3, 1001]), select(delays), select(graces));
+    option::weighted(0.25, aggregate.prop_map(|(size, delay, grace)| Aggregate { size, delay, grace }))
 }
 
 /// As with dependencies, the number stands for a pick.

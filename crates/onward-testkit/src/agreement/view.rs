@@ -119,6 +119,7 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { states: vec![TaskState::Completed, TaskState::Scheduled], ..any() },
         TaskFilter { states: vec![TaskState::Blocked], ..any() },
         TaskFilter { parent: Some(TaskId(1)), ..any() },
+        TaskFilter { bundle: Some(TaskId(3)), ..any() },
         TaskFilter { submitted_from: Some(recently), ..any() },
         TaskFilter { submitted_before: Some(recently), finished_from: Some(recently), ..any() },
         TaskFilter { finished_before: Some(recently), queue: Some(name("default")), ..any() },

@@ -8,7 +8,8 @@ use crate::error::Result;
 
 /// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
 /// is paused, which counts only if the pause ends by itself, or held back by a limit, which gives way by itself when others that
-/// run have ended. What is blocked counts if something anywhere runs, or will, that it may be waiting for.
+/// run have ended. What is blocked counts if something anywhere runs, or will, that it may be waiting for, or if it is being collected,
+/// for time will hand it over.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -22,7 +23,12 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
     if live.iter().any(|queue| queue.blocked > 0) && queues.iter().any(goes_on) {
         states.push(TaskState::Blocked);
     }
+    let is_collected = |task: &TaskRecord| task.aggregate.is_some() && task.bundle.is_none();
     for queue in live {
+        let has_blocked = queue.blocked > 0;
+        if has_blocked && has_task(store, &queue.name, &claim.kinds, &[TaskState::Blocked], is_collected).await? {
+            return Ok(false);
+        }
         if has_task(store, &queue.name, &claim.kinds, &states, |_| true).await? {
             return Ok(false);
         }

@@ -6,6 +6,8 @@ mod fixture;
 #[cfg(test)]
 mod after_commit;
 #[cfg(test)]
+mod aggregate;
+#[cfg(test)]
 mod buffered;
 #[cfg(test)]
 mod bulk;

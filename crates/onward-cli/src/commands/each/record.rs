@@ -218,6 +218,9 @@ mod tests {
             parent: None,
             expected_io: onward_store::Io::default(),
             io: None,
+            aggregate: None,
+            bundle: None,
+            members: 0,
         }
     }
 

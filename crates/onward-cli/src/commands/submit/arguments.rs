@@ -7,8 +7,8 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl, TtlFrom,
-    UniqueKey, When,
+    Aggregate, Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Timestamp, Ttl,
+    TtlFrom, UniqueKey, When,
 };
 
 use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
@@ -70,6 +70,15 @@ pub(crate) struct Arguments {
     /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
     #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
     backoff: Option<Backoff>,
+    /// Collect it with others of its queue, kind and group, and hand them over as one when there are so many (1 to 1000)
+    #[arg(long, value_name = "COUNT", requires = "aggregate_delay")]
+    aggregate_size: Option<u32>,
+    /// Hand them over at the latest this long after the first
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
+    aggregate_delay: Option<Duration>,
+    /// Hand them over when no more have come for this long; default: as --aggregate-delay
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
+    aggregate_grace: Option<Duration>,
     /// One task per line of the payload, in batches; empty lines are left out
     #[arg(long)]
     pub(super) lines: bool,
@@ -149,7 +158,13 @@ impl Arguments {
         task.deadline = self.deadline;
         task.retry = retry_policy(self.retries, self.backoff);
         task.tags = tags_of(&self.tags)?;
+        task.aggregate = self.aggregate();
         Ok(task)
+    }
+
+    fn aggregate(&self) -> Option<Aggregate> {
+        let (size, delay) = self.aggregate_size.zip(self.aggregate_delay)?;
+        Some(Aggregate { size, delay, grace: self.aggregate_grace.unwrap_or(delay) })
     }
 
     fn depends_on(&self) -> Dependencies {

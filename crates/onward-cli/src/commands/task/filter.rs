@@ -36,6 +36,9 @@ pub(crate) struct FilterArguments {
     /// Only children of this task
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
+    /// Only members of this bundle
+    #[arg(long, value_name = "TASK")]
+    bundle: Option<TaskId>,
     /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
     #[arg(long, value_name = "TIME")]
     since: Option<Timestamp>,
@@ -88,6 +91,7 @@ impl FilterArguments {
             priority_from: self.min_priority.map(Priority),
             priority_to: self.max_priority.map(Priority),
             cancel_requested: None,
+            bundle: self.bundle,
         })
     }
 }

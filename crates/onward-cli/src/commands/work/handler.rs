@@ -9,6 +9,7 @@ use bytes::Bytes;
 use onward::{Context, Failure};
 
 use super::mailbox::Mailbox;
+use super::members;
 use super::report::Report;
 use super::verdict::{Said, judge};
 use crate::process::{Finished, Invocation, Limits, Runner};
@@ -27,13 +28,14 @@ impl TaskWork {
     /// Runs one attempt.
     pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
         let mailbox = Mailbox::open(&self.mailboxes, &format!("task-{}-{}", context.id(), context.attempt()))?;
-        let (finished, said) = self.run(&context, mailbox).await?;
+        let stdin = members::stdin(&context).await?;
+        let (finished, said) = self.run(&context, mailbox, stdin).await?;
         judge(finished, said, self.limits.capture)
     }
 
-    async fn run(&self, context: &Context, mut mailbox: Mailbox) -> io::Result<(Finished, Said)> {
+    async fn run(&self, context: &Context, mut mailbox: Mailbox, stdin: Bytes) -> io::Result<(Finished, Said)> {
         let (stop, mut said) = (context.cancelled(), Said::default());
-        let running = self.runner.run(self.invocation(context, &mailbox), self.limits, &stop);
+        let running = self.runner.run(self.invocation(context, &mailbox, stdin), self.limits, &stop);
         tokio::pin!(running);
         let finished = loop {
             tokio::select! {
@@ -45,7 +47,7 @@ impl TaskWork {
         Ok((finished, said))
     }
 
-    fn invocation(&self, context: &Context, mailbox: &Mailbox) -> Invocation {
+    fn invocation(&self, context: &Context, mailbox: &Mailbox, stdin: Bytes) -> Invocation {
         let mut environment = vec![
             ("ONWARD_TASK_ID", context.id().to_string().into()),
             ("ONWARD_KIND", context.kind().as_str().into()),
@@ -57,8 +59,11 @@ impl TaskWork {
         if let Some(at) = context.scheduled_at() {
             environment.push(("ONWARD_SCHEDULED_AT", at.to_string().into()));
         }
+        if context.member_count() > 0 {
+            environment.push(("ONWARD_MEMBERS", context.member_count().to_string().into()));
+        }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
-        Invocation { program, arguments, environment, stdin: Some(context.payload().clone()) }
+        Invocation { program, arguments, environment, stdin: Some(stdin) }
     }
 }
 

@@ -83,7 +83,8 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Res
             |record| &mut record.running,
         ),
         (
-            "SELECT t.lane, count(*) AS tasks FROM (SELECT dependent FROM dependency UNION SELECT task FROM awaited) AS d \
+            "SELECT t.lane, count(*) AS tasks FROM (SELECT dependent FROM dependency UNION SELECT task FROM awaited \
+             UNION SELECT task FROM member UNION SELECT m.task FROM bundle b JOIN member_of m ON m.bundle = b.task) AS d \
              JOIN task t ON t.id = d.dependent GROUP BY t.lane",
             |record| &mut record.blocked,
         ),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Error, Result};
 use crate::sqlite::options_column::TaskOptions;
@@ -36,6 +36,7 @@ pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
 pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
     let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;
+    let members = options.member_count();
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {
         Ok(row.get::<_, Option<i64>>(index)?.map(Timestamp::from_microseconds))
@@ -70,6 +71,9 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         blocked_by: Vec::new(),
         expected_io: options.expected_io,
         io: options.io,
+        aggregate: options.aggregate,
+        bundle: None,
+        members,
     })
 }
 
@@ -79,12 +83,47 @@ pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> R
     let mut errors = errors(connection, &ids)?;
     let mut progress = progress(connection, &ids)?;
     let mut open = open_dependencies(connection, records)?;
-    for record in records {
+    let bundles = bundles_of(connection, records)?;
+    for record in &mut *records {
         record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
         record.progress = progress.remove(&record.id);
         record.blocked_by = open.remove(&record.id).unwrap_or_default();
+        record.bundle = bundles.get(&record.id).copied();
+    }
+    if bundles.is_empty() { Ok(()) } else { add_results_of_bundles(connection, records) }
+}
+
+/// A member that completed has the result of its bundle, as long as that is kept.
+fn add_results_of_bundles(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+    let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
+    let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
+    for record in records.iter_mut().filter(completed) {
+        let Some(bundle) = record.bundle else { continue };
+        if !results.contains_key(&bundle) {
+            let mut statement = connection.prepare_cached("SELECT result FROM history WHERE id = ?")?;
+            let result: Option<Option<Vec<u8>>> = statement.query_row([bundle.0], |row| row.get(0)).optional()?;
+            results.insert(bundle, result.flatten().map(Bytes::from));
+        }
+        record.result = results.get(&bundle).cloned().flatten();
     }
     Ok(())
+}
+
+/// The bundles of those among the records that are or were collected.
+fn bundles_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
+    let aggregated = records.iter().filter(|record| record.aggregate.is_some());
+    let ids = id_values(aggregated.map(|record| record.id));
+    let mut bundles = HashMap::new();
+    if ids.is_empty() {
+        return Ok(bundles);
+    }
+    let mut statement = connection
+        .prepare_cached("SELECT m.task, m.bundle FROM rarray(?) a CROSS JOIN member_of m ON m.task = a.value")?;
+    let mut rows = statement.query([ids])?;
+    while let Some(row) = rows.next()? {
+        bundles.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));
+    }
+    Ok(bundles)
 }
 
 /// What the blocked ones among the records wait for.

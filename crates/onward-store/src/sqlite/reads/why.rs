@@ -33,6 +33,7 @@ pub(in crate::sqlite) fn why(
         run_at: record.run_at,
         blocked_by: record.blocked_by.clone(),
         awaited: if record.state == TaskState::Blocked { awaited(connection, id)? } else { None },
+        aggregated: why_aggregated(connection, &record)?,
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
@@ -47,6 +48,24 @@ fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Optio
     let row =
         |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
     Ok(statement.query_row([task.0], row).optional()?)
+}
+
+/// What a task waits for that is collected with others, or was handed over with them.
+fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
+    if record.aggregate.is_none() || record.state != TaskState::Blocked {
+        return Ok(None);
+    }
+    if let Some(bundle) = record.bundle {
+        return Ok(Some(WaitReason::InBundle { bundle }));
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.lane = t.lane WHERE t.id = ?",
+    )?;
+    let reason = statement.query_row([record.id.0], |row| {
+        let ripe_at = Timestamp::from_microseconds(row.get(2)?);
+        Ok(WaitReason::Collecting { members: row.get(0)?, size: row.get(1)?, ripe_at })
+    });
+    Ok(reason.optional()?)
 }
 
 fn pauses(cache: &Cache, record: &TaskRecord) -> Vec<(Scope, Option<Timestamp>)> {

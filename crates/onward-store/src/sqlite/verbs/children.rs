@@ -160,7 +160,7 @@ impl Transaction<'_> {
 
     fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
         match self.live(child)? {
-            Some(live) if live.held.is_some() => self.request_cancel(&live, 1),
+            Some(live) if self.standing_of(&live)? == TaskState::Running => self.request_cancel(&live, 1),
             Some(live) => {
                 self.record_error(&live, live.attempts, &children::error(parent, ended))?;
                 self.end_unheld(&live, TaskState::Cancelled)

@@ -200,6 +200,7 @@ impl Transaction<'_> {
             parent: task.options.parent,
             memo,
             expected_io: task.options.expected_io,
+            members: task.options.member_count(),
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

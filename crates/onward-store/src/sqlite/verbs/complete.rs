@@ -63,7 +63,7 @@ impl Transaction<'_> {
         if let Some(task) = self.cache.held.take(task) {
             task.key.as_ref().map_or(Ok(()), |key| self.free_key(&task, key))?;
             if task.links & DEPENDENTS != 0 {
-                self.tell_dependents(task.id, Some(TaskState::Completed));
+                self.tell_dependents(task.id, Some(TaskState::Completed), None);
             }
         }
         self.count_end(lane)?;

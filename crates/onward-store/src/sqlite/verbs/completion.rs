@@ -160,7 +160,7 @@ impl Transaction<'_> {
         let waiting = LiveTask { blocked: false, scheduled, run_at, expires_at, ..task.clone() };
         self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
-        Ok(waiting.state())
+        self.let_go(&waiting)
     }
 
     fn extend(&mut self, task: TaskId, within: Option<Duration>) -> Result<TaskState> {

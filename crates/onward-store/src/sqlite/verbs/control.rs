@@ -16,18 +16,18 @@ use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
 /// What `retry` needs of an ended task.
-struct EndedTask {
-    lane: i64,
+pub(super) struct EndedTask {
+    pub(super) lane: i64,
     state: i64,
     priority: u8,
-    options: TaskOptions,
+    pub(super) options: TaskOptions,
     key: Option<String>,
 }
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> Verb<Outcome> {
         let live = self.live_or_refuse(task)?;
-        if live.held.is_some() {
+        if self.standing_of(&live)? == TaskState::Running {
             self.request_cancel(&live, 1)?;
             return Ok(Outcome::CancelRequested);
         }
@@ -59,7 +59,20 @@ impl Transaction<'_> {
             return Err(Refusal::NotEnded { task, state: live.state() }.into());
         }
         let ended = self.ended(task)?.ok_or(Refusal::TaskNotFound(task))?;
+        if let Some(by) = self.key_taken_by(&ended)? {
+            return Err(Refusal::KeyTaken { task, by }.into());
+        }
+        let members = self.members_to_retry(task, &ended)?;
         self.take_key_again(task, &ended)?;
+        self.wait_anew(task, &ended)?;
+        self.hint.work += 1;
+        self.retry_members(task, members)?;
+        self.collect_again(task, &ended)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Moves an ended task from history to those that wait.
+    pub(super) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         if let Some(lane) = self.cache.names.lane(ended.lane) {
             let queue = lane.queue_name.clone();
             self.cache.names.ensure_queue(self.connection, &queue)?;
@@ -73,12 +86,19 @@ impl Transaction<'_> {
             .execute(params![task.0, now, expires_at])?;
         self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
+        let blocked = ended.options.aggregate.is_some();
+        if blocked {
+            self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
+        }
+        if ended.options.members.is_some() {
+            self.note_bundle(task)?;
+        }
         self.enter_line(&Entry {
             id: task.0,
             lane: ended.lane,
             priority: Priority(ended.priority),
             scheduled: false,
-            blocked: false,
+            blocked,
             run_at: now,
             expires_at,
             key: None,
@@ -86,11 +106,10 @@ impl Transaction<'_> {
         self.uncount(ended.lane, ended.state);
         self.log(task, ended.lane, Change::Retried);
         self.tell(TaskNews::Retried { task });
-        self.hint.work += 1;
-        Ok(Outcome::Done)
+        Ok(())
     }
 
-    fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
+    pub(super) fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
         let mut statement =
             self.connection.prepare_cached("SELECT lane, state, priority, options, key FROM history WHERE id = ?")?;
         let ended = statement.query_row([task.0], |row| {
@@ -105,12 +124,16 @@ impl Transaction<'_> {
         Ok(ended.optional()?)
     }
 
-    fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Verb<()> {
+    /// The active task that has the key of an ended one.
+    pub(super) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
+        let Some(key) = &ended.key else { return Ok(None) };
+        let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.lane), key)?;
+        Ok(owner.map(TaskId))
+    }
+
+    pub(super) fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(key) = &ended.key else { return Ok(()) };
         let kind = self.kind_of(ended.lane);
-        if let Some(by) = self.cache.index.key_owner(self.connection, kind, key)? {
-            return Err(Refusal::KeyTaken { task, by: TaskId(by) }.into());
-        }
         self.connection
             .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
             .execute(params![kind, key])?;

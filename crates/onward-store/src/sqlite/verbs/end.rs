@@ -16,6 +16,7 @@ use crate::sqlite::dependents::MOVING;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
+use crate::sqlite::verbs::aggregate::is_member;
 use crate::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
@@ -57,7 +58,8 @@ impl Transaction<'_> {
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.lane)?,
-            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)?,
+            // One that a member is to be taken out of has to wait for that as well.
+            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_marked(&task)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
             AfterAttempt::End(state) => {
@@ -200,7 +202,7 @@ impl Transaction<'_> {
         let waiting = self.settle_move(LiveTask { scheduled, run_at, held: None, ..task.clone() })?;
         self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
-        Ok(waiting.state())
+        self.let_go(&waiting)
     }
 
     /// Adds an error to a task's, and drops the second oldest where there are too many.
@@ -270,7 +272,9 @@ impl Transaction<'_> {
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;
         self.tell(match end.state {
-            TaskState::Completed => TaskNews::Completed { task: task.id, result: end.result.cloned() },
+            TaskState::Completed if !is_member(task) => {
+                TaskNews::Completed { task: task.id, result: end.result.cloned() }
+            }
             _ => TaskNews::Ended { task: task.id },
         });
         if end.state != TaskState::Completed {
@@ -278,6 +282,9 @@ impl Transaction<'_> {
             let change = self.statistics.entry((base, end.state)).or_default();
             change.ended += 1;
             change.kept += 1;
+        }
+        if is_member(task) {
+            self.leave_bundle(task, false)?;
         }
         if let Some(key) = &task.key {
             self.free_key(task, key)?;

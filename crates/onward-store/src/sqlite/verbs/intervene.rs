@@ -13,7 +13,7 @@ use crate::timestamp::Timestamp;
 impl Transaction<'_> {
     pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> Verb<Outcome> {
         let live = self.live_or_refuse(task)?;
-        intervene::run_now(task, live.state())?;
+        intervene::run_now(task, self.standing_of(&live)?)?;
         if live.state() == TaskState::Scheduled {
             self.make_due(&live)?;
         }
@@ -34,16 +34,15 @@ impl Transaction<'_> {
 
     pub(in crate::sqlite) fn kill(&mut self, task: TaskId) -> Verb<Outcome> {
         let live = self.live_or_refuse(task)?;
-        intervene::kill(task, live.state())?;
+        intervene::kill(task, self.standing_of(&live)?)?;
         self.record_error(&live, live.attempts, intervene::KILLED)?;
         self.end_unheld(&live, TaskState::Dead)?;
         Ok(Outcome::Done)
     }
 
     pub(in crate::sqlite) fn delete(&mut self, task: TaskId) -> Verb<Outcome> {
-        let live = self.live(task)?.map(|live| live.state());
-        let state = match live {
-            Some(state) => Some(state),
+        let state = match self.live(task)? {
+            Some(live) => Some(self.standing_of(&live)?),
             None => self.ended_state(task)?,
         };
         intervene::delete(task, state.ok_or(Refusal::TaskNotFound(task))?)?;

@@ -1,5 +1,6 @@
 //! The verbs, a family a file, each as a method of a transaction.
 
+mod aggregate;
 mod bulk;
 mod candidates;
 mod children;

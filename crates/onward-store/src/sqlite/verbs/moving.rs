@@ -8,6 +8,7 @@ use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
 use crate::sqlite::dependents::MOVING;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::verbs::aggregate::is_member;
 use crate::task::TaskId;
 
 impl Transaction<'_> {
@@ -29,9 +30,13 @@ impl Transaction<'_> {
             self.add_link(id, MOVING)?;
             return Ok(Outcome::MoveRequested);
         }
+        let collected = if is_member(&task) { self.leave_collection(&task)? } else { None };
         self.leave_line(&task.entry())?;
         let moved = self.change_lane(task, queue)?;
         self.enter_line(&moved.entry())?;
+        if let Some((bytes, aggregate)) = collected.zip(moved.options.aggregate) {
+            self.collect(id, moved.lane, aggregate, bytes)?;
+        }
         Ok(Outcome::Moved)
     }
 

@@ -16,6 +16,7 @@ use crate::sqlite::flow::Shared;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Transaction, Verb};
+use crate::sqlite::verbs::aggregate::is_member;
 use crate::task::{TaskId, TaskState};
 use crate::write::{Prune, Scope};
 
@@ -108,6 +109,9 @@ impl Transaction<'_> {
             self.log(id, task.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
+            if is_member(&task) {
+                self.leave_bundle(&task, true)?;
+            }
             return self.remove_details(id);
         }
         if let Some(lane) = self.remove_ended(id)? {
@@ -130,6 +134,9 @@ impl Transaction<'_> {
         self.uncount(lane, state);
         self.untag(id, &options.tags)?;
         self.forget_child(id, options.parent.map(|parent| parent.0))?;
+        if options.aggregate.is_some() {
+            self.forget_bundle_of(id)?;
+        }
         self.remove_details(id)?;
         Ok(Some(lane))
     }

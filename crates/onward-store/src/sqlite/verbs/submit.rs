@@ -13,7 +13,7 @@ use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb, in_member};
-use crate::task::{NewTask, TaskId, TaskState, UniqueKey};
+use crate::task::{NewTask, Priority, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
@@ -73,8 +73,13 @@ impl Transaction<'_> {
 
     /// Inserts a task whose key, if it has one, is free.
     pub(in crate::sqlite) fn insert(&mut self, task: &NewTask) -> Result<TaskId> {
+        self.insert_with(task, TaskOptions::of(task))
+    }
+
+    /// The same with options that no submitter says.
+    pub(super) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
         let standing = self.standing(&task.depends_on)?;
-        let blocked = standing != Standing::Free;
+        let blocked = standing != Standing::Free || task.aggregate.is_some();
         let lane = self.ensure_lane(task)?;
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
@@ -82,7 +87,6 @@ impl Transaction<'_> {
         let expires_at = expiry_at_submission(task.ttl, self.now).map(Timestamp::as_microseconds);
         let run_at = run_at.as_microseconds();
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
-        let options = TaskOptions::of(task);
         let now = self.now.as_microseconds();
         let payload = &task.payload[..];
         if run_at == now && !blocked && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
@@ -104,14 +108,19 @@ impl Transaction<'_> {
             let kind = self.kind_of(lane);
             self.cache.index.take_key(self.connection, kind, key, id)?;
         }
-        self.cache.index.keep(FreshTask {
-            task: Box::new(LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) }),
-            submitted_at: self.now,
-            payload: task.payload.clone(),
-        });
+        if task.aggregate.is_none() {
+            self.cache.index.keep(FreshTask {
+                task: Box::new(LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) }),
+                submitted_at: self.now,
+                payload: task.payload.clone(),
+            });
+        }
         self.stand(TaskId(id), &standing)?;
         self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
+        if let Some(aggregate) = task.aggregate {
+            self.collect_new(TaskId(id), lane, aggregate, task)?;
+        }
         Ok(TaskId(id))
     }
 
@@ -127,7 +136,7 @@ impl Transaction<'_> {
         let Some(kind) = self.cache.names.kind(&task.kind) else { return Ok(None) };
         if let Some(id) = self.cache.index.key_owner(self.connection, kind, &unique.key)? {
             let Some(live) = self.live(TaskId(id))? else { return Ok(None) };
-            let running = live.state() == TaskState::Running;
+            let running = self.standing_of(&live)? == TaskState::Running;
             return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false }));
         }
         if !self.cache.kept_keys {
@@ -151,15 +160,23 @@ impl Transaction<'_> {
 
     fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
         if let Some(live) = self.live(id)? {
-            self.leave_line(&live.entry())?;
-            self.connection
-                .prepare_cached("UPDATE task SET priority = ? WHERE id = ?")?
-                .execute(params![task.priority.0, id.0])?;
-            self.enter_line(&Entry { priority: task.priority, ..live.entry() })?;
-            self.log(id, live.lane, Change::PriorityRaised);
-            self.hint.work += 1;
+            self.raise_to(&live, task.priority)?;
+            if let Some(bundle) = self.live_bundle_of(&live)?.filter(|bundle| bundle.priority < task.priority) {
+                self.raise_to(&bundle, task.priority)?;
+            }
         }
         Ok(Submitted::PriorityRaised { id })
+    }
+
+    fn raise_to(&mut self, task: &LiveTask, priority: Priority) -> Result<()> {
+        self.leave_line(&task.entry())?;
+        self.connection
+            .prepare_cached("UPDATE task SET priority = ? WHERE id = ?")?
+            .execute(params![priority.0, task.id.0])?;
+        self.enter_line(&Entry { priority, ..task.entry() })?;
+        self.log(task.id, task.lane, Change::PriorityRaised);
+        self.hint.work += 1;
+        Ok(())
     }
 
     /// Keeps a task for when a running one ends.
@@ -199,7 +216,7 @@ impl Transaction<'_> {
         // The new task is what follows now, in place of what was to follow.
         self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
         if let Some(live) = self.live(old)? {
-            if live.held.is_some() {
+            if self.standing_of(&live)? == TaskState::Running {
                 self.request_cancel(&live, 2)?;
             } else {
                 self.end_unheld(&live, TaskState::Cancelled)?;

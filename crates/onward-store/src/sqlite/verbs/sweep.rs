@@ -26,8 +26,9 @@ impl Transaction<'_> {
         self.fail_overdue()?;
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
         let expired = self.expire()?;
+        let bundles = self.hand_over_ripe()?;
         self.settle_dependents()?;
-        Ok(Swept { due, expired, lost, next_due: None })
+        Ok(Swept { due: due + bundles, expired, lost, next_due: None })
     }
 
     fn end_pauses(&mut self) -> Result<()> {
@@ -59,12 +60,15 @@ impl Transaction<'_> {
 
     fn expire(&mut self) -> Result<u64> {
         let expired = self.cache.index.expired(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
-        for task in &expired {
-            if let Some(live) = self.live(TaskId(*task))? {
+        let mut ended = 0;
+        for task in expired {
+            let Some(live) = self.live(TaskId(task))? else { continue };
+            if !self.outlives(&live)? {
                 self.end_unheld(&live, TaskState::Expired)?;
+                ended += 1;
             }
         }
-        Ok(expired.len() as u64)
+        Ok(ended)
     }
 
     /// Takes back what sessions hold whose lease is over.
@@ -120,6 +124,7 @@ impl Transaction<'_> {
             self.cache.index.next_time(self.connection)?,
             self.cache.pauses.next_end().map(Timestamp::as_microseconds),
             self.cache.next_overdue,
+            self.cache.next_ripe,
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));

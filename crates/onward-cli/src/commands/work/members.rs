@@ -1,0 +1,23 @@
+//! What a command reads.
+
+use bytes::Bytes;
+use onward::{Context, Failure, TaskRecord};
+use serde_json::{Map, Value};
+
+use crate::output::bytes_field;
+
+/// The payload of a task; of a bundle a line of JSON for each member, the oldest first.
+pub(super) async fn stdin(context: &Context) -> Result<Bytes, Failure> {
+    if context.member_count() == 0 {
+        return Ok(context.payload().clone());
+    }
+    let lines: Vec<String> = context.members().await?.iter().map(line).collect();
+    Ok(lines.concat().into())
+}
+
+fn line(member: &TaskRecord) -> String {
+    let mut object = Map::new();
+    object.insert("task".to_owned(), member.id.0.into());
+    bytes_field(&mut object, "payload", member.payload.as_deref());
+    format!("{}\n", Value::Object(object))
+}

@@ -1,0 +1,54 @@
+//! Tasks that are collected, handed in and worked off by commands.
+
+use crate::harness::Place;
+
+/// Hands in one task for a bundle of two.
+fn submit(place: &Place, payload: &str) {
+    let aggregate = ["--aggregate-size", "2", "--aggregate-delay", "1h", "--aggregate-grace", "10m"];
+    let ran = place.onward(&[&["submit", "--kind", "k"], &aggregate[..], &[payload]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+/// Shows: Q9, T20
+#[test]
+fn a_command_gets_a_line_for_each_member_of_a_bundle() {
+    let place = Place::new();
+    ["one", "two \"three\""].into_iter().for_each(|payload| submit(&place, payload));
+    let script = "printf '%s %s\\n' $ONWARD_TASK_ID $ONWARD_MEMBERS; cat";
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script]);
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert_eq!((&task["state"], &task["bundle"]), (&"completed".into(), &3.into()));
+    let expected = r#"3 2
+{"task":1,"payload":"one"}
+{"task":2,"payload":"two \"three\""}
+"#;
+    assert_eq!(task["result"], expected);
+}
+
+/// Shows: Q9, B6
+#[test]
+fn it_is_seen_what_is_collected_and_what_became_a_bundle() {
+    let place = Place::new();
+    submit(&place, "one");
+    let why = place.onward(&["task", "why", "1"]).stdout;
+    assert!(why.contains("1 of 2 members"), "{why}");
+    let shown = place.onward(&["task", "show", "1"]).stdout;
+    assert!(shown.contains("collected    up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
+    submit(&place, "two");
+    assert!(place.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
+    let bundle = place.onward(&["task", "show", "3"]).stdout;
+    assert!(bundle.contains("members      2"), "{bundle}");
+    let members: Vec<_> =
+        place.json(&["task", "list", "--bundle", "3"]).iter().map(|task| task["id"].clone()).collect();
+    assert_eq!(members, [2, 1]);
+    let events = place.onward(&["events"]).stdout;
+    assert!(events.contains("was handed over as a member of task 3"), "{events}");
+}
+
+/// Shows: Q9
+#[test]
+fn a_size_without_a_delay_is_wrong_usage() {
+    let ran = Place::new().onward(&["submit", "--kind", "k", "--aggregate-size", "2", "x"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--aggregate-delay"), "{}", ran.stderr);
+}
