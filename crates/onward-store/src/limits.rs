@@ -141,3 +141,13 @@ pub const ID_PAGE: usize = 10_000;
 
 /// For how many days a store keeps how tasks [ended by day](crate::Store::history).
 pub const HISTORY_DAYS: u32 = 90;
+
+/// How long a task waits for the session that its series prefers, unless its queue says otherwise.
+pub const AFFINITY_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest time for which a queue may have its tasks wait for the session that their series prefers.
+pub const AFFINITY_WAIT_MAXIMUM: Duration = Duration::from_secs(3600);
+
+/// For how long a store remembers which session a series prefers when none of its tasks starts. This, and the end of the session,
+/// bounds how many it remembers: as many as series had a start within this time.
+pub const AFFINITY_KEPT: Duration = Duration::from_secs(3600);

@@ -300,6 +300,10 @@ pub struct NewTask {
     /// Default: nothing.
     #[serde(default, skip_serializing_if = "Io::is_none")]
     pub io: Io,
+    /// The series that it belongs to: it prefers the session that last started a task of the same series, for as long as its
+    /// [queue](crate::QueueSettings::affinity_wait) says. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Name>,
 }
 
 impl NewTask {
@@ -331,6 +335,7 @@ impl NewTask {
             depends_on: Dependencies::default(),
             parent: None,
             io: Io::default(),
+            affinity: None,
         }
     }
 
@@ -527,4 +532,7 @@ pub struct TaskRecord {
     /// What the last attempt that told it has moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io: Option<Io>,
+    /// The series that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Name>,
 }

@@ -23,10 +23,13 @@
 //! * What a task depends on is looked up when it is taken: for one that is to follow another, when that ends. A dependency that is gone
 //!   by then did not complete.
 //! * A write tells dependents what ended by it after it has done all else, the dependents of one task by their numbers.
+//! * A claim takes from a line of a series if that is reserved for nobody else when the claim begins to look, and not if it is, whatever the
+//!   claim itself changes of who is preferred.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen as such after a sweep.
 //!   Only [`peek`](crate::Store::peek) looks at the clock, and passes over what has expired.
 
+mod affinity;
 mod apply;
 mod attempts;
 mod bulk;

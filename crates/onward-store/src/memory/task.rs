@@ -211,6 +211,7 @@ impl Task {
             parent: self.new.parent,
             expected_io: self.new.io,
             io: self.io,
+            affinity: self.new.affinity.clone(),
         }
     }
 }

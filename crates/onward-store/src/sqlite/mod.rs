@@ -37,6 +37,8 @@ mod queues;
 mod readers;
 mod reads;
 mod schedules;
+mod series;
+mod series_lines;
 mod shares;
 mod store;
 mod told_tasks;

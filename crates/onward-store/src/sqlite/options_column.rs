@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dependency::OnDependencyFailure;
 use crate::io::Io;
+use crate::name::Name;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::task::{NewTask, TaskId, Ttl};
@@ -38,6 +39,8 @@ pub(super) struct TaskOptions {
     pub(super) expected_io: Io,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) io: Option<Io>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) affinity: Option<Name>,
 }
 
 impl TaskOptions {
@@ -54,6 +57,7 @@ impl TaskOptions {
             on_dependency_failure: task.depends_on.on_failure,
             expected_io: task.io,
             io: None,
+            affinity: task.affinity.clone(),
         }
     }
 }

@@ -78,6 +78,7 @@ fn session() -> impl Strategy<Value = Act> {
         3 => lease.prop_map(|lease| Act::OpenSession { lease }),
         2 => pick().prop_map(Act::RenewSession),
         1 => pick().prop_map(Act::CloseSession),
+        1 => pick().prop_map(Act::Retire),
     ]
 }
 
@@ -192,10 +193,12 @@ fn set_queue() -> impl Strategy<Value = SetQueue> {
         1 => Just(ConcurrencyLimit::Unlimited),
         3 => (0..4u32).prop_map(ConcurrencyLimit::AtMost),
     ];
-    (queue(), weight, option::of(limit)).prop_map(|(queue, weight, concurrency)| SetQueue {
+    let wait = option::weighted(0.3, select(vec![Duration::ZERO, SECOND, MINUTE, MINUTE * 61]));
+    (queue(), weight, option::of(limit), wait).prop_map(|(queue, weight, concurrency, affinity_wait)| SetQueue {
         queue,
         weight,
         concurrency,
+        affinity_wait,
     })
 }
 
@@ -272,7 +275,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io())).prop_map(
+    let others = (depends_on(), parent(), io(), option::weighted(0.4, series()));
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
         |(
             (kind, queue, payload, priority),
             when,
@@ -280,7 +284,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             ttl,
             (timeout, deadline),
             retry,
-            (depends_on, parent, io),
+            (depends_on, parent, io, affinity),
         )| NewTask {
             kind,
             queue,
@@ -298,6 +302,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             depends_on,
             parent,
             io,
+            affinity,
         },
     )
 }
@@ -381,6 +386,10 @@ pub(super) fn pick() -> impl Strategy<Value = Pick> {
 
 fn group() -> impl Strategy<Value = Name> {
     select(vec!["tenant-1", "tenant-1", "tenant-2", "other"]).prop_map(name)
+}
+
+fn series() -> impl Strategy<Value = Name> {
+    select(vec!["user-1", "user-1", "user-2"]).prop_map(name)
 }
 
 fn kind() -> impl Strategy<Value = Name> {

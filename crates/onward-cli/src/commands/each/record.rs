@@ -218,6 +218,7 @@ mod tests {
             parent: None,
             expected_io: onward_store::Io::default(),
             io: None,
+            affinity: None,
         }
     }
 

@@ -70,6 +70,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         blocked_by: Vec::new(),
         expected_io: options.expected_io,
         io: options.io,
+        affinity: options.affinity,
     })
 }
 

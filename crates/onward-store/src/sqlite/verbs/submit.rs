@@ -100,7 +100,9 @@ impl Transaction<'_> {
             self.tag(TaskId(id), &task.tags)?;
         }
         let scheduled = scheduled && !blocked;
-        let entry = Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None };
+        let series = task.affinity.as_ref();
+        let entry =
+            Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None, series };
         self.enter_line(&entry)?;
         if let Some(key) = key {
             let kind = self.kind_of(lane);
