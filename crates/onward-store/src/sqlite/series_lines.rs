@@ -229,11 +229,12 @@ impl Transaction<'_> {
             return Ok(());
         }
         let (session, until) = reserved.unzip();
+        let before = self.next_opening_at()?;
         self.connection
             .prepare_cached("UPDATE affinity_line SET session = ?, until = ? WHERE line = ?")?
             .execute(params![session, until, known.line])?;
         // Whoever sleeps has a new moment to wake at.
-        let is_next = until.is_some() && self.next_opening_at()?.is_none_or(|next| until < Some(next));
+        let is_next = until.is_some_and(|until| before.is_none_or(|next| until < next));
         self.hint.work += u64::from(is_next);
         self.cache.series.next_opening = None;
         Ok(())
