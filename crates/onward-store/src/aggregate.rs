@@ -74,6 +74,9 @@ fn wrong_with(task: &NewTask) -> Option<(String, &'static str)> {
     if !task.depends_on.is_empty() {
         return wrong("dependencies", "it is collected at once; have one of those tasks submit it");
     }
+    if task.affinity.is_some() {
+        return wrong("an affinity", "a bundle goes to any worker; leave one of the two out");
+    }
     if task.deadline.is_some() {
         return wrong("a deadline", "a bundle has none; give it a timeout or a time to live");
     }

@@ -150,3 +150,12 @@ pub const BUNDLE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The longest time for which tasks are collected in one [bundle](crate::Aggregate): 30 days.
 pub const BUNDLE_DELAY: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long a task waits for the session that its series prefers, unless its queue says otherwise.
+pub const AFFINITY_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest time for which a queue may have its tasks wait for the session that their series prefers.
+pub const AFFINITY_WAIT_MAXIMUM: Duration = Duration::from_secs(3600);
+
+/// For how long a store remembers which session a series prefers when none of its tasks starts. This, and the end of the session,
+/// bounds how many it remembers: as many as series had a start within this time.
+pub const AFFINITY_KEPT: Duration = Duration::from_secs(3600);

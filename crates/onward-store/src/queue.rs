@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::name::Name;
 
 /// How a claim chooses among queues that have work for it. Within a queue the most urgent task goes first, then the oldest,
@@ -63,11 +65,14 @@ pub struct QueueSettings {
     /// The most tasks of it that run at once, in all processes of the store together: 1 to 1 000 000; `None`, the default, for any
     /// number. A task that is claimed counts as running.
     pub concurrency: Option<u32>,
+    /// For how long a task of a [series](crate::NewTask::affinity), counted from when it became due, waits for the session that ran
+    /// the series last before it goes to any: 0 (never) to an hour, default 5 seconds.
+    pub affinity_wait: Duration,
 }
 
 impl Default for QueueSettings {
     fn default() -> Self {
-        Self { weight: 1, concurrency: None }
+        Self { weight: 1, concurrency: None, affinity_wait: limits::AFFINITY_WAIT }
     }
 }
 
@@ -80,13 +85,15 @@ pub struct SetQueue {
     pub weight: Option<u32>,
     /// Its concurrency from now on; `None` leaves it as it is.
     pub concurrency: Option<ConcurrencyLimit>,
+    /// How long its tasks wait for the session that their series prefers from now on, 0 to an hour; `None` leaves it as it is.
+    pub affinity_wait: Option<Duration>,
 }
 
 impl SetQueue {
     /// A change of nothing, to be filled in.
     #[must_use]
     pub fn new(queue: Name) -> Self {
-        Self { queue, weight: None, concurrency: None }
+        Self { queue, weight: None, concurrency: None, affinity_wait: None }
     }
 
     /// Sets the weight, 1 to 1000.
@@ -99,6 +106,12 @@ impl SetQueue {
     #[must_use]
     pub fn concurrency(self, tasks: u32) -> Self {
         Self { concurrency: Some(ConcurrencyLimit::AtMost(tasks)), ..self }
+    }
+
+    /// Sets how long a task waits for the session that its series prefers: 0 (never) to an hour, to the microsecond.
+    #[must_use]
+    pub fn affinity_wait(self, wait: Duration) -> Self {
+        Self { affinity_wait: Some(wait), ..self }
     }
 
     /// Takes the limit on tasks that run at once away.

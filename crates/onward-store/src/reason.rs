@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
-use crate::task::{Priority, TaskId};
+use crate::task::{Priority, SessionId, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -55,7 +55,14 @@ pub enum WaitReason {
         /// How long until it lets another task start.
         next: Duration,
     },
-    /// Others of its queue, kind and group go first.
+    /// It is reserved for the session that ran its [series](crate::NewTask::affinity) last.
+    Reserved {
+        /// The session.
+        session: SessionId,
+        /// When it goes to any session.
+        until: Timestamp,
+    },
+    /// Others of its queue, kind, group and series go first.
     Behind {
         /// How many; [`limits::AHEAD`] stands for that many and more.
         tasks: u64,
@@ -141,6 +148,10 @@ impl fmt::Display for WaitReason {
                 f,
                 "{limit_on} may start {} tasks in {:?}, and the next in {next:?}; it waits for that, or for a higher rate",
                 rate.tasks, rate.per
+            ),
+            Self::Reserved { session, until } => write!(
+                f,
+                "it is reserved until {until} for session {session}, which ran its series last; when that session ends it goes to any at once"
             ),
             Self::Behind { tasks } if *tasks >= limits::AHEAD => {
                 write!(

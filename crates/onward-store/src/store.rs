@@ -288,6 +288,8 @@ pub struct QueueRecord {
     pub weight: u32,
     /// Its [concurrency](crate::QueueSettings::concurrency).
     pub concurrency: Option<u32>,
+    /// Its [wait for affinity](crate::QueueSettings::affinity_wait).
+    pub affinity_wait: Duration,
 }
 
 impl QueueRecord {

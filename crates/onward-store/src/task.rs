@@ -305,6 +305,10 @@ pub struct NewTask {
     /// Has it collected with others, to be handed over with them as one. Default: it is a task by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// The series that it belongs to: it prefers the session that last started a task of the same series, for as long as its
+    /// [queue](crate::QueueSettings::affinity_wait) says. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Name>,
 }
 
 impl NewTask {
@@ -337,6 +341,7 @@ impl NewTask {
             parent: None,
             io: Io::default(),
             aggregate: None,
+            affinity: None,
         }
     }
 
@@ -546,6 +551,9 @@ pub struct TaskRecord {
     /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub members: u32,
+    /// The series that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Name>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -183,7 +183,7 @@ pub enum Write {
         scope: Scope,
     },
 
-    /// Changes how a queue is worked off: its weight, its concurrency, or both. What runs goes on, also beyond a new limit. Requires
+    /// Changes how a queue is worked off: its weight, its concurrency, how long its tasks wait for the session that their series prefers. What runs goes on, also beyond a new limit. Requires
     /// values within their ranges; a queue that is not there is made. Answers [`QueueSet`](crate::Outcome::QueueSet) with what
     /// holds now.
     SetQueue(SetQueue),
@@ -258,7 +258,7 @@ pub enum Write {
     FireSchedule(Box<FireSchedule>),
 
     /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
-    /// past its time to live. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
+    /// past its time to live, forgets which sessions are preferred by [series](crate::NewTask::affinity) that are long unused. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
 
     /// Cancels, tries again, deletes, runs at once or kills tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
@@ -298,6 +298,14 @@ pub enum Write {
         task: TaskId,
         /// The queue.
         queue: Name,
+    },
+
+    /// Says that a session starts no more tasks: no [series](crate::NewTask::affinity) prefers it any longer, so what was reserved for it
+    /// goes to the others at once. What it runs it goes on with. Requires a session that is open. Answers
+    /// [`Done`](crate::Outcome::Done). A claim by it all the same is one as any.
+    Retire {
+        /// The session.
+        session: SessionId,
     },
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is

@@ -45,6 +45,10 @@ mod pressure {
     #![doc = include_str!("../../../docs/guides/pressure.md")]
 }
 
+mod affinity {
+    #![doc = include_str!("../../../docs/guides/affinity.md")]
+}
+
 mod limits {
     #![doc = include_str!("../../../docs/guides/limits.md")]
 }

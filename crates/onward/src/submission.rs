@@ -70,6 +70,18 @@ impl<T: Task> Submission<T> {
         }
     }
 
+    /// The series that it belongs to: it prefers the worker that ran one of the same series last, for as long as its
+    /// [queue](crate::QueueSettings::affinity_wait) says.
+    pub fn affinity(mut self, series: impl AsRef<str>) -> Self {
+        match Name::new(series) {
+            Ok(series) => self.set(|task| task.affinity = Some(series)),
+            Err(error) => {
+                self.task = self.task.and(Err(error.into()));
+                self
+            }
+        }
+    }
+
     /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|task| match &mut task.unique {

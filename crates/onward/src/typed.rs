@@ -50,6 +50,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// The series that it belongs to: it prefers the worker that ran one of the same series last. Default: none.
+    fn affinity(&self) -> Option<String> {
+        None
+    }
+
     /// A key that makes it unique among the active tasks of its kind. Default: none.
     fn key(&self) -> Option<String> {
         None
@@ -92,6 +97,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     let mut new = NewTask::new(T::KIND)?;
     new.queue = onward_store::Name::new(task.queue())?;
     new.group = task.group().map(onward_store::Name::new).transpose()?;
+    new.affinity = task.affinity().map(onward_store::Name::new).transpose()?;
     new.payload = encode(task)
         .map_err(|error| Error::invalid(format!("a task of kind `{}` cannot be written as JSON: {error}", T::KIND)))?;
     new.priority = task.priority();

@@ -49,6 +49,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
     let took = task.started_at.zip(task.finished_at).map(|(started, finished)| duration_text(finished - started));
     let facts = [
         ("group", task.group.as_ref().map(ToString::to_string)),
+        ("affinity", task.affinity.as_ref().map(ToString::to_string)),
         ("key", task.key.clone()),
         ("submitted", Some(moment(task.submitted_at))),
         ("due", Some(moment(task.run_at))),

@@ -165,3 +165,15 @@ fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited() {
     place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
     assert!(latency(&place).abs() < f64::EPSILON);
 }
+
+/// Shows: Q12
+#[test]
+fn the_wait_for_affinity_is_set_and_shown() {
+    let place = place_with_tasks();
+    let ran = place.onward(&["queue", "set", "mail", "--affinity-wait", "30s"]);
+    assert_eq!(ran.stdout, "set queue mail: weight 1, concurrency none, affinity wait 30.00s\n");
+    assert_eq!(place.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);
+    assert!(place.onward(&["queue", "show", "mail"]).stdout.contains("affinity wait   30.00s"));
+    let refused = place.onward(&["queue", "set", "mail", "--affinity-wait", "2h"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("at most 1h"), "{}", refused.stderr);
+}

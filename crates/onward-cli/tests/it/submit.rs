@@ -124,3 +124,13 @@ fn an_unknown_dependency_exits_with_1() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no task 7 to depend on"), "{}", ran.stderr);
 }
+
+/// Shows: Q12
+#[test]
+fn a_submitted_task_shows_its_series() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "--affinity", "customer-7"]);
+    let shown = place.onward(&["task", "show", "1"]).stdout;
+    assert!(shown.lines().any(|line| line.starts_with("affinity ") && line.ends_with(" customer-7")), "{shown}");
+    assert_eq!(place.json(&["task", "show", "1"])[0]["affinity"], "customer-7");
+}

@@ -50,6 +50,7 @@ impl State {
             Write::AwaitCompletion { lease, wait } => self.await_completion(lease, wait),
             Write::Finish { token, finish } => self.finish(token, finish),
             Write::Move { task, queue } => self.move_task(task, queue),
+            Write::Retire { session } => self.retire(session),
             Write::All(writes) => self.all(writes),
         }
     }

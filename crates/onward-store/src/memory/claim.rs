@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::affinity::{SeriesLine, line_of};
 use super::state::{Moment, State};
 use super::task::Task;
 use crate::event::Change;
@@ -16,6 +17,7 @@ use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
 use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
 use crate::write::{Claim, QueueSelection, Scope};
 
 impl State {
@@ -56,6 +58,7 @@ impl State {
             if lines.is_shared {
                 self.charge(id);
             }
+            self.prefer(id, claim.session);
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
         }
@@ -132,6 +135,8 @@ struct Lines<'a> {
     /// Whether groups share queues. Then their order is not that of the places, so what was looked at is noted one by one.
     is_shared: bool,
     looked_at: BTreeSet<TaskId>,
+    /// Lines of series that are reserved for other sessions.
+    reserved: BTreeSet<SeriesLine>,
 }
 
 impl<'a> Lines<'a> {
@@ -148,6 +153,7 @@ impl<'a> Lines<'a> {
             picked: None,
             is_shared: state.are_shared(),
             looked_at: BTreeSet::new(),
+            reserved: reserved_for_others(state, claim.session, now.wall),
         };
         lines.look_again(state);
         lines
@@ -206,7 +212,10 @@ impl<'a> Lines<'a> {
     }
 
     fn wants(&self, task: &Task) -> bool {
-        self.claim.kinds.selects(&task.new.kind) && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
+        let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
+        self.claim.kinds.selects(&task.new.kind)
+            && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
+            && !is_reserved()
     }
 
     /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.
@@ -257,6 +266,11 @@ impl<'a> Lines<'a> {
         }
         self.find_head(state, line);
     }
+}
+
+fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SeriesLine> {
+    let is_for_another = |task: &Task| state.reservation(task, now).is_some_and(|(preferred, _)| preferred != session);
+    state.waiting_in_series().filter(|task| is_for_another(task)).filter_map(line_of).collect()
 }
 
 /// How many tasks a claim asks for from each queue at the most.

@@ -61,6 +61,7 @@ impl State {
             paused: self.pauses.contains_key(&Scope::Queue(queue.clone())),
             weight: settings.weight,
             concurrency: settings.concurrency,
+            affinity_wait: settings.affinity_wait,
         }
     }
 

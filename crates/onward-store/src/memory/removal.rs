@@ -85,6 +85,7 @@ impl State {
         self.buckets.remove(&scope);
         self.shares.remove(&queue);
         self.pauses.remove(&Scope::Queue(queue));
+        self.reconfigured();
         Ok(Outcome::Done)
     }
 

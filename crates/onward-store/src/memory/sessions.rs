@@ -46,6 +46,7 @@ impl State {
             self.give_back(task, Duration::ZERO);
         }
         self.sessions.remove(&session);
+        self.prefer_no_longer(session);
         Ok(Outcome::Done)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::affinity::Preferred;
 use super::aggregate::Bundles;
 use super::dependencies::Waits;
 use super::events::Logged;
@@ -48,6 +49,8 @@ pub(super) struct State {
     pub(super) kinds: BTreeSet<Name>,
     pub(super) groups: BTreeSet<Name>,
     pub(super) pauses: BTreeMap<Scope, Option<Timestamp>>,
+    /// The sessions that series prefer; all of them are open.
+    pub(super) affinities: BTreeMap<Name, Preferred>,
     pub(super) schedules: Schedules,
     pub(super) statistics: BTreeMap<Name, KindStatistics>,
     pub(super) history: History,

@@ -125,8 +125,8 @@ impl Store for MemoryStore {
     }
 
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        let steady = self.clock.steady();
-        self.read(|kept| kept.state.why(task, steady))
+        let now = self.now();
+        self.read(|kept| kept.state.why(task, now))
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {

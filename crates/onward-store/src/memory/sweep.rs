@@ -14,6 +14,7 @@ use crate::write::Scope;
 impl State {
     pub(super) fn sweep(&mut self) -> Swept {
         self.end_pauses();
+        self.forget_affinities();
         let due = self.promote();
         let lost = self.take_back();
         self.fail_overdue();
@@ -73,6 +74,7 @@ impl State {
             taken += held.len();
             if held.len() == all {
                 self.sessions.remove(&session);
+                self.prefer_no_longer(session);
             }
         }
         taken as u64
@@ -116,7 +118,7 @@ impl State {
             .min()
             .map(|at| attempt::until(at, self.now.wall));
         let unsettled = self.waits.is_unsettled().then_some(Duration::ZERO);
-        [wall, self.next_lapse(), unsettled].into_iter().flatten().min()
+        [wall, self.next_lapse(), unsettled, self.next_opening()].into_iter().flatten().min()
     }
 
     fn next_lapse(&self) -> Option<Duration> {

@@ -218,6 +218,7 @@ impl Task {
             aggregate: self.new.aggregate,
             bundle: None,
             members: self.members,
+            affinity: self.new.affinity.clone(),
         }
     }
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::flow::scopes;
-use super::state::State;
+use super::state::{Moment, State};
 use super::task::Task;
 use crate::flow::LimitScope;
 use crate::limits;
 use crate::reason::WaitReason;
 use crate::rules;
 use crate::rules::why::{LimitUse, WaitFacts, reasons};
-use crate::task::{TaskId, TaskState};
+use crate::task::{NewTask, TaskId, TaskState};
 use crate::write::Scope;
 
 impl State {
-    pub(super) fn why(&self, id: TaskId, steady: Duration) -> Option<Vec<WaitReason>> {
-        let task = self.tasks.get(id)?;
+    pub(super) fn why(&self, id: TaskId, now: Moment) -> Option<Vec<WaitReason>> {
+        let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
         let facts = WaitFacts {
             task: id,
@@ -30,6 +30,9 @@ impl State {
                 .filter_map(|scope| self.pauses.get(&scope).map(|until| (scope, *until)))
                 .collect(),
             limits: self.limit_uses(task),
+            reserved: Some(task)
+                .filter(|task| task.state == TaskState::Waiting)
+                .and_then(|task| self.reservation(task, now.wall)),
             ahead: self.ahead_of(task),
             groups_ahead: self.groups_ahead_of(task, steady),
             has_sessions: !self.sessions.is_empty(),
@@ -57,7 +60,10 @@ impl State {
         if task.state != TaskState::Waiting {
             return 0;
         }
-        let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
+        let line = |task: &Task| {
+            let NewTask { queue, kind, group, affinity, .. } = &task.new;
+            (queue.clone(), kind.clone(), group.clone(), affinity.clone())
+        };
         let is_ahead =
             |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
         (self.tasks.iter().filter(is_ahead).count() as u64).min(limits::AHEAD)
@@ -69,7 +75,8 @@ impl State {
         }
         let is_of_line = |one: &&Task| {
             let is_beside = (&one.new.queue, &one.new.kind) == (&task.new.queue, &task.new.kind);
-            is_beside && one.state == TaskState::Waiting && one.new.group != task.new.group
+            let is_other = one.new.group != task.new.group && one.new.affinity.is_none();
+            is_beside && one.state == TaskState::Waiting && is_other
         };
         let ahead = self.tasks.iter().filter(is_of_line).filter(|one| self.rank(one) < self.rank(task));
         let not_held_back = ahead.filter(|one| !self.is_group_held_back(one, steady));
@@ -77,7 +84,7 @@ impl State {
         (groups.len() as u64).min(limits::AHEAD)
     }
 
-    fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
+    pub(super) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
         task.new.group.clone().is_some_and(|group| {
             self.pauses.contains_key(&Scope::Group(group.clone()))
                 || self.room_in(&LimitScope::Group(group), steady) == 0

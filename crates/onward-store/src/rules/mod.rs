@@ -1,5 +1,6 @@
 //! The rules: plain functions from values to values, without clock, I/O or async. Every store is fed by the same ones.
 
+pub mod affinity;
 pub mod aggregate;
 pub mod all;
 pub mod attempt;

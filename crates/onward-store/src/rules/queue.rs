@@ -10,8 +10,8 @@ use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
 /// # Errors
 /// [`Refusal::Invalid`] for a weight or a concurrency out of its range, and for a change of nothing.
 pub fn check(set: &SetQueue) -> Result<(), Refusal> {
-    if set.weight.is_none() && set.concurrency.is_none() {
-        let text = "was to be set and it was not said what; name a weight, a concurrency, or both";
+    if set.weight.is_none() && set.concurrency.is_none() && set.affinity_wait.is_none() {
+        let text = "was to be set and it was not said what; name a weight, a concurrency or a wait for affinity";
         return Err(Refusal::Invalid(format!("the queue `{}` {text}", set.queue)));
     }
     if let Some(weight) = set.weight.filter(|weight| !(1..=limits::QUEUE_WEIGHT).contains(weight)) {
@@ -22,6 +22,14 @@ pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     if let Some(concurrency) = concurrency.filter(|tasks| !(1..=limits::QUEUE_CONCURRENCY).contains(tasks)) {
         let remedy = "pause a queue of which nothing is to run, or set none where there is to be no limit";
         return Err(out_of_range(&set.queue, "concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy));
+    }
+    if let Some(wait) = set.affinity_wait.filter(|wait| *wait > limits::AFFINITY_WAIT_MAXIMUM) {
+        return Err(Refusal::Invalid(format!(
+            "the queue `{}` was to have its tasks wait {wait:?} for the worker that their series prefers, and it may be at most {:?}; \
+             what must run in one place needs a queue that only this worker serves",
+            set.queue,
+            limits::AFFINITY_WAIT_MAXIMUM
+        )));
     }
     Ok(())
 }
@@ -38,11 +46,14 @@ pub fn after(before: QueueSettings, set: &SetQueue) -> QueueSettings {
     QueueSettings {
         weight: set.weight.unwrap_or(before.weight),
         concurrency: set.concurrency.map_or(before.concurrency, ConcurrencyLimit::limit),
+        affinity_wait: set.affinity_wait.unwrap_or(before.affinity_wait),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn queue() -> SetQueue {
@@ -54,6 +65,8 @@ mod tests {
         let ends = [
             queue().weight(1).concurrency(1),
             queue().weight(limits::QUEUE_WEIGHT).concurrency(limits::QUEUE_CONCURRENCY),
+            queue().affinity_wait(Duration::ZERO),
+            queue().affinity_wait(limits::AFFINITY_WAIT_MAXIMUM),
         ];
         assert!(ends.iter().all(|set| check(set).is_ok()));
     }
@@ -65,6 +78,7 @@ mod tests {
             (queue().weight(1001), "1 to 1000"),
             (queue().concurrency(0), "1 to 1000000"),
             (queue().concurrency(1_000_001), "1 to 1000000"),
+            (queue().affinity_wait(limits::AFFINITY_WAIT_MAXIMUM + Duration::from_micros(1)), "at most 3600s"),
         ] {
             let text = check(&set).unwrap_err().to_string();
             assert!(text.contains(range) && text.contains("`default`"), "{text}");
@@ -78,8 +92,10 @@ mod tests {
 
     #[test]
     fn what_is_not_named_stays() {
-        let before = QueueSettings { weight: 3, concurrency: Some(2) };
+        let before = QueueSettings { weight: 3, concurrency: Some(2), ..QueueSettings::default() };
         assert_eq!(after(before, &queue().weight(5)), QueueSettings { weight: 5, ..before });
         assert_eq!(after(before, &queue().unlimited()), QueueSettings { concurrency: None, ..before });
+        let never = QueueSettings { affinity_wait: Duration::ZERO, ..before };
+        assert_eq!(after(before, &queue().affinity_wait(Duration::ZERO)), never);
     }
 }

@@ -6,7 +6,7 @@ use crate::completion::CompletionToken;
 use crate::flow::{Limit, LimitScope};
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
-use crate::task::{TaskId, TaskState};
+use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -29,7 +29,9 @@ pub struct WaitFacts {
     pub pauses: Vec<(Scope, Option<Timestamp>)>,
     /// The limits that it falls under.
     pub limits: Vec<LimitUse>,
-    /// How many tasks of its queue, kind and group go before it: counted up to [`limits::AHEAD`](crate::limits::AHEAD).
+    /// For which session its line is reserved, and until when.
+    pub reserved: Option<(SessionId, Timestamp)>,
+    /// How many tasks of its queue, kind, group and series go before it: counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub ahead: u64,
     /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub groups_ahead: u64,
@@ -73,6 +75,7 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     reasons
         .extend(facts.pauses.iter().map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
+    reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));
     if facts.ahead > 0 {
         reasons.push(WaitReason::Behind { tasks: facts.ahead });
     }
@@ -115,6 +118,7 @@ mod tests {
             aggregated: None,
             pauses: Vec::new(),
             limits: Vec::new(),
+            reserved: None,
             ahead: 0,
             groups_ahead: 0,
             has_sessions: true,
@@ -139,6 +143,7 @@ mod tests {
             state: TaskState::Scheduled,
             pauses: vec![(Scope::All, None)],
             limits: vec![usage],
+            reserved: Some((SessionId(7), Timestamp::MAX)),
             ahead: 3,
             groups_ahead: 2,
             has_sessions: false,
@@ -151,6 +156,7 @@ mod tests {
                 WaitReason::Paused { scope: Scope::All, until: None },
                 WaitReason::Concurrency { limit_on: LimitScope::All, concurrency: 2, running: 2 },
                 WaitReason::Rate { limit_on: LimitScope::All, rate, next: Duration::from_secs(1) },
+                WaitReason::Reserved { session: SessionId(7), until: Timestamp::MAX },
                 WaitReason::Behind { tasks: 3 },
                 WaitReason::Turn { groups: 2 },
                 WaitReason::NoWorker,

@@ -14,10 +14,12 @@ use crate::sqlite::flow::{Flow, Shared};
 use crate::sqlite::group_heads::{GroupHead, GroupHeads};
 use crate::sqlite::held_tasks::HeldTasks;
 use crate::sqlite::index::{Index, exists};
-use crate::sqlite::names::Names;
+use crate::sqlite::names::{Names, SERIES_LINES};
 use crate::sqlite::new_tags::NewTags;
 use crate::sqlite::pauses::Pauses;
 use crate::sqlite::queues::Queues;
+use crate::sqlite::series::Series;
+use crate::sqlite::series_lines::base_of_head;
 
 /// What need not be read again though another process has written.
 #[derive(Default)]
@@ -25,6 +27,8 @@ struct Known {
     names: Option<Names>,
     flow: Option<Flow>,
     settle_groups: bool,
+    /// When lines of series were last looked at.
+    looked_at: Option<i64>,
 }
 
 /// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
@@ -37,6 +41,7 @@ pub(super) struct Cache {
     pub(super) queues: Queues,
     pub(super) flow: Flow,
     pub(super) heads: GroupHeads,
+    pub(super) series: Series,
     /// Whether groups that wait for a token are to be looked at whatever was noted of when it comes.
     pub(super) settle_groups: bool,
     pub(super) held: HeldTasks,
@@ -68,7 +73,12 @@ impl Cache {
 
     /// Reads again what another process may have changed.
     pub(super) fn reload(self, connection: &Database<'_>) -> Result<Self> {
-        let known = Known { names: Some(self.names), flow: Some(self.flow), settle_groups: self.settle_groups };
+        let known = Known {
+            names: Some(self.names),
+            flow: Some(self.flow),
+            settle_groups: self.settle_groups,
+            looked_at: self.series.looked_at,
+        };
         Self::load_with(connection, known)
     }
 
@@ -92,6 +102,7 @@ impl Cache {
             pauses: Pauses::load(connection)?,
             queues,
             flow,
+            series: Series::load(connection, known.looked_at)?,
             settle_groups: known.settle_groups,
             held: HeldTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
@@ -172,15 +183,20 @@ fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut
     }
     let mut heads = GroupHeads::default();
     for lane in index.group_lanes() {
-        let (Some(group), Some(place)) = (names.group_of(lane), index.first_ready(connection, lane)?) else { continue };
-        let state = flow.group(connection, group)?;
-        if let Some(at) = state.due {
-            heads.add_due(connection, at, group)?;
+        let (group, place) = (names.group_of(lane), index.first_ready(connection, lane)?);
+        let Some(place) = place.filter(|_| group.is_some() || lane >= SERIES_LINES) else { continue };
+        if let Some(group) = group {
+            let state = flow.group(connection, group)?;
+            if let Some(at) = state.due {
+                heads.add_due(connection, at, group)?;
+            }
+            if state.held_back {
+                continue;
+            }
         }
-        if !state.held_back {
-            let rank = rank_of(connection, names, flow, lane)?;
-            heads.insert(connection, names.base_of(lane), GroupHead { rank, place, lane })?;
-        }
+        let rank = rank_of(connection, names, flow, lane)?;
+        let base = base_of_head(connection, names, lane)?;
+        heads.insert(connection, base, GroupHead { rank, place, lane })?;
     }
     Ok(heads)
 }

@@ -12,9 +12,10 @@ use crate::rules::order::Place;
 use crate::sqlite::flow::Shared;
 use crate::sqlite::group_heads::GroupHead;
 use crate::sqlite::index::Entry;
-use crate::sqlite::names::GROUP_LANES;
+use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, SERIES_LINES, SERIES_SHIFT};
 use crate::sqlite::transaction::Transaction;
 use crate::sqlite::verbs::microseconds;
+use crate::task::SessionId;
 use crate::write::Claim;
 
 /// How many of the groups that wait for a token are looked at first.
@@ -23,6 +24,9 @@ const DUE_GROUPS: usize = 16;
 impl Transaction<'_> {
     /// Adds a task that nobody holds to its line; its key is taken separately.
     pub(super) fn enter_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(series) = entry.series {
+            return self.enter_line_of_series(entry, series);
+        }
         if entry.lane < GROUP_LANES || !entry.is_ready() {
             return self.cache.index.add(self.connection, entry);
         }
@@ -31,10 +35,13 @@ impl Transaction<'_> {
         self.note_entry(entry.lane, entry.place(), first)
     }
 
-    /// Adds a task that has become due to its line.
+    /// Adds a task that has become due to its line; `lane` is what it has in `scheduled`.
     pub(super) fn enter_line_when_due(&mut self, lane: i64, place: Place) -> Result<()> {
         if lane < GROUP_LANES {
             return self.cache.index.add_ready(self.connection, lane, place);
+        }
+        if lane & HAS_SERIES != 0 {
+            return self.enter_line_of_series_when_due(lane & !HAS_SERIES, place);
         }
         let first = self.cache.index.first_ready(self.connection, lane)?;
         self.cache.index.add_ready(self.connection, lane, place)?;
@@ -43,6 +50,9 @@ impl Transaction<'_> {
 
     /// Removes a task that nobody holds from its line; its key is freed separately.
     pub(super) fn leave_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(series) = entry.series.filter(|_| entry.is_ready()) {
+            return self.leave_line_of_series(entry, series);
+        }
         self.cache.index.remove(self.connection, entry)?;
         if entry.lane < GROUP_LANES || !entry.is_ready() {
             return Ok(());
@@ -51,15 +61,18 @@ impl Transaction<'_> {
         self.settle_group_of(entry.lane)
     }
 
-    /// Takes a task out of a group's line that is about to start, and counts it; answers whether that holds the group back. What is
+    /// Takes a task out of a line of a group or a series that a session is about to start, and counts it; answers whether that holds the group back. What is
     /// known of the task is kept for the start.
-    pub(super) fn start_from_line(&mut self, lane: i64, place: Place) -> Result<bool> {
+    pub(super) fn start_from_line(&mut self, session: SessionId, lane: i64, place: Place) -> Result<bool> {
         self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
+        if lane >= SERIES_LINES {
+            self.prefer(lane >> SERIES_SHIFT, session)?;
+        }
         self.note_exit(lane, place)?;
-        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
         if self.cache.flow.shares.are_shared() {
             self.charge(lane)?;
         }
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
         self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
         self.settle_group(group)?;
         Ok(self.cache.flow.group(self.connection, group)?.held_back)
@@ -84,6 +97,9 @@ impl Transaction<'_> {
 
     /// Has a line whose first task left begin with the next.
     fn note_exit(&mut self, lane: i64, place: Place) -> Result<()> {
+        if lane >= SERIES_LINES {
+            return self.note_exit_of_series(lane, place);
+        }
         let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
         if self.cache.heads.remove(self.connection, base, GroupHead { rank, place, lane })?
             && let Some(place) = self.cache.index.first_ready(self.connection, lane)?
@@ -93,7 +109,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn settle_group_of(&mut self, lane: i64) -> Result<()> {
+    pub(super) fn settle_group_of(&mut self, lane: i64) -> Result<()> {
         self.cache.names.group_of(lane).map_or(Ok(()), |group| self.settle_group(group))
     }
 
@@ -133,6 +149,7 @@ impl Transaction<'_> {
                 self.hint.work += 1;
             }
         }
+        self.move_heads_of_series(group, held_back)?;
         self.cache.flow.group(self.connection, group)?.held_back = held_back;
         self.cache.flow.change_group(group);
         Ok(())
@@ -145,7 +162,7 @@ impl Transaction<'_> {
                 return Ok(true);
             }
         }
-        Ok(false)
+        Ok(!self.series_lines_of_group(group)?.is_empty())
     }
 
     fn note_due(&mut self, group: i64, before: Option<i64>, due: Option<i64>) -> Result<()> {
@@ -267,6 +284,7 @@ impl Transaction<'_> {
             return Ok(false);
         }
         let lanes = self.cache.names.lanes_of_group(group).iter().copied();
+        let lanes = lanes.chain(self.series_lines_of_group(group)?);
         let lanes: Vec<i64> = lanes.filter(|lane| self.lane_may_give(*lane, claim)).collect();
         self.any_ready(&lanes)
     }
@@ -284,7 +302,7 @@ impl Transaction<'_> {
                 return Ok(true);
             }
         }
-        self.any_ready(&lanes)
+        Ok(self.any_reserved(&lanes)? || self.any_ready(&lanes)?)
     }
 
     fn any_ready(&mut self, lanes: &[i64]) -> Result<bool> {

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::rules;
 use crate::rules::share::Rank;
 use crate::sqlite::group_heads::GroupHead;
+use crate::sqlite::series_lines::base_of_head;
 use crate::sqlite::transaction::Transaction;
 
 impl Transaction<'_> {
@@ -23,13 +24,17 @@ impl Transaction<'_> {
         let mut tags = self.cache.flow.shares.tags(connection, queue, group)?;
         let Some(group) = group else {
             rules::share::charge(&mut now, &mut tags, crate::flow::Limit::default(), false);
-            self.cache.flow.shares.keep(queue, None, now, tags);
-            return Ok(());
+            let heads = self.heads_of_lines(self.series_lines_of_queue(queue)?)?;
+            return self.move_while(heads, |transaction| {
+                transaction.cache.flow.shares.keep(queue, None, now, tags);
+                Ok(())
+            });
         };
         let state = self.cache.flow.group(connection, group)?;
         let (limit, is_below_minimum) = (state.usage.limit, state.is_below_minimum);
         rules::share::charge(&mut now, &mut tags, limit, is_below_minimum);
-        self.move_while(group, Some(queue), |transaction| {
+        let heads = self.heads_of(group, Some(queue))?;
+        self.move_while(heads, |transaction| {
             transaction.cache.flow.shares.keep(queue, Some(group), now, tags);
             Ok(())
         })
@@ -42,21 +47,16 @@ impl Transaction<'_> {
         if state.is_below_minimum == is_below_minimum {
             return Ok(());
         }
-        self.move_while(group, None, |transaction| {
+        let heads = self.heads_of(group, None)?;
+        self.move_while(heads, |transaction| {
             transaction.cache.flow.group(transaction.connection, group)?.is_below_minimum = is_below_minimum;
             transaction.cache.flow.change_group(group);
             Ok(())
         })
     }
 
-    /// Takes a group's heads, of one queue or of all, out of their order, has something change that, and puts them where they belong then.
-    fn move_while(
-        &mut self,
-        group: i64,
-        queue: Option<i64>,
-        change: impl FnOnce(&mut Self) -> Result<()>,
-    ) -> Result<()> {
-        let heads = self.heads_of(group, queue)?;
+    /// Takes heads out of their order, has something change that, and puts them where they belong then.
+    fn move_while(&mut self, heads: Vec<(i64, GroupHead)>, change: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         for (base, head) in &heads {
             self.cache.heads.remove(self.connection, *base, *head)?;
         }
@@ -68,19 +68,24 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// The heads of a group, of one queue or of all.
     fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, GroupHead)>> {
-        let mut heads = Vec::new();
         if self.cache.flow.group(self.connection, group)?.held_back {
-            return Ok(heads);
+            return Ok(Vec::new());
         }
-        for at in 0..self.cache.names.lanes_of_group(group).len() {
-            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
-            let lane_queue = self.cache.names.lane(lane).map(|lane| lane.queue);
-            if queue.is_some() && queue != lane_queue {
-                continue;
-            }
+        let of_series = self.series_lines_of_group(group)?;
+        let lanes = self.cache.names.lanes_of_group(group).iter().copied().chain(of_series);
+        let queue_of = |lane| self.cache.names.lane(lane).map(|lane| lane.queue);
+        let lanes = lanes.filter(|lane| queue.is_none() || queue == queue_of(*lane)).collect();
+        self.heads_of_lines(lanes)
+    }
+
+    fn heads_of_lines(&mut self, lines: Vec<i64>) -> Result<Vec<(i64, GroupHead)>> {
+        let mut heads = Vec::new();
+        for lane in lines {
             if let Some(place) = self.cache.index.first_ready(self.connection, lane)? {
-                heads.push((self.cache.names.base_of(lane), GroupHead { rank: self.rank_of(lane)?, place, lane }));
+                let base = base_of_head(self.connection, &self.cache.names, lane)?;
+                heads.push((base, GroupHead { rank: self.rank_of(lane)?, place, lane }));
             }
         }
         Ok(heads)

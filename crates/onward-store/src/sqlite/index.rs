@@ -12,11 +12,12 @@ use std::ops::Bound;
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::name::Name;
 use crate::rules::order::{Place, place};
 use crate::sqlite::connection::Database;
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
-use crate::sqlite::names::GROUP_LANES;
+use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, SERIES_SHIFT};
 use crate::sqlite::transaction::LiveTask;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
@@ -40,6 +41,8 @@ pub(super) struct Entry<'a> {
     pub(super) expires_at: Option<i64>,
     /// The number of its kind and its key, if the task owns that.
     pub(super) key: Option<(i64, &'a str)>,
+    /// Its series.
+    pub(super) series: Option<&'a Name>,
 }
 
 impl Entry<'_> {
@@ -108,21 +111,23 @@ impl Index {
         while let Some(row) = rows.next()? {
             let key: Option<String> = row.get(6)?;
             let kind: i64 = row.get(7)?;
+            let running: bool = row.get(8)?;
+            let is_ready = row.get::<_, u8>(3)? == 0 && !running;
             let entry = Entry {
                 id: row.get(0)?,
-                lane: row.get(1)?,
+                lane: line(row.get(1)?, row.get(10)?, row.get(11)?, is_ready)?,
                 priority: Priority(row.get(2)?),
                 scheduled: row.get::<_, u8>(3)? == 1,
                 blocked: row.get::<_, u8>(3)? == 2,
                 run_at: row.get(4)?,
                 expires_at: row.get(5)?,
                 key: key.as_deref().map(|key| (kind, key)),
+                series: None,
             };
             let owns_key: bool = row.get(9)?;
             if let Some((kind, key)) = entry.key.filter(|_| owns_key) {
                 self.take_key(connection, kind, key, entry.id)?;
             }
-            let running: bool = row.get(8)?;
             if !running {
                 self.add(connection, &entry)?;
             }
@@ -275,7 +280,7 @@ impl Index {
     pub(super) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         if task.scheduled {
             self.fresh.take(task.id.0);
-            return self.add_scheduled(connection, task.run_at, task.id.0, task.lane);
+            return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
         }
         if let Some(fresh) = self.fresh_mut(task.id) {
             *fresh = task.clone();
@@ -501,6 +506,16 @@ impl Index {
                 .execute(params![kind, key, task])?;
         }
         Ok(())
+    }
+}
+
+/// Where a task in a lane stands that has the series of that number, if it has one and tasks of it wait.
+fn line(lane: i64, has_series: bool, series: Option<i64>, is_ready: bool) -> Result<i64> {
+    match series {
+        _ if !has_series => Ok(lane),
+        _ if !is_ready => Ok(lane | HAS_SERIES),
+        Some(series) => Ok(series << SERIES_SHIFT | lane),
+        None => Err(Error::corrupt("a task waits in a series that does not exist; restore a backup")),
     }
 }
 

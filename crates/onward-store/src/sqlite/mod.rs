@@ -39,6 +39,8 @@ mod readers;
 mod reads;
 mod rehearsal;
 mod schedules;
+mod series;
+mod series_lines;
 mod shares;
 mod store;
 mod told_tasks;

@@ -11,6 +11,20 @@ use crate::sqlite::connection::Database;
 /// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
 pub(super) const GROUP_LANES: i64 = 1 << 32;
 
+/// Lines of series have numbers from this one up: the number of the series, and in the lowest 34 bits that of the lane.
+pub(super) const SERIES_LINES: i64 = 1 << SERIES_SHIFT;
+
+/// Where the number of the series begins.
+pub(super) const SERIES_SHIFT: u32 = 34;
+
+/// In the place of a line: a task in `scheduled` has a series, which is looked up when it becomes due.
+pub(super) const HAS_SERIES: i64 = 1 << 62;
+
+/// The lane of a line.
+pub(super) fn lane_of_line(line: i64) -> i64 {
+    line & (SERIES_LINES - 1)
+}
+
 /// A line of tasks that are claimable or not together.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
@@ -106,8 +120,9 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
+    /// A lane by its number, or by that of a line of a series in it.
     pub(super) fn lane(&self, number: i64) -> Option<&Lane> {
-        self.by_number.get(&number)
+        self.by_number.get(&lane_of_line(number))
     }
 
     /// The lanes without a group.
@@ -122,7 +137,7 @@ impl Names {
 
     /// The group of a lane, if it has one.
     pub(super) fn group_of(&self, lane: i64) -> Option<i64> {
-        if lane < GROUP_LANES { None } else { self.lane(lane).map(|lane| lane.group) }
+        if lane < GROUP_LANES { None } else { self.lane(lane).map(|lane| lane.group).filter(|group| *group > 0) }
     }
 
     /// The lanes of a group.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::Aggregate;
 use crate::dependency::OnDependencyFailure;
 use crate::io::Io;
+use crate::name::Name;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::task::{NewTask, TaskId, Ttl};
@@ -45,6 +46,7 @@ pub(super) struct TaskOptions {
     /// How many members a bundle has adopted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) members: Option<NonZeroU32>,
+    pub(super) affinity: Option<Name>,
 }
 
 impl TaskOptions {
@@ -63,6 +65,7 @@ impl TaskOptions {
             io: None,
             aggregate: task.aggregate,
             members: None,
+            affinity: task.affinity.clone(),
         }
     }
 }

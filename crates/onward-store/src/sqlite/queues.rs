@@ -1,11 +1,15 @@
 //! How queues are worked off, and how many tasks run of those that are limited: kept in memory as well because every claim asks.
 
+use std::time::Duration;
+
 use rusqlite::params;
 
 use crate::error::{Error, Result};
+use crate::limits;
 use crate::queue::{QueueMode, QueueSettings};
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::meta;
+use crate::sqlite::verbs::microseconds;
 
 /// What is known of queues. Only those are in it that are not worked off by default.
 #[derive(Debug, Default, Clone)]
@@ -37,11 +41,13 @@ impl Queues {
             ..Self::default()
         };
         let mut statement = connection.prepare_cached(
-            "SELECT id, weight, concurrency, running FROM queue WHERE weight <> 1 OR concurrency IS NOT NULL",
+            "SELECT id, weight, concurrency, running, affinity_wait FROM queue \
+             WHERE weight <> 1 OR concurrency IS NOT NULL OR affinity_wait IS NOT NULL",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let settings = QueueSettings { weight: row.get(1)?, concurrency: row.get(2)? };
+            let affinity_wait = row.get::<_, Option<u64>>(4)?.map_or(limits::AFFINITY_WAIT, Duration::from_micros);
+            let settings = QueueSettings { weight: row.get(1)?, concurrency: row.get(2)?, affinity_wait };
             queues.known.insert(row.get(0)?, Queue { settings, running: row.get(3)?, unsaved: false });
         }
         queues.see_limits();
@@ -121,9 +127,12 @@ impl Queues {
         settings: QueueSettings,
         running: i64,
     ) -> Result<()> {
+        let wait = Some(settings.affinity_wait).filter(|wait| *wait != limits::AFFINITY_WAIT).map(microseconds);
         connection
-            .prepare_cached("UPDATE queue SET weight = ?, concurrency = ?, running = ? WHERE id = ?")?
-            .execute(params![settings.weight, settings.concurrency, running, number])?;
+            .prepare_cached(
+                "UPDATE queue SET weight = ?, concurrency = ?, running = ?, affinity_wait = ? WHERE id = ?",
+            )?
+            .execute(params![settings.weight, settings.concurrency, running, wait, number])?;
         self.known.insert(number, Queue { settings, running, unsaved: false });
         self.known.retain(|_, queue| queue.settings != QueueSettings::default());
         self.see_limits();
@@ -133,7 +142,9 @@ impl Queues {
     /// Forgets how a queue of which nothing runs was worked off.
     pub(super) fn forget(&mut self, connection: &Database<'_>, number: i64) -> Result<()> {
         connection
-            .prepare_cached("UPDATE queue SET weight = 1, concurrency = NULL, running = 0 WHERE id = ?")?
+            .prepare_cached(
+                "UPDATE queue SET weight = 1, concurrency = NULL, running = 0, affinity_wait = NULL WHERE id = ?",
+            )?
             .execute([number])?;
         self.known.remove(&number);
         self.see_limits();

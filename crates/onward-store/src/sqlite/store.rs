@@ -184,8 +184,8 @@ impl Store for SqliteStore {
     }
 
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        let steady = self.clock.steady();
-        ready(self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, steady)))
+        let now = (self.clock.now(), self.clock.steady());
+        ready(self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now)))
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {

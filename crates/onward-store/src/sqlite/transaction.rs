@@ -17,6 +17,7 @@ use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::Over;
 use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
+use crate::sqlite::names::HAS_SERIES;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
@@ -188,7 +189,13 @@ impl LiveTask {
             run_at: self.run_at,
             expires_at: self.expires_at,
             key: None,
+            series: self.options.affinity.as_ref(),
         }
+    }
+
+    /// What it has in the place of its line while it is not due.
+    pub(super) fn scheduled_lane(&self) -> i64 {
+        if self.options.affinity.is_some() { self.lane | HAS_SERIES } else { self.lane }
     }
 }
 
@@ -215,6 +222,7 @@ impl Transaction<'_> {
     fn verb(&mut self, write: &Write) -> Verb<Outcome> {
         let outcome = self.act(write)?;
         self.settle_dependents()?;
+        self.settle_series()?;
         Ok(outcome)
     }
 
@@ -261,6 +269,7 @@ impl Transaction<'_> {
             Write::AwaitCompletion { lease, wait } => self.await_completion(*lease, wait),
             Write::Finish { token, finish } => self.finish_awaited(*token, finish),
             Write::Move { task, queue } => self.move_task(*task, queue),
+            Write::Retire { session } => self.retire(*session),
             Write::All(members) => self.all(members),
         }
     }
@@ -356,6 +365,7 @@ impl Transaction<'_> {
         if !self.over.is_empty() {
             self.settle_dependents()?;
         }
+        self.settle_series()?;
         if self.cache.index.in_memory() > self.memory_tasks {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;

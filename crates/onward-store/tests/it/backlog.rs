@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, ClaimedTask, Clock, Durability, LimitScope, Name, NewTask, OpenSession, Outcome, Priority, SessionId,
-    SetLimit, SqliteStore, Store, SystemClock, When, Write,
+    SetLimit, SetQueue, SqliteStore, Store, SystemClock, When, Write,
 };
 
 /// So many tasks wait where the backlog is deep: more than are kept in memory.
@@ -145,6 +145,48 @@ async fn life_among(groups: usize, stores: usize) -> Duration {
         let store = &open_stores[turn % stores];
         let began = SystemClock.steady();
         let claimed = claim(store, session, 1).await;
+        store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
+        shortest = shortest.min(SystemClock.steady().saturating_sub(began));
+    }
+    shortest
+}
+
+/// Shows: Q12
+#[tokio::test]
+async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_it_costs_beside_few() {
+    for stores in [1, 2] {
+        let (few, many) = (life_beside_series(SHALLOW, stores).await, life_beside_series(GROUPS, stores).await);
+        assert!(many < few * FACTOR, "{many:?} beside {GROUPS}, {few:?} beside {SHALLOW}, of {stores} stores");
+    }
+}
+
+/// The shortest life of a task while a task each of so many series is reserved for another session and waits in front, and so many stores on the
+/// file take turns.
+async fn life_beside_series(series: usize, stores: usize) -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let mut open_stores = Vec::new();
+    for _ in 0..stores {
+        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
+    }
+    let store = &open_stores[0];
+    let wait = SetQueue::new(Name::default_queue()).affinity_wait(Duration::from_secs(3600));
+    store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
+    let (preferred, other) = (session(store).await, session(store).await);
+    for is_reserved in [false, true] {
+        let tasks = (0..series).map(|series| {
+            let affinity = Some(Name::new(format!("series-{series}")).unwrap());
+            Write::Submit(Box::new(NewTask { affinity, ..NewTask::new("train").unwrap() }))
+        });
+        store.apply(tasks.collect()).await.unwrap();
+        while !is_reserved && !claim(store, preferred, 4096).await.is_empty() {}
+    }
+    let mut shortest = Duration::MAX;
+    for turn in 0..LIVES {
+        let store = &open_stores[turn % stores];
+        let began = SystemClock.steady();
+        store.apply(vec![Write::Submit(Box::new(NewTask::new("train").unwrap()))]).await.unwrap();
+        let claimed = claim(store, other, 1).await;
         store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
         shortest = shortest.min(SystemClock.steady().saturating_sub(began));
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Durability, Lease, Name, NewTask, OpenSession, Outcome, SetLimit, SetQueue, SqliteStore, Store, Write,
+    Claim, Durability, Lease, LimitScope, Name, NewTask, OpenSession, Outcome, Rate, SetLimit, SetQueue, SqliteStore,
+    Store, Write,
 };
 
 /// How many tasks of the queue may run, how many there are, and how many workers want to run them.
@@ -86,4 +87,18 @@ async fn stores_on_one_file_together_run_no_more_tasks_of_a_group_than_its_limit
     let group = Name::new("tenant").unwrap();
     apply(&first, Write::SetLimit(SetLimit::group(group.clone()).concurrency(LIMIT as u32))).await;
     work_off(first, &path, NewTask { group: Some(group), ..NewTask::new("k").unwrap() }).await;
+}
+
+/// What a store knows of limits it reads again only where the configuration has changed.
+#[tokio::test]
+async fn the_rate_of_a_queue_is_gone_with_the_queue_for_other_stores_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let (one, other) = (open(&path).await, open(&path).await);
+    let queue = Name::new("calls").unwrap();
+    let limit = SetLimit::new(LimitScope::Queue(queue.clone())).rate(Rate::new(1, Duration::from_secs(1)));
+    apply(&one, Write::SetLimit(limit)).await;
+    assert_eq!(other.limits().await.unwrap().len(), 1);
+    apply(&one, Write::DeleteQueue { queue }).await;
+    assert_eq!(other.limits().await.unwrap(), []);
 }

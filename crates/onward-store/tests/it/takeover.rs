@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use onward_store::{
-    Changes, Claim, ClaimedTask, NewTask, OpenSession, Outcome, Refusal, SessionId, SqliteStore, Store, TaskId,
-    TaskState, Write,
+    Changes, Claim, ClaimedTask, Name, NewTask, OpenSession, Outcome, Refusal, SessionId, SetQueue, SqliteStore, Store,
+    TaskId, TaskState, Write,
 };
 use tokio::time::timeout;
 
@@ -85,6 +85,28 @@ async fn a_process_that_is_alive_keeps_its_task_while_another_comes_and_goes() {
     let complete = Write::Complete { lease: mine[0].lease, result: None };
     assert_eq!(here.store.apply(vec![complete]).await.unwrap(), [Outcome::Done]);
     assert_eq!(here.store.task(task).await.unwrap().unwrap().attempts, 1);
+}
+
+/// Shows: Q12
+#[tokio::test]
+async fn the_series_of_a_killed_process_that_holds_nothing_goes_to_others_at_once() {
+    let here = Here::open().await;
+    let wait = SetQueue::new(Name::default_queue()).affinity_wait(LONG);
+    here.store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
+    let mut series = NewTask::new("work").unwrap();
+    series.affinity = Some(Name::new("series").unwrap());
+    let first = submit_new(&here.store, series.clone()).await;
+    let mut there = There::start(&here.path, LONG);
+    there.claims(first);
+    there.process.tell("complete");
+    assert_eq!(there.next(), "Done");
+    let second = submit_new(&here.store, series).await;
+    let session = here.session(LONG).await;
+    let changes = here.store.changes();
+    assert!(here.claim(session).await.is_empty(), "it is reserved");
+    there.process.kill();
+    let taken = timeout(NOTICED, here.claim_when_told(session, changes)).await.expect("it was noticed in time");
+    assert_eq!(taken.lease.task, second);
 }
 
 /// Shows: Q5
@@ -261,7 +283,11 @@ async fn complete(store: &SqliteStore, task: &ClaimedTask) -> String {
 }
 
 async fn submit(store: &SqliteStore) -> TaskId {
-    let outcomes = store.apply(vec![Write::Submit(Box::new(NewTask::new("work").unwrap()))]).await.unwrap();
+    submit_new(store, NewTask::new("work").unwrap()).await
+}
+
+async fn submit_new(store: &SqliteStore, task: NewTask) -> TaskId {
+    let outcomes = store.apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
     match outcomes[0] {
         Outcome::Submitted(submitted) => submitted.id(),
         ref other => panic!("a submit answered {other:?}"),

@@ -27,6 +27,7 @@ impl Player {
             Act::OpenSession { lease } => Write::OpenSession(OpenSession { name: "agreement".into(), lease }),
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
+            Act::Retire(session) => Write::Retire { session: self.session(session) },
             Act::Submit(new) => Write::Submit(self.submitted(new)),
             Act::Claim { session, queues, kinds, limit, mode, random, least } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };

@@ -31,6 +31,7 @@ pub enum Act {
     },
     RenewSession(Pick),
     CloseSession(Pick),
+    Retire(Pick),
     Submit(Box<NewTask>),
     Claim {
         session: Pick,

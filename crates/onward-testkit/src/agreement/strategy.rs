@@ -78,6 +78,7 @@ fn session() -> impl Strategy<Value = Act> {
         3 => lease.prop_map(|lease| Act::OpenSession { lease }),
         2 => pick().prop_map(Act::RenewSession),
         1 => pick().prop_map(Act::CloseSession),
+        1 => pick().prop_map(Act::Retire),
     ]
 }
 
@@ -192,10 +193,12 @@ fn set_queue() -> impl Strategy<Value = SetQueue> {
         1 => Just(ConcurrencyLimit::Unlimited),
         3 => (0..4u32).prop_map(ConcurrencyLimit::AtMost),
     ];
-    (queue(), weight, option::of(limit)).prop_map(|(queue, weight, concurrency)| SetQueue {
+    let wait = option::weighted(0.3, select(vec![Duration::ZERO, SECOND, MINUTE, MINUTE * 61]));
+    (queue(), weight, option::of(limit), wait).prop_map(|(queue, weight, concurrency, affinity_wait)| SetQueue {
         queue,
         weight,
         concurrency,
+        affinity_wait,
     })
 }
 
@@ -272,38 +275,39 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, (depends_on(), parent(), io(), aggregate()))
-        .prop_map(
-            |(
-                (kind, queue, payload, priority),
+    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()));
+    (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
+        |(
+            (kind, queue, payload, priority),
+            when,
+            (unique, tags, group),
+            ttl,
+            (timeout, deadline),
+            retry,
+            (depends_on, parent, io, aggregate, affinity),
+        )| {
+            collectable(NewTask {
+                kind,
+                queue,
+                payload: payload.into(),
+                priority: Priority(priority),
                 when,
-                (unique, tags, group),
+                unique,
                 ttl,
-                (timeout, deadline),
+                timeout,
+                deadline,
                 retry,
-                (depends_on, parent, io, aggregate),
-            )| {
-                collectable(NewTask {
-                    kind,
-                    queue,
-                    payload: payload.into(),
-                    priority: Priority(priority),
-                    when,
-                    unique,
-                    ttl,
-                    timeout,
-                    deadline,
-                    retry,
-                    group,
-                    scheduled_at: None,
-                    tags,
-                    depends_on,
-                    parent,
-                    io,
-                    aggregate,
-                })
-            },
-        )
+                group,
+                scheduled_at: None,
+                tags,
+                depends_on,
+                parent,
+                io,
+                aggregate,
+                affinity,
+            })
+        },
+    )
 }
 
 /// Of tasks that are to be collected most have nothing that would have them refused.
@@ -311,7 +315,7 @@ fn collectable(new: NewTask) -> NewTask {
     match new.aggregate {
         Some(Aggregate { size: 1 | 2, .. }) => {
             let ttl = new.ttl.map(|ttl| Ttl { from: TtlFrom::Submission, ..ttl });
-            NewTask { when: When::Now, deadline: None, depends_on: Dependencies::default(), ttl, ..new }
+            NewTask { when: When::Now, deadline: None, depends_on: Dependencies::default(), affinity: None, ttl, ..new }
         }
         _ => new,
     }
@@ -403,6 +407,10 @@ pub(super) fn pick() -> impl Strategy<Value = Pick> {
 
 fn group() -> impl Strategy<Value = Name> {
     select(vec!["tenant-1", "tenant-1", "tenant-2", "other"]).prop_map(name)
+}
+
+fn series() -> impl Strategy<Value = Name> {
+    select(vec!["user-1", "user-1", "user-2"]).prop_map(name)
 }
 
 fn kind() -> impl Strategy<Value = Name> {

@@ -56,7 +56,10 @@ impl View {
             tags.push(InUse::of(store, filter).await?);
         }
         let mut peeked = Vec::new();
-        for claim in claims() {
+        let sessions = store.sessions().await?;
+        // What is reserved for a session is shown to that alone.
+        let own = sessions.iter().map(|session| Claim::any(session.id, 1));
+        for claim in claims().into_iter().chain(own) {
             peeked.push(store.peek(claim).await?);
         }
         Ok(Self {
@@ -70,7 +73,7 @@ impl View {
             mode: [store.queue_mode().await?],
             statistics: store.statistics().await?,
             history: [store.history(1).await?, store.history(90).await?],
-            sessions: store.sessions().await?,
+            sessions,
             pauses: store.pauses().await?,
             limits: store.limits().await?,
             schedules: [

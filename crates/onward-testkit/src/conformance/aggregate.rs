@@ -584,6 +584,7 @@ pub async fn what_cannot_be_collected_is_refused_with_the_remedy(bench: Bench) {
         (NewTask { when: When::After(SECOND), ..member(2) }, "time at which it is due"),
         (NewTask { depends_on: Dependencies::on([other]), ..member(2) }, "dependencies"),
         (NewTask { deadline: Some(bench.now()), ..member(2) }, "deadline"),
+        (NewTask { affinity: Some(name("customer-7")), ..member(2) }, "affinity"),
         (NewTask { ttl: Some(from_start), ..member(2) }, "first attempt"),
     ] {
         let text = bench.invalid(Write::Submit(Box::new(wrong))).await;

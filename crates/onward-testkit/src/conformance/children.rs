@@ -318,7 +318,7 @@ pub async fn no_wait_under_an_outdated_lease_is_taken(bench: Bench) {
 
 pub async fn a_parent_that_waits_holds_no_place_in_its_queue(bench: Bench) {
     let concurrency = Some(onward_store::ConcurrencyLimit::AtMost(1));
-    bench.write(Write::SetQueue(SetQueue { queue: name("default"), weight: None, concurrency })).await;
+    bench.write(Write::SetQueue(SetQueue { concurrency, ..SetQueue::new(name("default")) })).await;
     let (parent, children) = family(&bench, 1).await;
     assert!(claim_all(&bench).await.is_empty());
     awaited(&bench, parent, OnDependencyFailure::Ignore).await;

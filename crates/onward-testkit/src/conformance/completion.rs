@@ -61,7 +61,7 @@ pub async fn an_attempt_that_was_let_go_of_is_completed_by_its_token(bench: Benc
 /// Shows: Q8
 pub async fn what_waits_to_be_finished_holds_no_place_and_cannot_be_lost(bench: Bench) {
     let limit = Some(ConcurrencyLimit::AtMost(1));
-    bench.write(Write::SetQueue(SetQueue { queue: name("default"), weight: None, concurrency: limit })).await;
+    bench.write(Write::SetQueue(SetQueue { concurrency: limit, ..SetQueue::new(name("default")) })).await;
     let lease = awaited(&bench, None).await;
     bench.submit("next").await;
     bench.claim_one(lease.session).await;

@@ -1,5 +1,6 @@
 //! The cases, one file per family. [`conformance!`](crate::conformance!) lists them.
 
+pub mod affinity;
 pub mod aggregate;
 pub mod all;
 pub mod attempts;

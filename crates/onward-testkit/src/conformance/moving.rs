@@ -69,7 +69,7 @@ pub async fn scheduled_and_blocked_tasks_are_moved_and_still_wait(bench: Bench) 
 /// Shows: Q8
 pub async fn a_running_task_counts_where_it_started_and_goes_on_in_the_other_queue(mut bench: Bench) {
     let limit = Some(ConcurrencyLimit::AtMost(1));
-    bench.write(Write::SetQueue(SetQueue { queue: name("default"), weight: None, concurrency: limit })).await;
+    bench.write(Write::SetQueue(SetQueue { concurrency: limit, ..SetQueue::new(name("default")) })).await;
     let lease = bench.running(task("plain")).await;
     asked(&bench, lease.task, "other").await;
     assert_eq!((counts(&bench, "default").await, counts(&bench, "other").await), ((0, 1), (0, 0)));

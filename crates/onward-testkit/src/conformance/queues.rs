@@ -64,7 +64,10 @@ pub async fn a_queue_has_a_weight_of_one_and_no_limit_unless_told(bench: Bench) 
 
 pub async fn setting_a_queue_answers_what_holds_now(bench: Bench) {
     let outcome = bench.write(Write::SetQueue(set("a").weight(3).concurrency(2))).await;
-    assert_eq!(outcome, Outcome::QueueSet(QueueSettings { weight: 3, concurrency: Some(2) }));
+    assert_eq!(
+        outcome,
+        Outcome::QueueSet(QueueSettings { weight: 3, concurrency: Some(2), ..QueueSettings::default() })
+    );
     assert_eq!(settings(&bench, "a").await, Some((3, Some(2))));
 }
 

@@ -25,6 +25,7 @@ pub(crate) enum Part {
     Renew,
     Claim { limit: usize },
     Sweep,
+    Retire,
     Close(SessionId),
 }
 
@@ -83,6 +84,11 @@ impl Batch {
         self.add(Write::CloseSession { session }, Part::Close(session));
     }
 
+    /// Lets others have what prefers a session that claims nothing more.
+    pub(crate) fn retire(&mut self, session: SessionId) {
+        self.add(Write::Retire { session }, Part::Retire);
+    }
+
     pub(crate) fn sweep(&mut self) {
         self.add(Write::Sweep, Part::Sweep);
     }
@@ -94,7 +100,13 @@ impl Part {
         match self {
             Self::Claim { .. } => true,
             Self::End(ended) => matches!(ended.end, End::Fail { next: AfterFailure::Retry { hold: true, .. }, .. }),
-            Self::Open | Self::Report(_) | Self::RecordIo | Self::Renew | Self::Sweep | Self::Close(_) => false,
+            Self::Open
+            | Self::Report(_)
+            | Self::RecordIo
+            | Self::Renew
+            | Self::Sweep
+            | Self::Retire
+            | Self::Close(_) => false,
         }
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Dispatcher {
     pub(super) awaits_token: bool,
     /// Whether the last claim would have got more but for the pressure.
     pub(super) holds_back: bool,
+    /// Whether it is to be said that the session claims nothing more.
+    pub(super) retires: bool,
     /// What gives way to what.
     pub(super) preempting: Preempting,
     goal: Goal,
@@ -80,6 +82,7 @@ impl Dispatcher {
             choosing: Choosing::default(),
             awaits_token: false,
             holds_back: false,
+            retires: false,
             preempting: Preempting::default(),
             goal,
             changes,
@@ -133,6 +136,10 @@ impl Dispatcher {
         }
         self.give_back_what_is_hoarded(now);
         let mut batch = Batch::with_room_for(self.run.floor.state().ended);
+        // First, so that what is given back goes to others at once.
+        if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.retires)) {
+            batch.retire(session);
+        }
         self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
             if let Some(finished) = batch.end(ended) {
@@ -264,6 +271,7 @@ impl Dispatcher {
                     self.run.floor.progressed();
                 }
                 Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
+                Part::Retire => self.retires = true,
             }
         }
         self.run.floor.put_back(unwritten);

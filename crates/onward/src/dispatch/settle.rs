@@ -35,6 +35,7 @@ impl Dispatcher {
                     self.agenda.look |= swept.due + swept.lost > 0 || self.holds_back;
                     self.preempting.stir();
                 }
+                (Part::Retire, Outcome::Done) => {}
                 (Part::Close(session), Outcome::Done) => self.retired.retain(|retired| *retired != session),
                 (_, Outcome::Refused(Refusal::SessionLost(session))) => lost.push(session),
                 (part, outcome) => {

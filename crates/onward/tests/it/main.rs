@@ -4,6 +4,8 @@
 mod fixture;
 
 #[cfg(test)]
+mod affinity;
+#[cfg(test)]
 mod after_commit;
 #[cfg(test)]
 mod aggregate;

@@ -114,7 +114,7 @@ async fn setting_a_queue_answers_what_holds_and_refuses_what_makes_no_sense() {
     for world in worlds().await {
         let engine = world.engine().await;
         let settings = engine.set_queue(set("mail").weight(3).concurrency(2)).await.unwrap();
-        assert_eq!(settings, QueueSettings { weight: 3, concurrency: Some(2) });
+        assert_eq!(settings, QueueSettings { weight: 3, concurrency: Some(2), ..QueueSettings::default() });
         assert!(engine.set_queue(set("mail").weight(0)).await.unwrap_err().is_invalid());
     }
 }

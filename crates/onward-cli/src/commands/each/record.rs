@@ -221,6 +221,7 @@ mod tests {
             aggregate: None,
             bundle: None,
             members: 0,
+            affinity: None,
         }
     }
 

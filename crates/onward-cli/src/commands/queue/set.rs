@@ -1,5 +1,7 @@
 //! `onward queue set`
 
+use std::time::Duration;
+
 use clap::Args;
 use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, Write, limits};
 use serde_json::json;
@@ -7,8 +9,9 @@ use serde_json::json;
 use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line, remark};
+use crate::output::{duration_text, print_json, print_line, remark};
 use crate::store_file;
+use crate::values::parse_duration;
 
 /// Arguments of `onward queue set`.
 #[derive(Debug, Args)]
@@ -30,6 +33,17 @@ struct Settings {
     /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for any number
     #[arg(long, value_name = "COUNT|none", value_parser = parse_concurrency)]
     concurrency: Option<ConcurrencyLimit>,
+    /// How long a task of a series waits for the worker that ran the series last before any may have it: 0 (never) to 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
+    affinity_wait: Option<Duration>,
+}
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    let wait = parse_duration(text)?;
+    if wait <= limits::AFFINITY_WAIT_MAXIMUM {
+        return Ok(wait);
+    }
+    Err("it may be at most 1h; what must run in one place needs a queue that only this worker serves".to_owned())
 }
 
 /// Reads a number of tasks that may run at once, or `none`.
@@ -48,21 +62,27 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
 
 /// Changes how a queue is worked off.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { queue, settings: Settings { weight, concurrency } } = arguments;
+    let Arguments { queue, settings: Settings { weight, concurrency, affinity_wait } } = arguments;
     let store = store_file::open_existing(options).await?;
-    let set = SetQueue { queue: queue.clone(), weight, concurrency };
+    let set = SetQueue { queue: queue.clone(), weight, concurrency, affinity_wait };
     let settings = match apply_one(&*store, Write::SetQueue(set)).await? {
         Outcome::QueueSet(settings) => settings,
         other => return Err(unexpected(other)),
     };
     if options.json {
-        print_json(&json!({ "queue": queue, "weight": settings.weight, "concurrency": settings.concurrency }))?;
+        print_json(&json!({
+            "queue": queue,
+            "weight": settings.weight,
+            "concurrency": settings.concurrency,
+            "affinity_wait": settings.affinity_wait.as_secs_f64(),
+        }))?;
         return Ok(ExitCode::Done);
     }
     print_line(format_args!(
-        "set queue {queue}: weight {}, concurrency {}",
+        "set queue {queue}: weight {}, concurrency {}{}",
         settings.weight,
-        concurrency_text(settings)
+        concurrency_text(settings),
+        affinity_text(settings)
     ))?;
     if weight.is_some() {
         remark(meaning(store.queue_mode().await?));
@@ -72,6 +92,13 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 fn concurrency_text(settings: QueueSettings) -> String {
     settings.concurrency.map_or_else(|| "none".to_owned(), |limit| limit.to_string())
+}
+
+fn affinity_text(settings: QueueSettings) -> String {
+    match settings.affinity_wait {
+        limits::AFFINITY_WAIT => String::new(),
+        wait => format!(", affinity wait {}", duration_text(wait)),
+    }
 }
 
 /// What weights mean in a mode.

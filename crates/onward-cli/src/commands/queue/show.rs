@@ -17,6 +17,7 @@ pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -
     if options.json {
         let mut value = serde_json::to_value(&queue)?;
         value["latency"] = queue.latency(store.clock().now()).as_secs_f64().into();
+        value["affinity_wait"] = queue.affinity_wait.as_secs_f64().into();
         value["pauses"] = serde_json::to_value(&pauses)?;
         print_json(&value)?;
     } else {
@@ -59,6 +60,7 @@ fn facts(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> Vec<(&'
         ("latency", optional(queue.oldest_waiting, |_| duration_text(queue.latency(now)))),
         ("weight", queue.weight.to_string()),
         ("concurrency", optional(queue.concurrency, |limit| limit.to_string())),
+        ("affinity wait", duration_text(queue.affinity_wait)),
     ];
     facts.extend(pauses.iter().map(|pause| {
         let until = pause.until.map(|until| format!(" until {}", moment(until))).unwrap_or_default();

@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
     #[arg(long)]
     group: Option<Name>,
+    /// The series it belongs to: it prefers the worker that ran the series last (see onward queue set --affinity-wait)
+    #[arg(long, value_name = "SERIES")]
+    affinity: Option<Name>,
     /// How urgent it is: 0 to 255, higher first
     #[arg(long, default_value_t = Priority::NORMAL.0)]
     priority: u8,
@@ -147,6 +150,7 @@ impl Arguments {
         let mut task = NewTask::of(self.kind.clone());
         task.queue = self.queue.clone();
         task.group = self.group.clone();
+        task.affinity = self.affinity.clone();
         task.payload = payload;
         task.priority = Priority(self.priority);
         task.when = self.when();

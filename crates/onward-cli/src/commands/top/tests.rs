@@ -49,7 +49,7 @@ impl View {
         for _ in 0..3 {
             self.submit("send", "mail").await;
         }
-        let set = SetQueue { queue: name("video"), weight: Some(3), concurrency: None };
+        let set = SetQueue::new(name("video")).weight(3);
         self.apply(Write::SetQueue(set)).await;
         self.apply(Write::SetLimit(SetLimit::new(LimitScope::Kind(name("encode"))).concurrency(2))).await;
     }

@@ -7,6 +7,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
+use crate::sqlite::reads::why::reserved;
 use crate::sqlite::transaction::Transaction;
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
@@ -40,7 +41,10 @@ pub(in crate::sqlite) fn peek(
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
         candidates.pass(candidate);
         let record = task(connection, candidate.place.task)?;
-        if let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) {
+        let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
+        // Nothing was swept, so lines may stand where time or a new clock would not put them.
+        let reserved = reserved(connection, transaction.cache, &record, now)?;
+        if reserved.is_none_or(|(session, _)| session == claim.session) {
             return Ok(Some(record));
         }
     }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 use crate::name::Name;
 use crate::sqlite::cache::Cache;
+use crate::sqlite::names::SERIES_LINES;
 use crate::store::{EndedCounts, QueueRecord};
 use crate::task::TaskState;
 use crate::timestamp::Timestamp;
@@ -67,6 +68,7 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
             paused,
             weight: settings.weight,
             concurrency: settings.concurrency,
+            affinity_wait: settings.affinity_wait,
         };
         queues.insert(number, Sizes { record, oldest: None });
     }
@@ -89,8 +91,9 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Res
             |record| &mut record.blocked,
         ),
     ];
+    let lanes_only = SERIES_LINES - 1;
     for (lanes, field) in counts {
-        let sql = format!("SELECT n.queue, c.tasks FROM ({lanes}) AS c JOIN lane n ON n.id = c.lane");
+        let sql = format!("SELECT n.queue, c.tasks FROM ({lanes}) AS c JOIN lane n ON n.id = c.lane & {lanes_only}");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

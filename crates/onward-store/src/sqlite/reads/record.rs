@@ -74,6 +74,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         aggregate: options.aggregate,
         bundle: None,
         members,
+        affinity: options.affinity,
     })
 }
 

@@ -16,7 +16,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Shared, Usage};
 use crate::sqlite::reads::task::task;
-use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -24,7 +24,7 @@ pub(in crate::sqlite) fn why(
     connection: &Database<'_>,
     cache: &mut Cache,
     id: TaskId,
-    steady: Duration,
+    (now, steady): (Timestamp, Duration),
 ) -> Result<Option<Vec<WaitReason>>> {
     let Some(record) = task(connection, id)? else { return Ok(None) };
     let facts = WaitFacts {
@@ -36,6 +36,7 @@ pub(in crate::sqlite) fn why(
         aggregated: why_aggregated(connection, &record)?,
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
+        reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
         has_sessions: crate::sqlite::index::exists(connection, "SELECT EXISTS (SELECT 1 FROM session)")?,
@@ -133,10 +134,26 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
     Ok(groups.min(limits::AHEAD))
 }
 
+/// For which session its line is reserved, and until when.
+pub(super) fn reserved(
+    connection: &Database<'_>,
+    cache: &mut Cache,
+    record: &TaskRecord,
+    now: Timestamp,
+) -> Result<Option<(SessionId, Timestamp)>> {
+    if record.affinity.is_none() {
+        return Ok(None);
+    }
+    let Some(lane) = lane_of(connection, record.id)? else { return Ok(None) };
+    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
+    cache.reservation(connection, line, now)
+}
+
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
     let own: Place = place(record.priority, record.run_at, record.id);
     let most = usize::try_from(limits::AHEAD).unwrap_or(usize::MAX);
-    let first = cache.index.next_ready(connection, lane, None, most)?;
+    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
+    let first = cache.index.next_ready(connection, line, None, most)?;
     Ok(first.iter().take_while(|place| **place < own).count() as u64)
 }

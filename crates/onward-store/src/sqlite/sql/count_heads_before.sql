@@ -1,1 +1,1 @@
-SELECT count(*) FROM (SELECT 1 FROM group_head WHERE base = ? AND rank < ? LIMIT ?)
+SELECT count(*) FROM (SELECT 1 FROM group_head WHERE base = ? AND rank < ? AND lane < ? LIMIT ?)

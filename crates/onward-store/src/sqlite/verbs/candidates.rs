@@ -13,6 +13,7 @@ use crate::sqlite::group_heads::GroupHead;
 use crate::sqlite::heads::{Chosen, Heads};
 use crate::sqlite::index::LaneCursor;
 use crate::sqlite::names::{GROUP_LANES, Lane, Names};
+use crate::sqlite::series_lines::reserved_base;
 use crate::sqlite::transaction::Transaction;
 use crate::write::{Claim, QueueSelection};
 
@@ -125,7 +126,10 @@ impl Transaction<'_> {
     fn lines(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { left, choice, passed } = resumed;
         let mode = self.mode_of(claim);
-        let has_groups = self.cache.names.has_groups();
+        let has_series = self.cache.series.any();
+        let has_groups = has_series || self.cache.names.has_groups();
+        // What is reserved for whoever asks; a look may ask for nobody.
+        let own = Some(claim.session.0).filter(|session| has_series && *session > 0);
         let (are_shared, last) = (self.cache.flow.shares.are_shared(), claim.last_place(self.now));
         let (mut lines, mut chosen) = (Vec::new(), Vec::new());
         for (number, lane) in self.cache.names.base_lanes().filter(|(_, lane)| self.may_give(claim, lane, &left)) {
@@ -134,12 +138,15 @@ impl Transaction<'_> {
             let behind = passed.get(&turn).copied();
             let line = |source| CandidateLine { source, queue: lane.queue, kind: lane.kind, turn, head: None };
             lines.push(line(Source::Lane(LaneCursor::behind(number, behind))));
-            if has_groups {
-                let (passed, last) = (FxHashMap::default(), last.filter(|_| are_shared));
-                lines.push(line(Source::Groups(GroupSource { base: number, behind, passed, also: Vec::new(), last })));
-            }
+            let last = last.filter(|_| are_shared);
+            let groups = |base| {
+                let passed = FxHashMap::default();
+                line(Source::Groups(GroupSource { base, behind, passed, also: Vec::new(), last }))
+            };
+            lines.extend(has_groups.then(|| groups(number)));
+            lines.extend(own.map(|session| groups(reserved_base(number, session))));
             let chosen_lane = || Chosen { queue: lane.queue, name: &lane.queue_name, weight };
-            chosen.extend(std::iter::repeat_with(chosen_lane).take(1 + usize::from(has_groups)));
+            chosen.extend(std::iter::repeat_with(chosen_lane).take(lines.len() - chosen.len()));
         }
         let heads = Heads::new(mode, &choice, &chosen, are_shared);
         let piece = if lines.len() == 1 { limit.max(1) } else { PIECE.max(limit / lines.len().max(1)) };
@@ -306,7 +313,11 @@ impl Transaction<'_> {
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.lane), candidates.lines[started.line].queue);
         self.refresh(candidates, |names, line| match group {
-            None => line.queue == queue && matches!(line.source, Source::Lane(_)),
+            None => {
+                let is_without_group = |head: GroupHead| names.group_of(head.lane).is_none();
+                let is_of_lane = matches!(line.source, Source::Lane(_));
+                line.queue == queue && (is_of_lane || line.head.is_some_and(is_without_group))
+            }
             Some(_) => line.head.is_some_and(|head| names.group_of(head.lane) == group),
         })
     }
@@ -340,6 +351,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    fn add_also(&mut self, heads: &mut Vec<(i64, GroupHead)>, line: i64) -> Result<()> {
+        if let Some(place) = self.cache.index.first_ready(self.connection, line)? {
+            let rank = self.rank_of(line)?;
+            heads.push((self.cache.names.base_of(line), GroupHead { rank, place, lane: line }));
+        }
+        Ok(())
+    }
+
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
         for (_, group) in self.cache.heads.due(self.connection, i64::MAX, limits::GROUPS)? {
@@ -348,11 +367,14 @@ impl Transaction<'_> {
                 continue;
             }
             for lane in self.cache.names.lanes_of_group(group).to_vec() {
-                if let Some(place) = self.cache.index.first_ready(self.connection, lane)? {
-                    let rank = self.rank_of(lane)?;
-                    heads.push((self.cache.names.base_of(lane), GroupHead { rank, place, lane }));
-                }
+                self.add_also(&mut heads, lane)?;
             }
+            for line in self.series_lines_of_group(group)? {
+                self.add_also(&mut heads, line)?;
+            }
+        }
+        for line in self.lines_to_open()? {
+            self.add_also(&mut heads, line)?;
         }
         for line in &mut candidates.lines {
             if let Source::Groups(groups) = &mut line.source {

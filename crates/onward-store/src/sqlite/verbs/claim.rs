@@ -25,6 +25,7 @@ impl Transaction<'_> {
         self.renew(claim.session)?;
         self.sweep_now()?;
         let (tasks, turn) = self.take(claim)?;
+        self.settle_series()?;
         let cancel = self.cancel_requests(claim.session)?;
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
         let next_token = self.next_token(Some(claim))?;
@@ -82,7 +83,7 @@ impl Transaction<'_> {
                 }
                 continue;
             }
-            self.take_candidate(&mut candidates, candidate)?;
+            self.take_candidate(claim, &mut candidates, candidate)?;
             if !candidate.is_of_group {
                 self.cache.index.remove_ready_to_start(self.connection, candidate.lane, candidate.place)?;
             }
@@ -96,7 +97,7 @@ impl Transaction<'_> {
         let mut places = Vec::new();
         while places.len() < limit {
             let Some(candidate) = self.next_candidate(candidates)? else { break };
-            self.take_candidate(candidates, candidate)?;
+            self.take_candidate(claim, candidates, candidate)?;
             if !candidate.is_of_group {
                 taken.insert(candidate.lane, candidate.place);
             }
@@ -112,10 +113,12 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group leaves its line at once, for that may hold back others of the group.
-    fn take_candidate(&mut self, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
+    /// Notes that a candidate is taken. One of a group or a series leaves its line at once, for that may hold back others of
+    /// the group, and changes whom the series prefers.
+    fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.line);
-        let is_held_back = candidate.is_of_group && self.start_from_line(candidate.lane, candidate.place)?;
+        let is_held_back =
+            candidate.is_of_group && self.start_from_line(claim.session, candidate.lane, candidate.place)?;
         if candidates.are_shared {
             if !candidate.is_of_group {
                 self.charge(candidate.lane)?;

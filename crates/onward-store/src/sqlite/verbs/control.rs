@@ -102,6 +102,7 @@ impl Transaction<'_> {
             run_at: now,
             expires_at,
             key: None,
+            series: ended.options.affinity.as_ref(),
         })?;
         self.uncount(ended.lane, ended.state);
         self.log(task, ended.lane, Change::Retried);

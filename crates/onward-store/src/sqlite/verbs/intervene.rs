@@ -27,7 +27,7 @@ impl Transaction<'_> {
             .prepare_cached("UPDATE task SET scheduled = 0, run_at = ? WHERE id = ?")?
             .execute(params![run_at, task.id.0])?;
         let place = place(task.priority, Timestamp::from_microseconds(run_at), task.id);
-        self.enter_line_when_due(task.lane, place)?;
+        self.enter_line_when_due(task.scheduled_lane(), place)?;
         self.hint.work += 1;
         Ok(())
     }

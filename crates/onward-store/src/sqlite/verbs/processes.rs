@@ -17,7 +17,12 @@ impl Transaction<'_> {
             if process == own {
                 continue;
             }
-            let sql = if is_alive(&process) {
+            let is_alive = is_alive(&process);
+            if !is_alive {
+                // It may hold nothing, and would not lapse then.
+                self.prefer_no_longer(session)?;
+            }
+            let sql = if is_alive {
                 "UPDATE session SET lease_until = max(lease_until, ?1 + lease) WHERE id = ?2"
             } else {
                 "UPDATE session SET lease_until = min(lease_until, ?1) WHERE id = ?2"

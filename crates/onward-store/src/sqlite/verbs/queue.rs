@@ -15,6 +15,9 @@ impl Transaction<'_> {
         let number = self.cache.names.ensure_queue(self.connection, &set.queue)?;
         let settings = rules::queue::after(self.cache.queues.settings(number), set);
         self.keep_queue(number, settings)?;
+        if set.affinity_wait.is_some() {
+            self.unsettle_queue(number)?;
+        }
         self.cache.queues.reconfigured(self.connection)?;
         Ok(Outcome::QueueSet(settings))
     }

@@ -163,6 +163,7 @@ impl Transaction<'_> {
         self.cache.flow.set(self.connection, &scope, Some(Shared::Queue(number)), Limit::default(), 0)?;
         self.cache.flow.shares.forget_queue(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
+        self.cache.queues.reconfigured(self.connection)?;
         Ok(Outcome::Done)
     }
 

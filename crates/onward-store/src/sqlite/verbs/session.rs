@@ -83,9 +83,9 @@ impl Transaction<'_> {
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub(in crate::sqlite) fn forget_session(&self, session: i64) -> Result<()> {
+    pub(in crate::sqlite) fn forget_session(&mut self, session: i64) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM session WHERE id = ?")?.execute([session])?;
-        Ok(())
+        self.prefer_no_longer(session)
     }
 }
 

@@ -102,7 +102,9 @@ impl Transaction<'_> {
         self.cache.next_task += 1;
         self.cache.tags.add(TaskId(id), &task.tags);
         let scheduled = scheduled && !blocked;
-        let entry = Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None };
+        let series = task.affinity.as_ref();
+        let entry =
+            Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None, series };
         self.enter_line(&entry)?;
         if let Some(key) = key {
             let kind = self.kind_of(lane);

@@ -20,6 +20,7 @@ impl Transaction<'_> {
     /// A sweep that does not say when the next is due.
     pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
+        self.forget_series()?;
         self.let_groups_go_on()?;
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
@@ -28,6 +29,7 @@ impl Transaction<'_> {
         let expired = self.expire()?;
         let bundles = self.hand_over_ripe()?;
         self.settle_dependents()?;
+        self.open_lines()?;
         Ok(Swept { due: due + bundles, expired, lost, next_due: None })
     }
 
@@ -130,7 +132,8 @@ impl Transaction<'_> {
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
         let unsettled = (self.cache.is_unsettled || !self.over.is_empty()).then_some(0);
         let next = [wall, lapse, unsettled].into_iter().flatten().min();
-        Ok(next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))))
+        let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
+        Ok([next, self.next_opening()?].into_iter().flatten().min())
     }
 
     /// When the next session lapses that holds something.

@@ -1,0 +1,329 @@
+//! Series of tasks, and the sessions that they prefer.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use onward_store::{
+    Claim, KindSelection, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, TaskId, WaitReason, When,
+    Write, limits,
+};
+
+use crate::bench::{Bench, LEASE, after, all_of, name, numbers, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+const WAIT: Duration = limits::AFFINITY_WAIT;
+const NONE: [TaskId; 0] = [];
+
+fn of(series: &str) -> NewTask {
+    NewTask { affinity: Some(name(series)), ..task("k") }
+}
+
+fn wait(wait: Duration) -> Write {
+    Write::SetQueue(SetQueue::new(name("default")).affinity_wait(wait))
+}
+
+async fn claimed(bench: &Bench, session: SessionId) -> Vec<TaskId> {
+    numbers(&bench.claim(session, 9).await)
+}
+
+/// Two sessions, of which the first has run a task of the series `s`.
+async fn preferred_and_other(bench: &Bench) -> [SessionId; 2] {
+    let sessions = [bench.session().await, bench.session().await];
+    let [preferred, _] = sessions;
+    bench.submit_new(of("s")).await;
+    let first = bench.claim(preferred, 1).await;
+    assert_eq!(first.len(), 1);
+    for task in first {
+        bench.complete(task.lease).await;
+    }
+    sessions
+}
+
+/// Shows: Q12
+pub async fn a_series_prefers_the_session_that_ran_it_last(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, [id]);
+}
+
+/// Shows: Q12
+pub async fn tasks_of_a_burst_stay_with_the_session_that_began_it(bench: Bench) {
+    let [one, other] = [bench.session().await, bench.session().await];
+    let mut burst = Vec::new();
+    for series in ["a", "b", "a", "b"] {
+        burst.push(bench.submit_new(of(series)).await);
+    }
+    assert_eq!(numbers(&bench.claim(one, 1).await), burst[..1]);
+    assert_eq!(claimed(&bench, other).await, [burst[1], burst[3]]);
+    assert_eq!(claimed(&bench, one).await, [burst[2]]);
+}
+
+pub async fn a_session_gets_what_is_reserved_for_it_in_its_place(bench: Bench) {
+    let [preferred, _] = preferred_and_other(&bench).await;
+    let first = bench.submit("k").await;
+    let reserved = bench.submit_new(of("s")).await;
+    let last = bench.submit("k").await;
+    let urgent = bench.submit_new(NewTask { priority: Priority::URGENT, ..task("k") }).await;
+    assert_eq!(claimed(&bench, preferred).await, [urgent, first, reserved, last]);
+}
+
+/// Shows: Q12
+pub async fn what_is_reserved_goes_to_any_session_when_the_wait_is_over(bench: Bench) {
+    let [_, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.advance(WAIT - Duration::from_micros(1));
+    assert_eq!(claimed(&bench, other).await, NONE);
+    bench.advance(Duration::from_micros(1));
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn the_wait_counts_from_when_a_task_became_due(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let ids = [bench.submit_new(of("s")).await, bench.submit_new(of("s")).await];
+    bench.advance(WAIT);
+    assert_eq!(numbers(&bench.claim(preferred, 1).await), ids[..1]);
+    assert_eq!(claimed(&bench, other).await, ids[1..], "the second has waited as long");
+}
+
+pub async fn a_claim_says_when_what_is_reserved_goes_to_any(bench: Bench) {
+    let [_, other] = preferred_and_other(&bench).await;
+    bench.advance(SECOND);
+    bench.submit_new(of("s")).await;
+    bench.advance(SECOND);
+    assert_eq!(bench.claimed(all_of(other, 9)).await.next_due, Some(WAIT - SECOND));
+}
+
+/// Shows: Q12
+pub async fn a_series_goes_with_whoever_starts_it(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    bench.submit_new(of("s")).await;
+    bench.advance(WAIT);
+    assert_eq!(claimed(&bench, other).await.len(), 1);
+    let id = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, preferred).await, NONE);
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn a_series_has_one_preference_in_all_queues_and_kinds(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let ids = [
+        bench.submit_new(NewTask { kind: name("other"), ..of("s") }).await,
+        bench.submit_new(NewTask { queue: name("other"), ..of("s") }).await,
+        bench.submit_new(NewTask { group: Some(name("g")), ..of("s") }).await,
+    ];
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, ids);
+}
+
+pub async fn a_line_of_a_series_keeps_its_order(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let low = bench.submit_new(NewTask { priority: Priority::LOW, ..of("s") }).await;
+    bench.advance(WAIT);
+    let high = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, other).await, NONE, "the first is reserved, though the second has waited long enough");
+    assert_eq!(claimed(&bench, preferred).await, [high, low]);
+}
+
+/// Shows: Q12
+pub async fn what_is_reserved_holds_nobody_up_behind_it(bench: Bench) {
+    let [_, other] = preferred_and_other(&bench).await;
+    bench.submit_new(NewTask { priority: Priority::URGENT, ..of("s") }).await;
+    let id = bench.submit_new(NewTask { priority: Priority::LOW, ..task("k") }).await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+/// Shows: Q12
+pub async fn a_closed_session_is_preferred_no_longer(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.done(Write::CloseSession { session: preferred }).await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+/// Shows: Q12
+pub async fn a_session_that_lapses_is_preferred_no_longer(bench: Bench) {
+    bench.write(wait(LEASE * 9)).await;
+    let [preferred, other] = preferred_and_other(&bench).await;
+    bench.submit("held").await;
+    assert_eq!(bench.claim(preferred, 1).await.len(), 1);
+    let id = bench.submit_new(of("s")).await;
+    bench.lapse().await;
+    let kinds = KindSelection::Only(vec![name("k")]);
+    let given = bench.claimed(Claim { kinds, ..all_of(other, 9) }).await;
+    assert_eq!(numbers(&given.tasks), [id]);
+}
+
+/// Shows: Q12
+pub async fn a_retired_session_is_preferred_no_longer(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.done(Write::Retire { session: preferred }).await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn only_an_open_session_retires(bench: Bench) {
+    let session = bench.session().await;
+    bench.done(Write::CloseSession { session }).await;
+    assert_eq!(bench.refused(Write::Retire { session }).await, Refusal::SessionLost(session));
+}
+
+pub async fn a_restart_lets_everything_go_to_any(mut bench: Bench) {
+    preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.reopen().await;
+    let other = bench.session().await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn a_queue_that_does_not_wait_reserves_nothing(bench: Bench) {
+    bench.write(wait(Duration::ZERO)).await;
+    let [_, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn another_wait_counts_for_what_waits_already(bench: Bench) {
+    let [_, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.advance(WAIT);
+    bench.write(wait(WAIT * 2)).await;
+    assert_eq!(claimed(&bench, other).await, NONE);
+    bench.write(wait(SECOND)).await;
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn a_wait_out_of_range_is_refused(bench: Bench) {
+    let text = bench.invalid(wait(limits::AFFINITY_WAIT_MAXIMUM + SECOND)).await;
+    assert!(text.contains("default"), "{text}");
+}
+
+pub async fn a_queue_tells_its_wait(bench: Bench) {
+    bench.submit("k").await;
+    let told = async || bench.queue("default").await.map(|queue| queue.affinity_wait);
+    assert_eq!(told().await, Some(WAIT));
+    let Outcome::QueueSet(settings) = bench.write(wait(SECOND)).await else { panic!("the queue was not set") };
+    assert_eq!((settings.affinity_wait, told().await), (SECOND, Some(SECOND)));
+}
+
+pub async fn a_task_tells_its_series(bench: Bench) {
+    let id = bench.completed(of("s")).await;
+    assert_eq!(bench.record(id).await.affinity, Some(name("s")));
+}
+
+/// Shows: Q12, B6
+pub async fn why_tells_for_whom_a_task_is_reserved(bench: Bench) {
+    let [preferred, _] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    let until = bench.now().plus(WAIT);
+    let reasons = bench.store().why(id).await.unwrap_or_default().unwrap_or_default();
+    assert_eq!(reasons, [WaitReason::Reserved { session: preferred, until }]);
+}
+
+pub async fn a_series_is_forgotten_that_is_not_used(bench: Bench) {
+    bench.write(wait(limits::AFFINITY_WAIT_MAXIMUM)).await;
+    let [_, other] = preferred_and_other(&bench).await;
+    bench.advance(limits::AFFINITY_KEPT - SECOND);
+    let id = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, other).await, NONE);
+    bench.advance(SECOND);
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+pub async fn a_retried_task_prefers_the_session_that_failed_it(bench: Bench) {
+    let [preferred, other] = [bench.session().await, bench.session().await];
+    let id = bench.submit_new(of("s")).await;
+    for task in bench.claim(preferred, 1).await {
+        bench.fail(task.lease, after(SECOND)).await;
+    }
+    bench.advance(SECOND);
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, [id]);
+}
+
+pub async fn a_task_of_a_series_that_is_released_waits_for_its_session(bench: Bench) {
+    let [preferred, other] = [bench.session().await, bench.session().await];
+    let id = bench.submit_new(of("s")).await;
+    for task in bench.claim(preferred, 1).await {
+        bench.release(task.lease, Duration::ZERO).await;
+    }
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, [id]);
+}
+
+pub async fn a_scheduled_task_of_a_series_is_reserved_when_it_is_due(mut bench: Bench) {
+    let id = bench.submit_new(NewTask { when: When::After(SECOND), ..of("s") }).await;
+    bench.reopen().await;
+    let [_, other] = preferred_and_other(&bench).await;
+    bench.advance(SECOND);
+    assert_eq!(claimed(&bench, other).await, NONE);
+    bench.advance(WAIT);
+    assert_eq!(claimed(&bench, other).await, [id]);
+}
+
+/// Shows: T9
+pub async fn a_group_that_is_held_back_is_held_back_in_a_series_too(bench: Bench) {
+    bench.write(Write::SetLimit(SetLimit::group(name("g")).concurrency(1))).await;
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let grouped = || NewTask { group: Some(name("g")), ..of("s") };
+    let ids = [bench.submit_new(grouped()).await, bench.submit_new(grouped()).await];
+    let behind = bench.submit("k").await;
+    let first = bench.claim(preferred, 1).await;
+    assert_eq!(numbers(&first), ids[..1]);
+    assert_eq!(claimed(&bench, preferred).await, [behind]);
+    for task in first {
+        bench.complete(task.lease).await;
+    }
+    assert_eq!(claimed(&bench, other).await, NONE, "what goes on is reserved as it was");
+    assert_eq!(claimed(&bench, preferred).await, ids[1..]);
+}
+
+/// Shows: T9
+pub async fn a_series_shares_its_queue_as_its_group_does(bench: Bench) {
+    bench.write(Write::SetLimit(SetLimit::group(name("g")).weight(3))).await;
+    let session = bench.session().await;
+    for _ in 0..12 {
+        bench.submit_new(NewTask { group: Some(name("g")), ..of("s") }).await;
+        bench.submit_new(of("t")).await;
+    }
+    let given = bench.claim(session, 12).await;
+    assert_eq!(given.iter().filter(|task| task.group.is_some()).count(), 9);
+}
+
+pub async fn a_refused_member_undoes_a_preference(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    bench.advance(WAIT);
+    let unknown = Write::Cancel { task: TaskId(99) };
+    bench.refused(Write::All(vec![Write::Claim(all_of(other, 9)), unknown])).await;
+    bench.cancel(id).await;
+    let second = bench.submit_new(of("s")).await;
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, [second]);
+}
+
+pub async fn a_task_of_a_series_is_moved_with_its_reservation(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    let queue = name("slow");
+    assert_eq!(bench.write(Write::Move { task: id, queue }).await, Outcome::Moved);
+    assert_eq!(claimed(&bench, other).await, NONE);
+    assert_eq!(claimed(&bench, preferred).await, [id]);
+}
+
+pub async fn what_is_reserved_can_be_cancelled(bench: Bench) {
+    let [preferred, _] = preferred_and_other(&bench).await;
+    let ids = [bench.submit_new(of("s")).await, bench.submit_new(of("s")).await];
+    assert_eq!(bench.cancel(ids[0]).await, Outcome::Cancelled);
+    assert_eq!(claimed(&bench, preferred).await, ids[1..]);
+}
+
+pub async fn a_look_shows_to_a_session_what_is_reserved_for_it(bench: Bench) {
+    let [preferred, other] = preferred_and_other(&bench).await;
+    let id = bench.submit_new(of("s")).await;
+    let look = async |session| bench.store().peek(Claim::any(session, 1)).await.ok().flatten().map(|task| task.id);
+    assert_eq!(look(other).await, None);
+    assert_eq!(look(preferred).await, Some(id));
+    bench.advance(WAIT);
+    assert_eq!(look(other).await, Some(id));
+}
