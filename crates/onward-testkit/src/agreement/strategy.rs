@@ -59,14 +59,14 @@ fn act() -> impl Strategy<Value = Act> {
 /// Boxed: what is made up for it is large, and it is there several times.
 fn single() -> BoxedStrategy<Act> {
     prop_oneof![
-        8 => new_task().prop_map(|new| Act::Submit(Box::new(new))),
-        8 => claim(),
-        10 => end_of_attempt(),
-        4 => session(),
-        4 => control(),
-        2 => removal(),
-        3 => schedules::act(),
-        2 => bulk(),
+        8 => new_task().prop_map(|new| Act::Submit(Box::new(new))).boxed(),
+        8 => claim().boxed(),
+        10 => end_of_attempt().boxed(),
+        4 => session().boxed(),
+        4 => control().boxed(),
+        2 => removal().boxed(),
+        3 => schedules::act().boxed(),
+        2 => bulk().boxed(),
         1 => Just(Act::Sweep),
     ]
     .boxed()
@@ -275,7 +275,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()));
+    // In boxes, as what is below: the values that are drawn lie on the stack otherwise, and a test has little of that.
+    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series())).boxed();
     (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
         |(
             (kind, queue, payload, priority),
