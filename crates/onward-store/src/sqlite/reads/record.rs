@@ -100,14 +100,20 @@ fn add_results_of_bundles(connection: &Connection, records: &mut [TaskRecord]) -
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
     for record in records.iter_mut().filter(completed) {
         let Some(bundle) = record.bundle else { continue };
-        if !results.contains_key(&bundle) {
-            let mut statement = connection.prepare_cached("SELECT result FROM history WHERE id = ?")?;
-            let result: Option<Option<Vec<u8>>> = statement.query_row([bundle.0], |row| row.get(0)).optional()?;
-            results.insert(bundle, result.flatten().map(Bytes::from));
-        }
-        record.result = results.get(&bundle).cloned().flatten();
+        let result = match results.get(&bundle) {
+            Some(result) => result.clone(),
+            None => result_of(connection, bundle)?,
+        };
+        record.result.clone_from(&result);
+        results.insert(bundle, result);
     }
     Ok(())
+}
+
+fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
+    let mut statement = connection.prepare_cached("SELECT result FROM history WHERE id = ?")?;
+    let result: Option<Option<Vec<u8>>> = statement.query_row([ended.0], |row| row.get(0)).optional()?;
+    Ok(result.flatten().map(Bytes::from))
 }
 
 /// The bundles of those among the records that are or were collected.
