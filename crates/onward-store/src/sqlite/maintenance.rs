@@ -303,6 +303,18 @@ const CONSISTENCY: &[(&str, &str)] = &[
          WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - 4611686018427387904 ELSE coalesce(s.shared, 0) END",
     ),
     (
+        "a series is kept of which nothing waits and that prefers nobody",
+        "SELECT a.id FROM affinity a WHERE a.session IS NULL AND NOT EXISTS (SELECT 1 FROM affinity_line l WHERE l.line >> 34 = a.id)",
+    ),
+    (
+        "a line is reserved for a session that its series does not prefer",
+        "SELECT l.line FROM affinity_line l LEFT JOIN affinity a ON a.id = l.line >> 34 WHERE l.session IS NOT NULL AND l.session IS NOT a.session",
+    ),
+    (
+        "a task waits in a line of a series that is not known",
+        "SELECT r.task FROM ready r WHERE r.lane >= 17179869184 AND r.lane NOT IN (SELECT line FROM affinity_line)",
+    ),
+    (
         "a group is further ahead of its queue than one start takes it",
         "SELECT s.task_group FROM share s JOIN share q ON q.queue = s.queue AND q.task_group = -1 \
          WHERE s.guaranteed > q.guaranteed + 1000000 OR s.shared > q.shared + 1000000",

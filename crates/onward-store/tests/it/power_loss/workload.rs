@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use onward_store::{
-    Claim, ClaimedTask, Clock, Durability, ManualClock, NewTask, OpenSession, Outcome, SessionId, SqliteStore, Store,
-    Submitted, TaskId, Write,
+    Claim, ClaimedTask, Clock, Durability, ManualClock, Name, NewTask, OpenSession, Outcome, SessionId, SqliteStore,
+    Store, Submitted, TaskId, Write,
 };
 use onward_testkit::task;
 
@@ -114,10 +114,12 @@ async fn submit(scene: Arc<Scene>, mut random: Rng) {
     }
 }
 
-/// A task whose payload fits into its row, or does not.
+/// A task whose payload fits into its row, or does not, and that has a series, or has none.
 fn any_task(random: &mut Rng) -> NewTask {
     let payload = vec![random.u8(..); random.usize(..6000)];
-    NewTask { payload: payload.into(), ..task("any") }
+    let series = random.u8(..6);
+    let affinity = (series < 3).then(|| Name::new(format!("series-{series}")).expect("the name is valid"));
+    NewTask { payload: payload.into(), affinity, ..task("any") }
 }
 
 fn submitted(outcome: &Outcome) -> TaskId {
