@@ -10,7 +10,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = MemoryStore::new();
-//! let open = OpenSession { name: "worker-1".into(), lease: Duration::from_secs(10) };
+//! let open = OpenSession::new("worker-1", Duration::from_secs(10));
 //! let outcomes = store.apply(vec![
 //!     Write::Submit(Box::new(NewTask::new("greet")?)),
 //!     Write::OpenSession(open),
@@ -48,6 +48,7 @@ mod queue;
 mod reason;
 pub mod rules;
 mod schedule;
+mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
@@ -79,6 +80,7 @@ pub use schedule::{
     AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
+pub use served::Served;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,

@@ -141,3 +141,9 @@ pub const ID_PAGE: usize = 10_000;
 
 /// For how many days a store keeps how tasks [ended by day](crate::Store::history).
 pub const HISTORY_DAYS: u32 = 90;
+
+/// How many kinds and queues a session may name among those that it [serves](crate::Served).
+pub const SERVED_NAMES: usize = 16_384;
+
+/// How many workers a [reason](crate::WaitReason) names at the most.
+pub const NAMED_WORKERS: usize = 10;

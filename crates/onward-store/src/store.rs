@@ -21,6 +21,7 @@ use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::served::Served;
 use crate::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
 use crate::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
@@ -354,6 +355,17 @@ pub struct SessionRecord {
     pub lease: Duration,
     /// How many tasks it holds.
     pub running: u64,
+    /// What it said that it takes.
+    #[serde(default)]
+    pub serves: Served,
+}
+
+impl SessionRecord {
+    /// Whether it takes tasks of a kind from a queue.
+    #[must_use]
+    pub fn serves(&self, queue: &Name, kind: &Name) -> bool {
+        self.serves.has_queue(queue) && self.serves.has_kind(kind)
+    }
 }
 
 /// A pause in force.

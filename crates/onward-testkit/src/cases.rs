@@ -597,6 +597,8 @@ macro_rules! conformance {
                 a_long_session_name_is_cut,
                 the_shortest_and_the_longest_lease_are_taken,
                 a_lease_out_of_range_is_refused,
+                a_session_that_names_too_much_of_what_it_serves_is_refused,
+                a_task_that_no_worker_serves_says_so_until_one_does,
                 a_renewed_session_keeps_its_tasks,
                 a_renewal_names_the_tasks_to_be_cancelled,
                 a_late_renewal_before_any_sweep_saves_the_tasks,

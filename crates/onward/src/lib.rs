@@ -170,7 +170,7 @@ pub use onward_store::{
     Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit,
     LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate,
     Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit,
-    Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, SessionId, SessionRecord, SetLimit,
+    Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit,
     SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
     TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason,
     When,

@@ -69,10 +69,11 @@ fn each(all: Duration, tasks: u64) -> Duration {
 
 fn sessions(sessions: &[SessionRecord]) -> Table {
     let columns = [("SESSION", Align::Right), ("NAME", Align::Left), ("OPENED", Align::Left), ("LEASE", Align::Right)];
-    let mut table = Table::new([columns.as_slice(), &[("RUNNING", Align::Right)]].concat());
+    let mut table = Table::new([columns.as_slice(), &[("RUNNING", Align::Right), ("SERVES", Align::Left)]].concat());
     for session in sessions {
         let (opened, lease) = (moment(session.opened_at), duration_text(session.lease));
-        table.row([session.id.to_string(), session.name.clone(), opened, lease, session.running.to_string()]);
+        let (running, serves) = (session.running.to_string(), session.serves.to_string());
+        table.row([session.id.to_string(), session.name.clone(), opened, lease, running, serves]);
     }
     table
 }

@@ -37,6 +37,7 @@ mod queues;
 mod readers;
 mod reads;
 mod schedules;
+mod served_column;
 mod shares;
 mod store;
 mod told_tasks;

@@ -152,7 +152,7 @@ async fn life_among(groups: usize, stores: usize) -> Duration {
 }
 
 async fn session(store: &SqliteStore) -> SessionId {
-    let open = OpenSession { name: "test".into(), lease: Duration::from_secs(3600) };
+    let open = OpenSession::new("test", Duration::from_secs(3600));
     match store.apply(vec![Write::OpenSession(open)]).await.unwrap()[..] {
         [Outcome::SessionOpened(session)] => session,
         ref outcomes => panic!("no session: {outcomes:?}"),

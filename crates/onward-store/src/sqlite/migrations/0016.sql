@@ -1,0 +1,2 @@
+-- What a worker takes (JSON); NULL for everything.
+ALTER TABLE session ADD COLUMN serves TEXT;
