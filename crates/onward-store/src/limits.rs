@@ -147,3 +147,7 @@ pub const SERVED_NAMES: usize = 16_384;
 
 /// How many workers a [reason](crate::WaitReason) names at the most.
 pub const NAMED_WORKERS: usize = 10;
+
+/// At how many lines of waiting tasks (one for each queue, kind and group that has any) a look at the [queues](crate::Store::queues) looks to
+/// find out which tasks are first, those without a group before the others.
+pub const LINES_LOOKED_AT: usize = 1024;

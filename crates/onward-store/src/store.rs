@@ -82,7 +82,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
 
-    /// Every queue with its sizes, by name.
+    /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the lines of waiting tasks, at the most
+    /// [`limits::LINES_LOOKED_AT`](crate::limits::LINES_LOOKED_AT) of them, and not how many tasks wait.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -264,7 +265,7 @@ pub struct QueueRecord {
     pub name: Name,
     /// Tasks that wait until others have ended.
     pub blocked: u64,
-    /// Tasks not due yet.
+    /// Tasks not due yet, or due since the last sweep: an engine that runs sweeps when one becomes due.
     pub scheduled: u64,
     /// Tasks due and waiting.
     pub waiting: u64,
@@ -272,7 +273,8 @@ pub struct QueueRecord {
     pub running: u64,
     /// Ended tasks still in history, by state: completed, failed, dead, cancelled, expired.
     pub ended: EndedCounts,
-    /// When the waiting task with the lowest number was due: how far behind the queue is.
+    /// When the waiting task was due that is first in line by its priority and the time that it has waited: how far behind the queue is. Where
+    /// there are more lines of groups than are looked at, it is the first of those that are, and may be missing.
     pub oldest_waiting: Option<Timestamp>,
     /// Whether the queue itself is paused.
     pub paused: bool,
@@ -283,7 +285,7 @@ pub struct QueueRecord {
 }
 
 impl QueueRecord {
-    /// How long the task that has waited longest, by its number, has been due; zero where nothing waits.
+    /// How long the task that is first in line has been due; zero where nothing waits.
     #[must_use]
     pub fn latency(&self, now: Timestamp) -> Duration {
         self.oldest_waiting.map_or(Duration::ZERO, |due| now - due)

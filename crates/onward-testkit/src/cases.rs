@@ -499,6 +499,8 @@ macro_rules! conformance {
                 a_queue_counts_how_its_tasks_ended,
                 a_queue_no_longer_counts_what_is_tried_again,
                 a_queue_says_when_its_oldest_waiting_task_was_due,
+                the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group,
+                a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do,
                 a_queue_without_waiting_tasks_has_no_oldest,
                 a_pause_makes_a_queue_and_is_shown_with_it,
                 a_claim_makes_no_queue,

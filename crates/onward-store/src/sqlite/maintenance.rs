@@ -292,6 +292,17 @@ const CONSISTENCY: &[(&str, &str)] = &[
          WHERE s.guaranteed > q.guaranteed + 1000000 OR s.shared > q.shared + 1000000",
     ),
     (
+        "a queue counts another number of waiting, scheduled or blocked tasks than there are",
+        "SELECT q.id FROM queue q LEFT JOIN queue_size s ON s.queue = q.id LEFT JOIN ( \
+         SELECT n.queue, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(blocked) AS blocked FROM ( \
+         SELECT lane, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY lane \
+         UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane \
+         UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane \
+         ) AS t JOIN lane n ON n.id = t.lane GROUP BY n.queue) AS c ON c.queue = q.id \
+         WHERE (coalesce(s.waiting, 0), coalesce(s.scheduled, 0), coalesce(s.blocked, 0)) \
+         <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -39,6 +39,7 @@ mod reads;
 mod schedules;
 mod served_column;
 mod shares;
+mod sizes;
 mod store;
 mod told_tasks;
 mod transaction;

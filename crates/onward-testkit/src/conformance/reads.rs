@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, EndedCounts, KindStatistics, NewTask, OnDuplicate, Page, QueueRecord, Scope, TaskFilter, TaskId,
-    TaskState, Timestamp, When, Write,
+    AfterFailure, Dependencies, EndedCounts, KindStatistics, NewTask, OnDuplicate, Page, Priority, QueueRecord, Scope,
+    TaskFilter, TaskId, TaskState, Timestamp, When, Write,
 };
 
 use crate::bench::{Bench, after, keyed, name, task};
@@ -216,6 +216,55 @@ pub async fn a_queue_says_when_its_oldest_waiting_task_was_due(bench: Bench) {
     bench.submit("k").await;
     bench.sweep().await;
     assert_eq!(bench.queue("default").await.map(|queue| queue.oldest_waiting), Some(Some(due)));
+}
+
+/// Shows: Q10
+pub async fn the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group(bench: Bench) {
+    let oldest = async || bench.queue("default").await.and_then(|queue| queue.oldest_waiting);
+    let of = |group: &str, kind: &str| NewTask { group: Some(name(group)), ..task(kind) };
+    let (late, early) = (bench.now().plus(SECOND * 3), bench.now().plus(SECOND * 2));
+    bench.submit_new(NewTask { when: When::At(late), ..of("a", "k") }).await;
+    bench.submit_new(NewTask { when: When::At(early), ..of("b", "other") }).await;
+    bench.advance(SECOND * 4);
+    bench.sweep().await;
+    assert_eq!(oldest().await, Some(early));
+    let urgent = bench.now();
+    bench.submit_new(NewTask { priority: Priority(129), ..task("k") }).await;
+    assert_eq!(oldest().await, Some(urgent));
+}
+
+/// What is in memory, what has moved to the tables, and what leaves either is counted alike.
+///
+/// Shows: Q10
+pub async fn a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do(mut bench: Bench) {
+    let first = bench.submit("k").await;
+    bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
+    let blocked = bench.submit_new(NewTask { depends_on: Dependencies::on([first]), ..task("k") }).await;
+    bench.submit("k").await;
+    assert_eq!(sizes(&bench).await, [2, 1, 1, 0]);
+    bench.reopen().await;
+    assert_eq!(sizes(&bench).await, [2, 1, 1, 0]);
+    bench.advance(SECOND);
+    bench.sweep().await;
+    assert_eq!(sizes(&bench).await, [3, 0, 1, 0]);
+    let session = bench.session().await;
+    let claimed = bench.claim(session, 2).await;
+    assert_eq!(sizes(&bench).await, [1, 0, 1, 2]);
+    bench.complete(claimed[0].lease).await;
+    assert_eq!(sizes(&bench).await, [2, 0, 0, 1]);
+    bench.reopen().await;
+    assert_eq!(sizes(&bench).await, [3, 0, 0, 0]);
+    bench.cancel(blocked).await;
+    bench.submit("k").await;
+    let (queue, states) = (name("default"), vec![TaskState::Waiting]);
+    assert_eq!(bench.removed(Write::Purge { queue, states, limit: 2 }).await, (2, true));
+    assert_eq!(sizes(&bench).await, [1, 0, 0, 0]);
+}
+
+/// Waiting, scheduled, blocked and running tasks of the default queue.
+async fn sizes(bench: &Bench) -> [u64; 4] {
+    let queue = bench.queue("default").await;
+    queue.map_or([0; 4], |queue| [queue.waiting, queue.scheduled, queue.blocked, queue.running])
 }
 
 pub async fn a_queue_without_waiting_tasks_has_no_oldest(bench: Bench) {

@@ -43,7 +43,7 @@ impl Transaction<'_> {
     fn promote_due(&mut self) -> Result<u64> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
         for (run_at, task, lane) in &due {
-            self.cache.index.remove_scheduled(self.connection, *run_at, *task)?;
+            self.cache.index.remove_scheduled(self.connection, *run_at, *task, *lane)?;
             let priority: u8 = self
                 .connection
                 .prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ? RETURNING priority")?
