@@ -69,6 +69,34 @@ fn a_schedule_is_json_for_programs() {
 
 /// Shows: T5
 #[test]
+fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit() {
+    let place = Place::new();
+    let set = ["schedule", "set", "s", "--cron", "0 12 * * *", "--kind", "report"];
+    let described = [
+        "--queue", "slow", "--group", "tenant-7", "--tag", "of=sales", "--key", "report", "--on-duplicate", "supersede",
+        "--keep-key", "1m", "--priority", "200", "--after", "5s", "--ttl", "1h", "--timeout", "30s", "--retries", "2",
+        "--backoff", "5s", "{}",
+    ];
+    assert_eq!(place.onward(&[&set[..], &described].concat()).code, Some(0));
+    let shown = place.onward(&["schedule", "show", "s"]).stdout;
+    for line in ["group        tenant-7", "priority     200", "key          report", "tags         of=sales"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    place.onward(&["schedule", "trigger", "s"]);
+    place.onward(&[&["submit", "--kind", "report"], &described[..]].concat());
+    let task = |number: &str| {
+        let mut task = place.json(&["task", "show", number]).remove(0);
+        for own in ["id", "submitted_at", "run_at", "expires_at", "scheduled_at", "state", "finished_at", "errors"] {
+            task.as_object_mut().unwrap().remove(own);
+        }
+        task
+    };
+    assert_eq!(task("1"), task("2"));
+    assert_eq!((&task("1")["group"], &task("1")["tags"]["of"]), (&"tenant-7".into(), &"sales".into()));
+}
+
+/// Shows: T5
+#[test]
 fn upcoming_firings_are_shown() {
     let place = place();
     let set = ["schedule", "set", "leap", "--cron", "0 0 29 2 *", "--start", "2096-01-01T00:00:00Z", "--kind", "k"];
