@@ -65,7 +65,7 @@ pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
 pub use flow::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
 pub use history::QueueDay;
-pub use io::{Io, IoKind};
+pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
 use crate::history::QueueDay;
+use crate::io::IoStatistics;
 use crate::name::Name;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
@@ -342,6 +343,9 @@ pub struct KindStatistics {
     pub run: Duration,
     /// The longest of them.
     pub run_maximum: Duration,
+    /// What completed tasks moved, and what had been expected.
+    #[serde(default, skip_serializing_if = "IoStatistics::is_none")]
+    pub io: IoStatistics,
 }
 
 /// An open session.

@@ -339,6 +339,8 @@ macro_rules! conformance {
                 what_a_task_is_expected_to_move_is_told_to_who_claims_and_who_reads,
                 what_an_attempt_has_moved_stays_with_the_ended_task,
                 what_an_attempt_has_moved_is_recorded_in_the_call_that_ends_it,
+                statistics_add_up_what_completed_tasks_were_to_move_and_moved,
+                tasks_that_do_not_complete_are_not_counted_among_what_was_moved,
                 what_is_recorded_without_the_lease_is_refused,
             }
 

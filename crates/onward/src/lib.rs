@@ -167,7 +167,7 @@ pub use typed::Task;
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
     AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies, Dependency,
-    Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, KindStatistics, LastFiring, Limit,
+    Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics, KindStatistics, LastFiring, Limit,
     LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate,
     Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit,
     Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit,

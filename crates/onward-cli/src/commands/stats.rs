@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use onward::Overview;
-use onward_store::{KindStatistics, PauseRecord, SessionRecord};
+use onward_store::{IoKind, KindStatistics, PauseRecord, SessionRecord};
 
 use super::queue;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line};
+use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line, size_text};
 use crate::store_file;
 
 /// Shows how much there is and how it went.
@@ -27,6 +27,9 @@ fn print_tables(overview: &Overview) -> std::io::Result<()> {
     print_line(queue::table(&overview.queues))?;
     print_line(format_args!("\nqueue mode: {}", overview.queue_mode))?;
     print_line(format_args!("\n{}", kinds(&overview.kinds)))?;
+    if overview.kinds.iter().any(|kind| !kind.io.is_none()) {
+        print_line(format_args!("\n{}", moved(&overview.kinds)))?;
+    }
     if !overview.sessions.is_empty() {
         print_line(format_args!("\n{}", sessions(&overview.sessions)))?;
     }
@@ -53,6 +56,27 @@ fn kinds(kinds: &[KindStatistics]) -> Table {
         cells.push(optional(completed, |tasks| duration_text(each(kind.run, tasks))));
         cells.push(optional(completed, |_| duration_text(kind.run_maximum)));
         table.row(cells);
+    }
+    table
+}
+
+/// What completed tasks were expected to move, and moved.
+fn moved(kinds: &[KindStatistics]) -> Table {
+    let mut table = Table::new([
+        ("KIND", Align::Left),
+        ("IO", Align::Left),
+        ("TASKS", Align::Right),
+        ("EXPECTED", Align::Right),
+        ("RECORDED", Align::Right),
+    ]);
+    for KindStatistics { kind, io, .. } in kinds {
+        for what in IoKind::ALL {
+            let (expected, recorded) = (io.expected.get(what), io.recorded.get(what));
+            if expected > 0 || recorded > 0 {
+                let (tasks, what) = (io.tasks.to_string(), what.name().to_owned());
+                table.row([kind.to_string(), what, tasks, size_text(expected), size_text(recorded)]);
+            }
+        }
     }
     table
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Dependencies, EndedCounts, KindStatistics, NewTask, OnDuplicate, Page, Priority, QueueRecord, Scope,
+    AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority, QueueRecord, Scope,
     TaskFilter, TaskId, TaskState, Timestamp, When, Write,
 };
 
@@ -302,6 +302,7 @@ pub async fn statistics_add_up_what_completed_tasks_took(bench: Bench) {
         wait: SECOND * 2,
         run: SECOND * 4,
         run_maximum: SECOND * 3,
+        io: IoStatistics::default(),
     };
     assert_eq!(bench.store().statistics().await.ok(), Some(vec![expected]));
 }

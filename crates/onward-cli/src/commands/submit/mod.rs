@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command;
+mod io_options;
 mod lines;
 mod payload;
 mod task_options;

@@ -10,6 +10,7 @@ use onward_store::{
     Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Ttl, TtlFrom, UniqueKey, When,
 };
 
+use super::io_options::IoOptions;
 use super::payload::read_payload;
 use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
 
@@ -64,6 +65,8 @@ pub(crate) struct TaskOptions {
     /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
     #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
     backoff: Option<Backoff>,
+    #[command(flatten)]
+    io: IoOptions,
     /// Read the payload from a file
     #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     pub(super) payload_file: Option<PathBuf>,
@@ -144,6 +147,7 @@ impl TaskOptions {
             timeout: self.timeout,
             retry: retry_policy(self.retries, self.backoff),
             tags: tags_of(&self.tags)?,
+            io: self.io.io(),
             ..NewTask::of(self.kind.clone())
         })
     }

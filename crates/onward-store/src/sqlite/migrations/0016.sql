@@ -11,3 +11,6 @@ SELECT n.queue, sum(s.waiting), sum(s.scheduled), sum(s.blocked) FROM (
     UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane
     UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane
 ) AS s JOIN lane n ON n.id = s.lane GROUP BY n.queue;
+
+-- What completed tasks of a kind were expected to move and moved (JSON); only of kinds of which any said or recorded something.
+CREATE TABLE kind_io (kind INTEGER PRIMARY KEY, totals TEXT NOT NULL) STRICT;
