@@ -33,6 +33,7 @@
 mod bulk;
 mod clock;
 mod completion;
+mod decorator;
 mod dependency;
 mod error;
 mod event;
@@ -60,6 +61,7 @@ mod write;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use completion::{CompletionToken, CompletionWait, Finish};
+pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
