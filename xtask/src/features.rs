@@ -162,11 +162,12 @@ fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Fin
         tests.iter().map(move |it| Finding::file(&it.path, message(it)))
     });
     let is_claimed = |feature: &&Feature| feature.claimed == Some(true) || (strict && feature.claimed.is_some());
-    let bare = catalogue.feature.iter().filter(is_claimed).filter(|feature| !evidence.tests.contains_key(&feature.id)).map(
-        |feature| {
-            Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
-        },
-    );
+    let bare =
+        catalogue.feature.iter().filter(is_claimed).filter(|feature| !evidence.tests.contains_key(&feature.id)).map(
+            |feature| {
+                Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
+            },
+        );
     let unbeaten = catalogue.beaten().into_iter().filter(|name| !evidence.tests.contains_key(name));
     let unbeaten = unbeaten.map(|name| Finding::file(CATALOGUE, format!("no test says `Beats: {name}`")));
     unknown.chain(bare).chain(unbeaten).collect()
@@ -197,7 +198,8 @@ fn beats(catalogue: &Catalogue, section: &Section, evidence: &Evidence) -> Strin
     if beats.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n| fault of others | what it is | state | tests | brought back by |\n|---|---|---|---|---|\n");
+    let mut text =
+        String::from("\n| fault of others | what it is | state | tests | brought back by |\n|---|---|---|---|---|\n");
     for Beat { name, text: what, later, .. } in beats {
         let state = later.as_ref().map_or("absent".to_owned(), |later| format!("planned: {later}"));
         let tests = links(evidence.tests.get(name));

@@ -163,24 +163,34 @@ impl fmt::Display for WaitReason {
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
             Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
-                let (of_kind, of_queue) = (kind_served_by.join("`, `"), queue_served_by.join("`, `"));
-                match (kind_served_by.is_empty(), queue_served_by.is_empty()) {
-                    (true, true) => write!(f, "no worker serves the kind `{kind}`, and none the queue `{queue}`; start one"),
-                    (true, false) => write!(
-                        f,
-                        "no worker serves the kind `{kind}`; start one. The queue `{queue}` is served, for other kinds, by `{of_queue}`"
-                    ),
-                    (false, true) => write!(
-                        f,
-                        "no worker serves the queue `{queue}`; start one, or move the task. The kind `{kind}` is served, in other queues, by `{of_kind}`"
-                    ),
-                    (false, false) => write!(
-                        f,
-                        "no worker serves the kind `{kind}` in the queue `{queue}`; start one, or move the task. The kind is served, in other \
-                         queues, by `{of_kind}`, and the queue, for other kinds, by `{of_queue}`"
-                    ),
-                }
+                not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
         }
+    }
+}
+
+/// That no worker serves a task, and who serves its kind or its queue alone.
+fn not_served(
+    f: &mut fmt::Formatter<'_>,
+    (kind, queue): (&Name, &Name),
+    kind_served_by: &[String],
+    queue_served_by: &[String],
+) -> fmt::Result {
+    let (of_kind, of_queue) = (kind_served_by.join("`, `"), queue_served_by.join("`, `"));
+    match (kind_served_by.is_empty(), queue_served_by.is_empty()) {
+        (true, true) => write!(f, "no worker serves the kind `{kind}`, and none the queue `{queue}`; start one"),
+        (true, false) => write!(
+            f,
+            "no worker serves the kind `{kind}`; start one. The queue `{queue}` is served, for other kinds, by `{of_queue}`"
+        ),
+        (false, true) => write!(
+            f,
+            "no worker serves the queue `{queue}`; start one, or move the task. The kind `{kind}` is served, in other queues, by `{of_kind}`"
+        ),
+        (false, false) => write!(
+            f,
+            "no worker serves the kind `{kind}` in the queue `{queue}`; start one, or move the task. The kind is served, in other \
+             queues, by `{of_kind}`, and the queue, for other kinds, by `{of_queue}`"
+        ),
     }
 }

@@ -77,9 +77,31 @@ fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit() {
     let place = Place::new();
     let set = ["schedule", "set", "s", "--cron", "0 12 * * *", "--kind", "report"];
     let described = [
-        "--queue", "slow", "--group", "tenant-7", "--tag", "of=sales", "--key", "report", "--on-duplicate", "supersede",
-        "--keep-key", "1m", "--priority", "200", "--after", "5s", "--ttl", "1h", "--timeout", "30s", "--retries", "2",
-        "--backoff", "5s", "{}",
+        "--queue",
+        "slow",
+        "--group",
+        "tenant-7",
+        "--tag",
+        "of=sales",
+        "--key",
+        "report",
+        "--on-duplicate",
+        "supersede",
+        "--keep-key",
+        "1m",
+        "--priority",
+        "200",
+        "--after",
+        "5s",
+        "--ttl",
+        "1h",
+        "--timeout",
+        "30s",
+        "--retries",
+        "2",
+        "--backoff",
+        "5s",
+        "{}",
     ];
     assert_eq!(place.onward(&[&set[..], &described].concat()).code, Some(0));
     let shown = place.onward(&["schedule", "show", "s"]).stdout;

@@ -239,7 +239,8 @@ impl Index {
         if place.task.0 > self.frontier {
             self.remove_ready_in_memory(lane, place);
         } else {
-            let mut statement = connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?;
+            let mut statement =
+                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?;
             let removed = statement.execute(params![lane, place.at, place.task.0])?;
             self.sizes.waiting(lane, -(removed.cast_signed() as i64));
         }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use onward_store::rusqlite::{Connection, TransactionBehavior};
-use onward_store::{Answer, Clock, Dependency, Durability, NewTask, NewsReceiver, Outcome, Result, SqliteStore, Store, Submitted, Write};
+use onward_store::{
+    Answer, Clock, Dependency, Durability, NewTask, NewsReceiver, Outcome, Result, SqliteStore, Store, Submitted, Write,
+};
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
 /// Stores in a file, to which each submit, and each end of an attempt, comes in a transaction of the caller's own.

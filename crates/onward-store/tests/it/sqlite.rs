@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward_store::{Changes, Clock, Durability, NewTask, NewsReceiver, SqliteOptions, SqliteStore, Store, StoreInfo, Write};
+use onward_store::{
+    Changes, Clock, Durability, NewTask, NewsReceiver, SqliteOptions, SqliteStore, Store, StoreInfo, Write,
+};
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
 /// Stores in memory.

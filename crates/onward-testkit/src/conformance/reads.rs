@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority, QueueRecord, Scope,
-    TaskFilter, TaskId, TaskState, Timestamp, When, Write,
+    AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority,
+    QueueRecord, Scope, TaskFilter, TaskId, TaskState, Timestamp, When, Write,
 };
 
 use crate::bench::{Bench, after, keyed, name, task};
@@ -43,7 +43,7 @@ pub async fn tasks_are_listed_newest_first(bench: Bench) {
 pub async fn live_and_ended_tasks_are_listed_together(bench: Bench) {
     bench.completed(task("k")).await;
     bench.submit("k").await;
-    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("k") }).await;
+    bench.completed(NewTask { priority: Priority::HIGH, ..task("k") }).await;
     assert_eq!(bench.list(TaskFilter::default()).await, ids(&[3, 2, 1]));
 }
 
@@ -168,7 +168,7 @@ pub async fn a_filter_by_end_includes_its_beginning_and_not_its_end(bench: Bench
 
 pub async fn every_condition_of_a_filter_must_hold(bench: Bench) {
     bench.submit("a").await;
-    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("a") }).await;
+    bench.completed(NewTask { priority: Priority::HIGH, ..task("a") }).await;
     let (kind, states) = (Some(name("a")), vec![TaskState::Waiting]);
     assert_eq!(bench.list(TaskFilter { kind, states, ..TaskFilter::default() }).await, ids(&[1]));
 }
@@ -241,28 +241,28 @@ pub async fn a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do(mu
     bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
     let blocked = bench.submit_new(NewTask { depends_on: Dependencies::on([first]), ..task("k") }).await;
     bench.submit("k").await;
-    assert_eq!(sizes(&bench).await, [2, 1, 1, 0]);
+    assert_eq!(live_sizes(&bench).await, [2, 1, 1, 0]);
     bench.reopen().await;
-    assert_eq!(sizes(&bench).await, [2, 1, 1, 0]);
+    assert_eq!(live_sizes(&bench).await, [2, 1, 1, 0]);
     bench.advance(SECOND);
     bench.sweep().await;
-    assert_eq!(sizes(&bench).await, [3, 0, 1, 0]);
+    assert_eq!(live_sizes(&bench).await, [3, 0, 1, 0]);
     let session = bench.session().await;
     let claimed = bench.claim(session, 2).await;
-    assert_eq!(sizes(&bench).await, [1, 0, 1, 2]);
+    assert_eq!(live_sizes(&bench).await, [1, 0, 1, 2]);
     bench.complete(claimed[0].lease).await;
-    assert_eq!(sizes(&bench).await, [2, 0, 0, 1]);
+    assert_eq!(live_sizes(&bench).await, [2, 0, 0, 1]);
     bench.reopen().await;
-    assert_eq!(sizes(&bench).await, [3, 0, 0, 0]);
+    assert_eq!(live_sizes(&bench).await, [3, 0, 0, 0]);
     bench.cancel(blocked).await;
     bench.submit("k").await;
     let (queue, states) = (name("default"), vec![TaskState::Waiting]);
     assert_eq!(bench.removed(Write::Purge { queue, states, limit: 2 }).await, (2, true));
-    assert_eq!(sizes(&bench).await, [1, 0, 0, 0]);
+    assert_eq!(live_sizes(&bench).await, [1, 0, 0, 0]);
 }
 
 /// Waiting, scheduled, blocked and running tasks of the default queue.
-async fn sizes(bench: &Bench) -> [u64; 4] {
+async fn live_sizes(bench: &Bench) -> [u64; 4] {
     let queue = bench.queue("default").await;
     queue.map_or([0; 4], |queue| [queue.waiting, queue.scheduled, queue.blocked, queue.running])
 }

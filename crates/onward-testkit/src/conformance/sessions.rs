@@ -31,7 +31,8 @@ pub async fn open_sessions_are_shown(bench: Bench) {
     bench.submit("k").await;
     bench.claim(SessionId(1), 1).await;
     bench.advance(SECOND);
-    let expected = SessionRecord { id: SessionId(1), name: "host:1".into(), opened_at, lease: SECOND, running: 1, serves };
+    let expected =
+        SessionRecord { id: SessionId(1), name: "host:1".into(), opened_at, lease: SECOND, running: 1, serves };
     assert_eq!(bench.store().sessions().await.ok(), Some(vec![expected]));
 }
 

@@ -285,7 +285,10 @@ async fn a_task_whose_kind_no_worker_serves_says_so_and_names_who_serves_its_que
             panic!("{reasons:?}")
         };
         let sessions = engine.store().sessions().await.unwrap();
-        assert_eq!((kind, &kind_served_by[..], &queue_served_by[..]), (&name("other"), &[][..], &[sessions[0].name.clone()][..]));
+        assert_eq!(
+            (kind, &kind_served_by[..], &queue_served_by[..]),
+            (&name("other"), &[][..], &[sessions[0].name.clone()][..])
+        );
         assert_eq!(engine.serving(served).await.unwrap(), sessions);
         assert_eq!(engine.serving(other).await.unwrap(), []);
         gate.open(1);

@@ -1,6 +1,6 @@
 //! `onward task why`
 
-use onward_store::{Refusal, Store as _, WaitReason, limits};
+use onward_store::{Refusal, WaitReason, limits};
 use serde_json::json;
 
 use super::named::Tasks;
@@ -20,7 +20,9 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
         let workers: Vec<String> = workers.map(|session| session.name).collect();
         if options.json {
             let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-            print_json(&json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers }))?;
+            print_json(
+                &json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers }),
+            )?;
             continue;
         }
         print_line(format_args!("task {task} is {}{}", colored_state(record.state), what_follows(&record, &reasons)))?;
