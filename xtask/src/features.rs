@@ -77,7 +77,12 @@ struct Shown {
 }
 
 /// Tests by the id of a feature or the name of a fault.
-type Evidence = BTreeMap<String, BTreeSet<Shown>>;
+#[derive(Debug, Default)]
+struct Evidence {
+    tests: BTreeMap<String, BTreeSet<Shown>>,
+    /// The names of the patches that bring a fault back.
+    patches: BTreeMap<String, Vec<String>>,
+}
 
 /// Writes the document, or checks it.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
@@ -110,7 +115,7 @@ pub(crate) fn check(project: &Project, strict: bool) -> Result<Vec<Finding>> {
 
 fn read(project: &Project) -> Result<(Catalogue, Evidence)> {
     let catalogue = toml::from_str(&project.read(CATALOGUE)?).with_context(|| format!("{CATALOGUE} cannot be read"))?;
-    let mut evidence = Evidence::new();
+    let mut evidence = Evidence { patches: mutants::by_what_they_break(project)?, ..Evidence::default() };
     for path in project.files_with("rs").filter(|path| path.starts_with("crates/")) {
         collect(path, &project.read(path)?, &mut evidence);
     }
@@ -126,7 +131,7 @@ fn collect(path: &str, text: &str, evidence: &mut Evidence) {
         for id in ids.split(',') {
             let id = id.trim().trim_end_matches('.').to_owned();
             let shown = Shown { path: path.to_owned(), test: test.to_owned() };
-            evidence.entry(id).or_default().insert(shown);
+            evidence.tests.entry(id).or_default().insert(shown);
         }
     }
 }
@@ -152,17 +157,18 @@ impl Catalogue {
 
 fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Finding> {
     let known = catalogue.names();
-    let unknown = evidence.iter().filter(|(id, _)| !known.contains(id.as_str())).flat_map(|(id, tests)| {
+    let unknown = evidence.tests.iter().filter(|(id, _)| !known.contains(id.as_str())).flat_map(|(id, tests)| {
         let message = move |it: &Shown| format!("`{}` names `{id}`, which {CATALOGUE} does not have", it.test);
         tests.iter().map(move |it| Finding::file(&it.path, message(it)))
     });
     let is_claimed = |feature: &&Feature| feature.claimed == Some(true) || (strict && feature.claimed.is_some());
-    let bare = catalogue.feature.iter().filter(is_claimed).filter(|feature| !evidence.contains_key(&feature.id)).map(
-        |feature| {
-            Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
-        },
-    );
-    let unbeaten = catalogue.beaten().into_iter().filter(|name| !evidence.contains_key(name));
+    let bare =
+        catalogue.feature.iter().filter(is_claimed).filter(|feature| !evidence.tests.contains_key(&feature.id)).map(
+            |feature| {
+                Finding::file(CATALOGUE, format!("{} is claimed and no test says `Shows: {}`", feature.id, feature.id))
+            },
+        );
+    let unbeaten = catalogue.beaten().into_iter().filter(|name| !evidence.tests.contains_key(name));
     let unbeaten = unbeaten.map(|name| Finding::file(CATALOGUE, format!("no test says `Beats: {name}`")));
     unknown.chain(bare).chain(unbeaten).collect()
 }
@@ -179,7 +185,7 @@ fn document(catalogue: &Catalogue, evidence: &Evidence) -> String {
         let _ = write!(text, "\n## {} · {}\n\n", section.letter, section.title);
         text.push_str("| id | what | state | tests |\n|---|---|---|---|\n");
         for feature in catalogue.feature.iter().filter(|feature| feature.id.starts_with(&section.letter)) {
-            text.push_str(&row(feature, evidence.get(&feature.id)));
+            text.push_str(&row(feature, evidence.tests.get(&feature.id)));
         }
         text.push_str(&beats(catalogue, section, evidence));
     }
@@ -192,10 +198,14 @@ fn beats(catalogue: &Catalogue, section: &Section, evidence: &Evidence) -> Strin
     if beats.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n| fault of others | what it is | state | tests |\n|---|---|---|---|\n");
+    let mut text =
+        String::from("\n| fault of others | what it is | state | tests | brought back by |\n|---|---|---|---|---|\n");
     for Beat { name, text: what, later, .. } in beats {
         let state = later.as_ref().map_or("absent".to_owned(), |later| format!("planned: {later}"));
-        let _ = writeln!(text, "| {name} | {what} | {state} | {} |", links(evidence.get(name)));
+        let tests = links(evidence.tests.get(name));
+        let link = |patch: &String| format!("[{patch}](../xtask/mutants/{patch}.patch)");
+        let patches = evidence.patches.get(name).into_iter().flatten().map(link).collect::<Vec<_>>().join("<br>");
+        let _ = writeln!(text, "| {name} | {what} | {state} | {tests} | {patches} |");
     }
     text
 }
@@ -232,7 +242,7 @@ mod tests {
     }
 
     fn evidence(text: &str) -> Evidence {
-        let mut evidence = Evidence::new();
+        let mut evidence = Evidence::default();
         collect("crates/x/tests/it/a.rs", text, &mut evidence);
         evidence
     }
@@ -240,21 +250,21 @@ mod tests {
     #[test]
     fn a_test_names_what_it_shows() {
         let evidence = evidence(TEST);
-        assert_eq!(evidence.keys().collect::<Vec<_>>(), ["Q1", "T8"]);
-        assert!(evidence["T8"].iter().all(|shown| shown.test == "a_dead_letter_can_be_retried"));
+        assert_eq!(evidence.tests.keys().collect::<Vec<_>>(), ["Q1", "T8"]);
+        assert!(evidence.tests["T8"].iter().all(|shown| shown.test == "a_dead_letter_can_be_retried"));
     }
 
     #[test]
     fn a_claimed_feature_without_a_test_is_found() {
-        assert_eq!(problems(&catalogue("claimed = true"), &Evidence::new(), false).len(), 1);
+        assert_eq!(problems(&catalogue("claimed = true"), &Evidence::default(), false).len(), 1);
         assert_eq!(problems(&catalogue("claimed = true"), &evidence(TEST), false), []);
     }
 
     #[test]
     fn a_feature_under_way_needs_a_test_only_when_strict() {
         let catalogue = catalogue("claimed = false");
-        assert_eq!(problems(&catalogue, &Evidence::new(), false), []);
-        assert_eq!(problems(&catalogue, &Evidence::new(), true).len(), 1);
+        assert_eq!(problems(&catalogue, &Evidence::default(), false), []);
+        assert_eq!(problems(&catalogue, &Evidence::default(), true).len(), 1);
     }
 
     fn with_beat(later: &str) -> Catalogue {
@@ -273,8 +283,11 @@ mod tests {
 
     #[test]
     fn the_document_shows_the_faults_of_others() {
-        let text = document(&with_beat(""), &evidence(&TEST.replace("Shows: T8, Q1.", "Beats: lost-letters")));
+        let mut evidence = evidence(&TEST.replace("Shows: T8, Q1.", "Beats: lost-letters"));
+        evidence.patches.insert("lost-letters".to_owned(), vec!["no-retry".to_owned()]);
+        let text = document(&with_beat(""), &evidence);
         assert!(text.contains("| lost-letters | letters are lost | absent | [`a_dead_letter"), "{text}");
+        assert!(text.contains(" | [no-retry](../xtask/mutants/no-retry.patch) |"), "{text}");
     }
 
     #[test]
@@ -284,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_document_says_what_is_left_for_later() {
-        let text = document(&catalogue("claimed = true\nlater = \"purge\""), &Evidence::new());
+        let text = document(&catalogue("claimed = true\nlater = \"purge\""), &Evidence::default());
         assert!(text.contains("| Dead letters; *planned:* purge | done |"), "{text}");
     }
 

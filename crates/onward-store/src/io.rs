@@ -73,3 +73,37 @@ impl Io {
         }
     }
 }
+
+/// What completed tasks of a kind were expected to move, and what they moved: of those that [said](crate::NewTask::io) or
+/// [recorded](crate::Write::RecordIo) anything. Sums stop at the greatest number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoStatistics {
+    /// How many tasks that was.
+    pub tasks: u64,
+    /// What their submitters said that an attempt would move, in all.
+    pub expected: Io,
+    /// What the last attempts that told it had moved, in all.
+    pub recorded: Io,
+}
+
+impl IoStatistics {
+    /// Whether no task said or recorded anything.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.tasks == 0
+    }
+
+    /// Adds a completed task.
+    pub fn count(&mut self, expected: Io, recorded: Option<Io>) {
+        if expected.is_none() && recorded.is_none() {
+            return;
+        }
+        self.tasks += 1;
+        let recorded = recorded.unwrap_or_default();
+        for kind in IoKind::ALL {
+            self.expected.set(kind, self.expected.get(kind).saturating_add(expected.get(kind)));
+            self.recorded.set(kind, self.recorded.get(kind).saturating_add(recorded.get(kind)));
+        }
+    }
+}

@@ -10,7 +10,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = MemoryStore::new();
-//! let open = OpenSession { name: "worker-1".into(), lease: Duration::from_secs(10) };
+//! let open = OpenSession::new("worker-1", Duration::from_secs(10));
 //! let outcomes = store.apply(vec![
 //!     Write::Submit(Box::new(NewTask::new("greet")?)),
 //!     Write::OpenSession(open),
@@ -34,6 +34,7 @@ mod aggregate;
 mod bulk;
 mod clock;
 mod completion;
+mod decorator;
 mod dependency;
 mod error;
 mod event;
@@ -49,6 +50,7 @@ mod queue;
 mod reason;
 pub mod rules;
 mod schedule;
+mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
@@ -61,12 +63,13 @@ pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use completion::{CompletionToken, CompletionWait, Finish};
+pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
 pub use event::{Change, Event, EventCursor, EventPage};
 pub use flow::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
 pub use history::QueueDay;
-pub use io::{Io, IoKind};
+pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
@@ -81,6 +84,7 @@ pub use schedule::{
     AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
+pub use served::Served;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,

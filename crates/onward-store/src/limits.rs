@@ -159,3 +159,12 @@ pub const AFFINITY_WAIT_MAXIMUM: Duration = Duration::from_secs(3600);
 /// For how long a store remembers which session a series prefers when none of its tasks starts. This, and the end of the session,
 /// bounds how many it remembers: as many as series had a start within this time.
 pub const AFFINITY_KEPT: Duration = Duration::from_secs(3600);
+/// How many kinds and queues a session may name among those that it [serves](crate::Served).
+pub const SERVED_NAMES: usize = 16_384;
+
+/// How many workers a [reason](crate::WaitReason) names at the most.
+pub const NAMED_WORKERS: usize = 10;
+
+/// At how many lines of waiting tasks (one for each queue, kind and group that has any) a look at the [queues](crate::Store::queues) looks to
+/// find out which tasks are first, those without a group before the others.
+pub const LINES_LOOKED_AT: usize = 1024;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
+use crate::name::Name;
 use crate::task::{Priority, SessionId, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -107,6 +108,17 @@ pub enum WaitReason {
         /// The bundle.
         bundle: TaskId,
     },
+    /// Workers have the store open, and none of them [serves](crate::Served) its kind in its queue.
+    NotServed {
+        /// Its kind.
+        kind: Name,
+        /// Its queue.
+        queue: Name,
+        /// The names of workers that serve the kind, in other queues; at most [`limits::NAMED_WORKERS`].
+        kind_served_by: Vec<String>,
+        /// The names of workers that serve the queue, for other kinds; at most [`limits::NAMED_WORKERS`].
+        queue_served_by: Vec<String>,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -182,6 +194,35 @@ impl fmt::Display for WaitReason {
                 write!(f, "it was handed over as a member of task {bundle}, and ends with that")
             }
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
+            Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
+                not_served(f, (kind, queue), kind_served_by, queue_served_by)
+            }
         }
+    }
+}
+
+/// That no worker serves a task, and who serves its kind or its queue alone.
+fn not_served(
+    f: &mut fmt::Formatter<'_>,
+    (kind, queue): (&Name, &Name),
+    kind_served_by: &[String],
+    queue_served_by: &[String],
+) -> fmt::Result {
+    let (of_kind, of_queue) = (kind_served_by.join("`, `"), queue_served_by.join("`, `"));
+    match (kind_served_by.is_empty(), queue_served_by.is_empty()) {
+        (true, true) => write!(f, "no worker serves the kind `{kind}`, and none the queue `{queue}`; start one"),
+        (true, false) => write!(
+            f,
+            "no worker serves the kind `{kind}`; start one. The queue `{queue}` is served, for other kinds, by `{of_queue}`"
+        ),
+        (false, true) => write!(
+            f,
+            "no worker serves the queue `{queue}`; start one, or move the task. The kind `{kind}` is served, in other queues, by `{of_kind}`"
+        ),
+        (false, false) => write!(
+            f,
+            "no worker serves the kind `{kind}` in the queue `{queue}`; start one, or move the task. The kind is served, in other \
+             queues, by `{of_kind}`, and the queue, for other kinds, by `{of_queue}`"
+        ),
     }
 }

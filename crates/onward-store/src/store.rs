@@ -15,12 +15,14 @@ use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
 use crate::history::QueueDay;
+use crate::io::IoStatistics;
 use crate::name::Name;
 use crate::news::NewsReceiver;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::served::Served;
 use crate::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
 use crate::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
@@ -81,7 +83,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
 
-    /// Every queue with its sizes, by name.
+    /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the lines of waiting tasks, at the most
+    /// [`limits::LINES_LOOKED_AT`](crate::limits::LINES_LOOKED_AT) of them, and not how many tasks wait.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -272,7 +275,7 @@ pub struct QueueRecord {
     pub name: Name,
     /// Tasks that wait until others have ended.
     pub blocked: u64,
-    /// Tasks not due yet.
+    /// Tasks not due yet, or due since the last sweep: an engine that runs sweeps when one becomes due.
     pub scheduled: u64,
     /// Tasks due and waiting.
     pub waiting: u64,
@@ -280,7 +283,8 @@ pub struct QueueRecord {
     pub running: u64,
     /// Ended tasks still in history, by state: completed, failed, dead, cancelled, expired.
     pub ended: EndedCounts,
-    /// When the waiting task with the lowest number was due: how far behind the queue is.
+    /// When the waiting task was due that is first in line by its priority and the time that it has waited: how far behind the queue is. Where
+    /// there are more lines of groups than are looked at, it is the first of those that are, and may be missing.
     pub oldest_waiting: Option<Timestamp>,
     /// Whether the queue itself is paused.
     pub paused: bool,
@@ -293,7 +297,7 @@ pub struct QueueRecord {
 }
 
 impl QueueRecord {
-    /// How long the task that has waited longest, by its number, has been due; zero where nothing waits.
+    /// How long the task that is first in line has been due; zero where nothing waits.
     #[must_use]
     pub fn latency(&self, now: Timestamp) -> Duration {
         self.oldest_waiting.map_or(Duration::ZERO, |due| now - due)
@@ -350,6 +354,9 @@ pub struct KindStatistics {
     pub run: Duration,
     /// The longest of them.
     pub run_maximum: Duration,
+    /// What completed tasks moved, and what had been expected.
+    #[serde(default, skip_serializing_if = "IoStatistics::is_none")]
+    pub io: IoStatistics,
 }
 
 /// An open session.
@@ -365,6 +372,17 @@ pub struct SessionRecord {
     pub lease: Duration,
     /// How many tasks it holds.
     pub running: u64,
+    /// What it said that it takes.
+    #[serde(default)]
+    pub serves: Served,
+}
+
+impl SessionRecord {
+    /// Whether it takes tasks of a kind from a queue.
+    #[must_use]
+    pub fn serves(&self, queue: &Name, kind: &Name) -> bool {
+        self.serves.has_queue(queue) && self.serves.has_kind(kind)
+    }
 }
 
 /// A pause in force.

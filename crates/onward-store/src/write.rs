@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::bulk::Bulk;
 use crate::completion::{CompletionToken, CompletionWait, Finish};
@@ -13,6 +14,7 @@ use crate::name::Name;
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::rules::order::{Place, last_place};
 use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
+use crate::served::Served;
 use crate::task::{ByteProgress, Lease, NewTask, Priority, SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -24,7 +26,8 @@ use crate::timestamp::Timestamp;
 /// those before it, and a concurrent caller's write acts wholly before or wholly after it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Registers a worker. Requires a lease from 100 ms to 24 h. Answers
+    /// Registers a worker. Requires a lease from 100 ms to 24 h, and no more than
+    /// [`limits::SERVED_NAMES`](crate::limits::SERVED_NAMES) names of what it serves. Answers
     /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before.
     OpenSession(OpenSession),
 
@@ -321,6 +324,16 @@ pub struct OpenSession {
     pub name: String,
     /// How long its claims hold without a sign of life.
     pub lease: Duration,
+    /// What it takes, for people: [`Store::why`](crate::Store::why) tells where nobody takes a task.
+    pub serves: Served,
+}
+
+impl OpenSession {
+    /// A worker that serves everything.
+    #[must_use]
+    pub fn new(name: impl Into<String>, lease: Duration) -> Self {
+        Self { name: name.into(), lease, serves: Served::default() }
+    }
 }
 
 /// What a worker asks for.
@@ -376,7 +389,8 @@ pub enum QueueSelection {
 }
 
 /// Of which kinds a claim takes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KindSelection {
     /// Every kind.
     #[default]
@@ -388,7 +402,7 @@ pub enum KindSelection {
 }
 
 /// Some kinds, and the kinds that begin with some texts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct KindMatch {
     /// The kinds.
     pub kinds: Vec<Name>,

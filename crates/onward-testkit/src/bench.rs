@@ -135,7 +135,7 @@ impl Bench {
 
     /// Opens a session.
     pub async fn session_for(&self, lease: Duration) -> SessionId {
-        match self.write(Write::OpenSession(OpenSession { name: "bench".into(), lease })).await {
+        match self.write(Write::OpenSession(OpenSession::new("bench", lease))).await {
             Outcome::SessionOpened(session) => session,
             other => panic!("a session should have been opened: {other:?}"),
         }

@@ -418,6 +418,8 @@ macro_rules! conformance {
                 what_a_task_is_expected_to_move_is_told_to_who_claims_and_who_reads,
                 what_an_attempt_has_moved_stays_with_the_ended_task,
                 what_an_attempt_has_moved_is_recorded_in_the_call_that_ends_it,
+                statistics_add_up_what_completed_tasks_were_to_move_and_moved,
+                tasks_that_do_not_complete_are_not_counted_among_what_was_moved,
                 what_is_recorded_without_the_lease_is_refused,
             }
 
@@ -578,6 +580,8 @@ macro_rules! conformance {
                 a_queue_counts_how_its_tasks_ended,
                 a_queue_no_longer_counts_what_is_tried_again,
                 a_queue_says_when_its_oldest_waiting_task_was_due,
+                the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group,
+                a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do,
                 a_queue_without_waiting_tasks_has_no_oldest,
                 a_pause_makes_a_queue_and_is_shown_with_it,
                 a_claim_makes_no_queue,
@@ -676,6 +680,8 @@ macro_rules! conformance {
                 a_long_session_name_is_cut,
                 the_shortest_and_the_longest_lease_are_taken,
                 a_lease_out_of_range_is_refused,
+                a_session_that_names_too_much_of_what_it_serves_is_refused,
+                a_task_that_no_worker_serves_says_so_until_one_does,
                 a_renewed_session_keeps_its_tasks,
                 a_renewal_names_the_tasks_to_be_cancelled,
                 a_late_renewal_before_any_sweep_saves_the_tasks,

@@ -4,12 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onward_store::{
-    Answer, Changes, Claim, Clock, Error, EventCursor, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome,
-    Page, PauseRecord, QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store,
-    StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason,
-    Write,
-};
+use onward_store::{Answer, Error, Outcome, QueueRecord, Store, Write};
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
 /// another process, and longer than the usual lease.
@@ -131,7 +126,11 @@ impl FaultyStore {
     }
 }
 
-impl Store for FaultyStore {
+impl onward_store::StoreDecorator for FaultyStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         let next = self.next();
         if let Some((Side::Before, fault)) = next {
@@ -147,34 +146,6 @@ impl Store for FaultyStore {
         })
     }
 
-    fn changes(&self) -> Changes {
-        self.inner.changes()
-    }
-
-    fn news(&self) -> NewsReceiver {
-        self.inner.news()
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.inner.task(task)
-    }
-
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        self.inner.why(task)
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.inner.tasks(filter, page)
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.inner.peek(claim)
-    }
-
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         let slipped_in = self.plan(|plan| std::mem::take(&mut plan.slipped_in));
         if slipped_in.is_empty() {
@@ -185,63 +156,11 @@ impl Store for FaultyStore {
             self.inner.queues().await
         })
     }
-
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.inner.queue_mode()
-    }
-
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        self.inner.statistics()
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.inner.sessions()
-    }
-
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.inner.pauses()
-    }
-
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.inner.limits()
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.inner.schedules(which)
-    }
-
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        self.inner.events(after, limit)
-    }
-
-    fn info(&self) -> StoreInfo {
-        self.inner.info()
-    }
-
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.inner.task_ids(filter, page)
-    }
-
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.inner.count(filter)
-    }
-
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.inner.tag_values(key, filter, page)
-    }
-
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.inner.tag_keys(prefix, page)
-    }
-
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
-        self.inner.history(days)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use onward_store::{ManualClock, MemoryStore};
+    use onward_store::{ManualClock, MemoryStore, TaskId};
 
     use super::*;
     use crate::bench::task;

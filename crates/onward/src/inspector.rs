@@ -1,6 +1,6 @@
 //! Looking at an engine's store, and intervening in what does not run.
 
-use onward_store::{BulkVerb, QueueDay, QueueRecord, Refusal, TaskFilter, TaskId, Write};
+use onward_store::{BulkVerb, QueueDay, QueueRecord, Refusal, SessionRecord, TaskFilter, TaskId, Write};
 
 use crate::bulk::BulkSummary;
 use crate::engine::Engine;
@@ -60,6 +60,19 @@ impl Engine {
     /// If the store could not be read.
     pub async fn history(&self, days: u32) -> Result<Vec<QueueDay>> {
         Ok(self.inner.store.history(days).await?)
+    }
+
+    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or runs. None for one that has ended.
+    ///
+    /// # Errors
+    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be read.
+    pub async fn serving(&self, task: TaskId) -> Result<Vec<SessionRecord>> {
+        let record = self.inner.store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+        if record.state.is_ended() {
+            return Ok(Vec::new());
+        }
+        let sessions = self.inner.store.sessions().await?;
+        Ok(sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind)).collect())
     }
 
     /// A queue with its sizes.

@@ -8,5 +8,5 @@ mod run;
 mod table;
 mod tree;
 
-pub(crate) use patch::check;
+pub(crate) use patch::{by_what_they_break, check};
 pub(crate) use run::{Options, run};

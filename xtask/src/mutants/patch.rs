@@ -1,6 +1,6 @@
 //! What a patch says of itself, and whether that is still so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -56,6 +56,15 @@ impl Patch {
 pub(crate) fn all(project: &Project) -> Result<Vec<Patch>> {
     let paths = project.files_with("patch").filter(|path| path.starts_with(DIRECTORY));
     paths.map(|path| Patch::parse(path, &project.read(path)?)).collect()
+}
+
+/// The names of the patches, by what they break.
+pub(crate) fn by_what_they_break(project: &Project) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut names = BTreeMap::<String, Vec<String>>::new();
+    for patch in all(project)? {
+        names.entry(patch.breaks).or_default().push(patch.name);
+    }
+    Ok(names)
 }
 
 /// Finds patches that no longer apply, or name what is not there, and faults that no patch brings back. `known` are the names that

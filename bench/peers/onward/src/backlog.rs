@@ -48,7 +48,7 @@ async fn finish(engine: &Engine, count: usize, bytes: usize) -> Result<()> {
 
 /// Claims exactly `count` tasks under a session of its own.
 pub(crate) async fn claim(store: &Arc<dyn Store>, count: usize, lease: Duration) -> Result<(SessionId, Claimed)> {
-    let open = Write::OpenSession(OpenSession { name: "backlog".to_owned(), lease });
+    let open = Write::OpenSession(OpenSession::new("backlog", lease));
     let Some(Outcome::SessionOpened(session)) = store.apply(vec![open]).await?.pop() else {
         bail!("no session was opened");
     };

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use onward::Overview;
-use onward_store::{KindStatistics, PauseRecord, SessionRecord};
+use onward_store::{IoKind, KindStatistics, PauseRecord, SessionRecord};
 
 use super::queue;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line};
+use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line, size_text};
 use crate::store_file;
 
 /// Shows how much there is and how it went.
@@ -27,6 +27,9 @@ fn print_tables(overview: &Overview) -> std::io::Result<()> {
     print_line(queue::table(&overview.queues))?;
     print_line(format_args!("\nqueue mode: {}", overview.queue_mode))?;
     print_line(format_args!("\n{}", kinds(&overview.kinds)))?;
+    if overview.kinds.iter().any(|kind| !kind.io.is_none()) {
+        print_line(format_args!("\n{}", moved(&overview.kinds)))?;
+    }
     if !overview.sessions.is_empty() {
         print_line(format_args!("\n{}", sessions(&overview.sessions)))?;
     }
@@ -57,6 +60,27 @@ fn kinds(kinds: &[KindStatistics]) -> Table {
     table
 }
 
+/// What completed tasks were expected to move, and moved.
+fn moved(kinds: &[KindStatistics]) -> Table {
+    let mut table = Table::new([
+        ("KIND", Align::Left),
+        ("IO", Align::Left),
+        ("TASKS", Align::Right),
+        ("EXPECTED", Align::Right),
+        ("RECORDED", Align::Right),
+    ]);
+    for KindStatistics { kind, io, .. } in kinds {
+        for what in IoKind::ALL {
+            let (expected, recorded) = (io.expected.get(what), io.recorded.get(what));
+            if expected > 0 || recorded > 0 {
+                let (tasks, what) = (io.tasks.to_string(), what.name().to_owned());
+                table.row([kind.to_string(), what, tasks, size_text(expected), size_text(recorded)]);
+            }
+        }
+    }
+    table
+}
+
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn ratio(all: u64, tasks: u64) -> f64 {
     all as f64 / tasks as f64
@@ -69,10 +93,11 @@ fn each(all: Duration, tasks: u64) -> Duration {
 
 fn sessions(sessions: &[SessionRecord]) -> Table {
     let columns = [("SESSION", Align::Right), ("NAME", Align::Left), ("OPENED", Align::Left), ("LEASE", Align::Right)];
-    let mut table = Table::new([columns.as_slice(), &[("RUNNING", Align::Right)]].concat());
+    let mut table = Table::new([columns.as_slice(), &[("RUNNING", Align::Right), ("SERVES", Align::Left)]].concat());
     for session in sessions {
         let (opened, lease) = (moment(session.opened_at), duration_text(session.lease));
-        table.row([session.id.to_string(), session.name.clone(), opened, lease, session.running.to_string()]);
+        let (running, serves) = (session.running.to_string(), session.serves.to_string());
+        table.row([session.id.to_string(), session.name.clone(), opened, lease, running, serves]);
     }
     table
 }

@@ -11,7 +11,7 @@ mod text;
 pub(crate) use json::{bytes_field, task_json};
 pub(crate) use printer::{print_json, print_line, print_raw, remark};
 pub(crate) use progress_bar::{ProgressBar, Unit};
-pub(crate) use record::{progress, show_task};
+pub(crate) use record::{progress, show_task, size_text};
 pub(crate) use reference::reference;
 pub(crate) use table::{Align, Table};
 pub(crate) use text::{colored_state, duration_text, moment, one_line, optional};

@@ -126,7 +126,7 @@ fn forecast_text(forecast: Forecast) -> String {
 
 /// A number of bytes with about three digits: `512 B`, `1.50 KiB`, `27.0 MiB`.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn size_text(bytes: u64) -> String {
+pub(crate) fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");

@@ -7,7 +7,7 @@ mod rate;
 mod tag;
 
 pub(crate) use backoff::parse_backoff;
-pub(crate) use bytes::parse_bytes;
+pub(crate) use bytes::{parse_bytes, parse_size};
 pub(crate) use duration::{parse_duration, parse_positive_duration};
 pub(crate) use rate::Rate;
 pub(crate) use tag::{Tag, tags_of};

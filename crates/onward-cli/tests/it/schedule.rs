@@ -1,5 +1,9 @@
 //! `onward schedule`.
 
+use std::time::Duration;
+
+use onward_store::Timestamp;
+
 use crate::harness::{Place, settings};
 
 /// A schedule that fires at noon of every day, in Berlin.
@@ -65,6 +69,89 @@ fn a_schedule_is_json_for_programs() {
         (&shown["every"], &shown["overlap"], &shown["catch_up"]),
         (&5400.0.into(), &"queue-one".into(), &"3".into())
     );
+}
+
+/// Shows: T5
+#[test]
+fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit() {
+    let place = Place::new();
+    let set = ["schedule", "set", "s", "--cron", "0 12 * * *", "--kind", "report"];
+    let described = [
+        "--queue",
+        "slow",
+        "--group",
+        "tenant-7",
+        "--tag",
+        "of=sales",
+        "--key",
+        "report",
+        "--on-duplicate",
+        "supersede",
+        "--keep-key",
+        "1m",
+        "--priority",
+        "200",
+        "--after",
+        "5s",
+        "--ttl",
+        "1h",
+        "--timeout",
+        "30s",
+        "--retries",
+        "2",
+        "--backoff",
+        "5s",
+        "{}",
+    ];
+    assert_eq!(place.onward(&[&set[..], &described].concat()).code, Some(0));
+    let shown = place.onward(&["schedule", "show", "s"]).stdout;
+    for line in ["group        tenant-7", "priority     200", "key          report", "tags         of=sales"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    place.onward(&["schedule", "trigger", "s"]);
+    place.onward(&[&["submit", "--kind", "report"], &described[..]].concat());
+    let task = |number: &str| {
+        let mut task = place.json(&["task", "show", number]).remove(0);
+        for own in ["id", "submitted_at", "run_at", "expires_at", "scheduled_at", "state", "finished_at", "errors"] {
+            task.as_object_mut().unwrap().remove(own);
+        }
+        task
+    };
+    assert_eq!(task("1"), task("2"));
+    assert_eq!((&task("1")["group"], &task("1")["tags"]["of"]), (&"tenant-7".into(), &"sales".into()));
+}
+
+/// Shows: T5, Q11
+#[test]
+fn of_two_processes_one_does_each_firing() {
+    let place = Place::new();
+    place.pipe("enough");
+    let policies = ["--overlap", "allow", "--catch-up", "1000"];
+    place.onward(&[&["schedule", "set", "tick", "--every", "100ms", "--kind", "tick"][..], &policies].concat());
+    let script = "echo $ONWARD_SCHEDULED_AT >> ran; test $(wc -l < ran) -lt 20 || echo > enough";
+    let work = || place.start(&["work", "--kind", "tick", "--jobs", "1", "--grace", "0", "--", "sh", "-c", script], "");
+    let workers = [work(), work()];
+    place.await_writer("enough");
+    assert_eq!(place.json(&["stats"])[0]["sessions"].as_array().unwrap().len(), 2);
+    workers.iter().for_each(|worker| worker.signal(rustix::process::Signal::INT));
+    workers.into_iter().for_each(|worker| assert_eq!(worker.wait().code, Some(130)));
+    let fired = moments(place.json(&["task", "list", "--limit", "1000"]).iter().map(|task| {
+        let key = task["key"].as_str().unwrap();
+        key.strip_prefix("schedule:tick:").unwrap()
+    }));
+    let steps: Vec<_> = fired.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(steps.iter().all(|step| *step == Duration::from_millis(100)), "{steps:?}");
+    let text = place.read("ran");
+    let ran = moments(text.lines());
+    assert!(ran.len() >= 20 && ran.windows(2).all(|pair| pair[0] < pair[1]), "{ran:?}");
+    assert!(ran.iter().all(|moment| fired.contains(moment)), "{ran:?} of {fired:?}");
+}
+
+/// Moments, in their order.
+fn moments<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Timestamp> {
+    let mut moments: Vec<Timestamp> = texts.map(|text| text.parse().unwrap()).collect();
+    moments.sort_unstable();
+    moments
 }
 
 /// Shows: T5

@@ -42,6 +42,25 @@ fn each_line_is_a_task_and_all_are_one_commit() {
     assert_eq!(payloads, ["c", "b", "a"]);
 }
 
+/// Shows: T18
+#[test]
+fn what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed() {
+    let place = Place::new();
+    let sizes = ["--io-read", "2GiB", "--io-write", "64MiB", "--io-receive", "1", "--io-send", "1KiB"];
+    place.onward(&[&["submit", "--kind", "copy"][..], &sizes].concat());
+    let expected = serde_json::json!({
+        "disk_read": 2_147_483_648_u64, "disk_written": 67_108_864, "network_received": 1, "network_sent": 1024
+    });
+    assert_eq!(place.json(&["task", "show", "1"])[0]["expected_io"], expected);
+    assert!(place.onward(&["task", "show", "1"]).stdout.contains("2.00 GiB disk read, 64.0 MiB disk written"));
+    place.onward(&["work", "--kind", "copy", "--until-idle", "--", "true"]);
+    let io = &place.json(&["stats"])[0]["kinds"][0]["io"];
+    assert_eq!((&io["tasks"], &io["expected"]), (&1.into(), &expected));
+    let stats = place.onward(&["stats"]).stdout;
+    let row = stats.lines().find(|line| line.contains("disk read")).unwrap_or_default();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["copy", "disk", "read", "1", "2.00", "GiB", "0", "B"]);
+}
+
 /// Shows: T5, T6, T7
 #[test]
 fn every_flag_reaches_the_task() {

@@ -2,8 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use onward_store::rusqlite::Connection;
+use onward_store::{Clock, SystemClock};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -31,19 +34,54 @@ fn read_until(terminal: &mut File, text: &str) {
     }
 }
 
+/// Starts `onward top` on the store of a place.
+fn top(place: &Place, terminal: &File) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_onward"))
+        .args(["--store", place.path("onward.db").to_str().unwrap(), "top"])
+        .stdin(Stdio::from(terminal.try_clone().unwrap()))
+        .stdout(Stdio::from(terminal.try_clone().unwrap()))
+        .stderr(Stdio::from(terminal.try_clone().unwrap()))
+        .spawn()
+        .unwrap()
+}
+
+/// What is in a store's files, and SQLite's count of the changes that others made to it.
+fn contents(place: &Place, connection: &Connection) -> (Vec<u8>, Vec<u8>, i64) {
+    let bytes = |name: &str| std::fs::read(place.path(name)).unwrap_or_default();
+    let version = connection.query_row("PRAGMA data_version", [], |row| row.get(0)).unwrap();
+    (bytes("onward.db"), bytes("onward.db-wal"), version)
+}
+
+/// A task waits, so that its age moves and the picture is drawn each second: that is what is waited for.
+///
+/// Shows: Q5, Q10
+#[test]
+fn while_nothing_happens_it_writes_nothing_to_the_store() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
+    let connection = Connection::open(place.path("onward.db")).unwrap();
+    let (mut outer, inner) = terminal();
+    let mut child = top(&place, &inner);
+    read_until(&mut outer, "letters");
+    let before = contents(&place, &connection);
+    let began = SystemClock.steady();
+    while SystemClock.steady().saturating_sub(began) < Duration::from_secs(3) {
+        assert!(outer.read(&mut [0; 4096]).unwrap() > 0, "the terminal was closed");
+    }
+    assert!(contents(&place, &connection) == before, "something was written");
+    place.onward(&["submit", "--kind", "send", "--queue", "parcels"]);
+    assert!(contents(&place, &connection) != before, "what is written would not be noticed");
+    outer.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 /// Shows: Q10
 #[test]
 fn it_draws_what_another_process_does_and_ends_with_q() {
     let place = Place::new();
     place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
     let (mut outer, inner) = terminal();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
-        .args(["--store", place.path("onward.db").to_str().unwrap(), "top"])
-        .stdin(Stdio::from(inner.try_clone().unwrap()))
-        .stdout(Stdio::from(inner.try_clone().unwrap()))
-        .stderr(Stdio::from(inner))
-        .spawn()
-        .unwrap();
+    let mut child = top(&place, &inner);
     read_until(&mut outer, "letters");
     place.onward(&["submit", "--kind", "send", "--queue", "parcels"]);
     read_until(&mut outer, "parcels");

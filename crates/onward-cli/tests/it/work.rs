@@ -19,6 +19,28 @@ fn a_command_gets_the_payload_and_its_output_is_the_result() {
     assert_eq!((&task["state"], &task["result"]), (&"completed".into(), &"HELLO1-k-default-1".into()));
 }
 
+/// Shows: B6
+#[test]
+fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing() {
+    let place = Place::new();
+    place.pipe("started");
+    place.pipe("go-on");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    place.onward(&["submit", "--kind", "other", "x"]);
+    let script = "echo started > started; cat go-on";
+    let worker = place.start(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script], "");
+    place.await_writer("started");
+    let why = place.json(&["task", "why", "1"]).remove(0);
+    let session = place.json(&["stats"])[0]["sessions"][0].clone();
+    assert_eq!(session["serves"], serde_json::json!({ "queues": null, "kinds": { "only": ["k"] } }));
+    assert_eq!((&why["reasons"], &why["served_by"]), (&serde_json::json!([]), &serde_json::json!([session["name"]])));
+    let said = place.onward(&["task", "why", "2"]).stdout;
+    assert!(said.contains("- no worker serves the kind `other`; start one."), "{said}");
+    assert!(said.contains(session["name"].as_str().unwrap()), "{said}");
+    place.write("go-on", "");
+    assert_eq!(worker.wait().code, Some(0));
+}
+
 /// Shows: T7, T8
 #[test]
 fn exits_and_reports_decide_what_becomes_of_a_task() {

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::task::{End, Task};
 use crate::event::Change;
+use crate::io::IoStatistics;
 use crate::news::TaskNews;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::{TaskId, TaskState};
@@ -82,6 +83,7 @@ fn nothing_of(task: &Task) -> KindStatistics {
         wait: std::time::Duration::ZERO,
         run: std::time::Duration::ZERO,
         run_maximum: std::time::Duration::ZERO,
+        io: IoStatistics::default(),
     }
 }
 
@@ -95,5 +97,6 @@ fn count(statistics: &mut KindStatistics, task: &Task) {
         statistics.wait = statistics.wait.saturating_add(wait);
         statistics.run = statistics.run.saturating_add(run);
         statistics.run_maximum = statistics.run_maximum.max(run);
+        statistics.io.count(task.new.io, task.io);
     }
 }

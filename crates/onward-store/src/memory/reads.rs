@@ -45,7 +45,22 @@ impl State {
                 count(record, task);
             }
         }
+        for task in self.first_in_line() {
+            records.entry(&task.new.queue).and_modify(|record| record.oldest_waiting = Some(task.run_at));
+        }
         records.into_values().collect()
+    }
+
+    /// The first waiting task of each queue.
+    fn first_in_line(&self) -> impl Iterator<Item = &Task> {
+        let mut first: BTreeMap<&Name, &Task> = BTreeMap::new();
+        for task in self.tasks.iter().filter(|task| task.state == TaskState::Waiting) {
+            let found = first.entry(&task.new.queue).or_insert(task);
+            if task.place() < found.place() {
+                *found = task;
+            }
+        }
+        first.into_values()
     }
 
     fn empty_queue(&self, queue: &Name) -> QueueRecord {
@@ -74,11 +89,7 @@ fn count(record: &mut QueueRecord, task: &Task) {
     match task.state {
         TaskState::Blocked => record.blocked += 1,
         TaskState::Scheduled => record.scheduled += 1,
-        TaskState::Waiting => {
-            record.waiting += 1;
-            // Tasks are counted by their numbers, the lowest first.
-            record.oldest_waiting.get_or_insert(task.run_at);
-        }
+        TaskState::Waiting => record.waiting += 1,
         TaskState::Running => record.running += 1,
         ended => record.ended.of(ended).into_iter().for_each(|count| *count += 1),
     }

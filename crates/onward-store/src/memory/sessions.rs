@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::state::State;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
+use crate::served::Served;
 use crate::store::SessionRecord;
 use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
@@ -18,6 +19,7 @@ pub(super) struct Session {
     pub(super) lease: Duration,
     /// In steady time.
     pub(super) lease_until: Duration,
+    pub(super) serves: Served,
 }
 
 impl State {
@@ -30,6 +32,7 @@ impl State {
             opened_at: self.now.wall,
             lease: open.lease,
             lease_until: self.now.steady.saturating_add(open.lease),
+            serves: open.serves.clone(),
         };
         self.sessions.insert(id, session);
         Ok(Outcome::SessionOpened(id))
@@ -81,6 +84,7 @@ impl State {
             opened_at: session.opened_at,
             lease: session.lease,
             running: self.tasks.held_by(*id).count() as u64,
+            serves: session.serves.clone(),
         };
         self.sessions.iter().map(record).collect()
     }

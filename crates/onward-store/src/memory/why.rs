@@ -20,6 +20,8 @@ impl State {
         let scopes = pause_scopes(task);
         let facts = WaitFacts {
             task: id,
+            kind: task.new.kind.clone(),
+            queue: task.new.queue.clone(),
             state: task.state,
             run_at: task.run_at,
             blocked_by: self.waits.open_of(id),
@@ -35,7 +37,7 @@ impl State {
                 .and_then(|task| self.reservation(task, now.wall)),
             ahead: self.ahead_of(task),
             groups_ahead: self.groups_ahead_of(task, steady),
-            has_sessions: !self.sessions.is_empty(),
+            sessions: self.sessions.values().map(|session| (session.name.clone(), session.serves.clone())).collect(),
         };
         Some(reasons(&facts, steady))
     }

@@ -10,8 +10,17 @@ use crate::write::OpenSession;
 /// Checks how a worker registers.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`].
+/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`], and for more than
+/// [`limits::SERVED_NAMES`] names of what it serves.
 pub fn check(open: &OpenSession) -> Result<(), Refusal> {
+    if open.serves.names() > limits::SERVED_NAMES {
+        return Err(Refusal::Invalid(format!(
+            "the session `{}` names {} kinds and queues that it serves, and {} are allowed; serve kinds by the beginning of their names",
+            name(&open.name),
+            open.serves.names(),
+            limits::SERVED_NAMES
+        )));
+    }
     if (limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
         return Ok(());
     }
@@ -63,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_lease_below_the_minimum_is_refused_with_the_range() {
-        let open = OpenSession { name: "w".into(), lease: Duration::from_millis(99) };
+        let open = OpenSession::new("w", Duration::from_millis(99));
         assert!(check(&open).unwrap_err().to_string().contains("100ms"));
     }
 

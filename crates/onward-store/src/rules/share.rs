@@ -16,10 +16,13 @@ use crate::flow::{Limit, LimitScope};
 
 /// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon alike, and large enough that the rounding of a weight's cost is less
 /// than a thousandth of it.
-const COST: i64 = 1_000_000;
+pub(crate) const COST: i64 = 1_000_000;
 
 /// Virtual times are below this, which is more than four million million starts.
 const END_OF_TIME: i64 = (1 << 62) - 1;
+
+/// By how much the ranks of groups below their minimum are lower than their tags: their line is before every other.
+pub(crate) const GUARANTEED: i64 = END_OF_TIME + 1;
 
 /// Where a queue is, or where a group of it stands next, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,8 +60,7 @@ pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
 /// The rank of a group whose tags are these.
 #[must_use]
 pub fn rank(tags: VirtualTime, is_below_minimum: bool) -> Rank {
-    // The line of those below their minimum is before every other.
-    Rank(if is_below_minimum { tags.guaranteed - END_OF_TIME - 1 } else { tags.shared })
+    Rank(if is_below_minimum { tags.guaranteed - GUARANTEED } else { tags.shared })
 }
 
 /// Moves a queue's virtual time, and the tags of a group of it, on by the start of a task.

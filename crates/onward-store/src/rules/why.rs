@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use crate::completion::CompletionToken;
 use crate::flow::{Limit, LimitScope};
+use crate::limits::NAMED_WORKERS;
+use crate::name::Name;
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
+use crate::served::Served;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -15,6 +18,10 @@ use crate::write::Scope;
 pub struct WaitFacts {
     /// Which it is.
     pub task: TaskId,
+    /// Its kind.
+    pub kind: Name,
+    /// Its queue.
+    pub queue: Name,
     /// Where it stands.
     pub state: TaskState,
     /// When it is due.
@@ -35,8 +42,8 @@ pub struct WaitFacts {
     pub ahead: u64,
     /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub groups_ahead: u64,
-    /// Whether any session is open.
-    pub has_sessions: bool,
+    /// The open sessions, oldest first: their names and what they serve.
+    pub sessions: Vec<(String, Served)>,
 }
 
 /// A limit that a task falls under, and how far it is used.
@@ -82,10 +89,28 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if facts.groups_ahead > 0 {
         reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
     }
-    if !facts.has_sessions {
-        reasons.push(WaitReason::NoWorker);
-    }
+    reasons.extend(missing_worker(facts));
     reasons
+}
+
+fn missing_worker(facts: &WaitFacts) -> Option<WaitReason> {
+    let WaitFacts { kind, queue, sessions, .. } = facts;
+    if sessions.is_empty() {
+        return Some(WaitReason::NoWorker);
+    }
+    if sessions.iter().any(|(_, serves)| serves.has_kind(kind) && serves.has_queue(queue)) {
+        return None;
+    }
+    let named = |is_near: &dyn Fn(&Served) -> bool| {
+        let near = sessions.iter().filter(|(_, serves)| is_near(serves));
+        near.take(NAMED_WORKERS).map(|(name, _)| name.clone()).collect()
+    };
+    Some(WaitReason::NotServed {
+        kind_served_by: named(&|serves| serves.has_kind(kind)),
+        queue_served_by: named(&|serves| serves.has_queue(queue)),
+        kind: kind.clone(),
+        queue: queue.clone(),
+    })
 }
 
 fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
@@ -107,10 +132,17 @@ fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
 mod tests {
     use super::*;
     use crate::flow::Rate;
+    use crate::write::KindSelection;
+
+    fn name(name: &str) -> Name {
+        name.parse().unwrap()
+    }
 
     fn facts() -> WaitFacts {
         WaitFacts {
             task: TaskId(1),
+            kind: name("mail"),
+            queue: name("slow"),
             state: TaskState::Waiting,
             run_at: Timestamp::MIN,
             blocked_by: Vec::new(),
@@ -121,7 +153,7 @@ mod tests {
             reserved: None,
             ahead: 0,
             groups_ahead: 0,
-            has_sessions: true,
+            sessions: vec![("all".to_owned(), Served::default())],
         }
     }
 
@@ -146,7 +178,7 @@ mod tests {
             reserved: Some((SessionId(7), Timestamp::MAX)),
             ahead: 3,
             groups_ahead: 2,
-            has_sessions: false,
+            sessions: Vec::new(),
             ..facts()
         };
         assert_eq!(
@@ -164,9 +196,32 @@ mod tests {
         );
     }
 
+    fn session(worker: &str, kinds: &[&str], queues: &[&str]) -> (String, Served) {
+        let names = |names: &[&str]| names.iter().copied().map(name).collect();
+        (worker.to_owned(), Served { queues: Some(names(queues)), kinds: KindSelection::Only(names(kinds)) })
+    }
+
+    #[test]
+    fn workers_that_serve_its_kind_or_its_queue_alone_are_named() {
+        let sessions = vec![
+            session("kind", &["mail", "copy"], &["fast"]),
+            session("queue", &["copy"], &["slow"]),
+            session("neither", &["copy"], &["fast"]),
+        ];
+        let missing = WaitReason::NotServed {
+            kind: name("mail"),
+            queue: name("slow"),
+            kind_served_by: vec!["kind".to_owned()],
+            queue_served_by: vec!["queue".to_owned()],
+        };
+        assert_eq!(reasons(&WaitFacts { sessions: sessions.clone(), ..facts() }, Duration::ZERO), [missing]);
+        let served = [sessions, vec![session("both", &["mail"], &["slow"])]].concat();
+        assert_eq!(reasons(&WaitFacts { sessions: served, ..facts() }, Duration::ZERO), []);
+    }
+
     #[test]
     fn a_task_that_runs_waits_for_nothing() {
-        let facts = WaitFacts { state: TaskState::Running, has_sessions: false, ..facts() };
+        let facts = WaitFacts { state: TaskState::Running, sessions: Vec::new(), ..facts() };
         assert_eq!(reasons(&facts, Duration::ZERO), []);
     }
 }

@@ -69,7 +69,7 @@ impl SqliteStore {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("shop.db");
     /// # let store = SqliteStore::open(&path).await?;
-    /// # let open = OpenSession { name: "worker".into(), lease: std::time::Duration::from_secs(10) };
+    /// # let open = OpenSession::new("worker", std::time::Duration::from_secs(10));
     /// # let submit = Write::Submit(Box::new(NewTask::new("pay")?));
     /// # let Outcome::SessionOpened(session) = store.apply(vec![submit, Write::OpenSession(open)]).await?.remove(1) else { panic!() };
     /// # let Outcome::Claimed(claimed) = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await?.remove(0) else { panic!() };

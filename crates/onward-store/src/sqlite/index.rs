@@ -17,7 +17,8 @@ use crate::name::Name;
 use crate::rules::order::{Place, place};
 use crate::sqlite::connection::Database;
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
-use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, SERIES_SHIFT};
+use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
+use crate::sqlite::sizes::SizeChanges;
 use crate::sqlite::transaction::LiveTask;
 use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
@@ -79,6 +80,8 @@ pub(super) struct Index {
     table_keys: bool,
     table_scheduled: bool,
     table_expiry: bool,
+    /// How many tasks came to the tables and left them in this transaction.
+    sizes: SizeChanges,
 }
 
 impl Index {
@@ -98,9 +101,12 @@ impl Index {
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
             table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
             table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
+            sizes: SizeChanges::default(),
         };
         if frontier != SHARED {
             index.load_tasks(connection)?;
+            // Blocked tasks were counted when they came.
+            index.sizes = SizeChanges::default();
         }
         Ok(index)
     }
@@ -165,6 +171,7 @@ impl Index {
         let mut statement = connection.prepare_cached(ADD_READY)?;
         for (lane, places) in ready {
             self.table_lanes.insert(lane);
+            self.sizes.waiting(lane, places.len().cast_signed() as i64);
             for place in places {
                 statement.execute(params![lane, place.at, place.task.0])?;
             }
@@ -194,6 +201,7 @@ impl Index {
     pub(super) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.blocked += usize::from(entry.id > self.frontier);
+            self.sizes.blocked(entry.lane, 1);
         } else if entry.scheduled {
             self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
         } else {
@@ -206,8 +214,9 @@ impl Index {
     pub(super) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.fresh.take(entry.id);
+            self.sizes.blocked(entry.lane, -1);
         } else if entry.scheduled {
-            self.remove_scheduled(connection, entry.run_at, entry.id)?;
+            self.remove_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
         } else {
             self.remove_ready(connection, entry.lane, entry.place())?;
         }
@@ -220,6 +229,7 @@ impl Index {
         } else {
             connection.prepare_cached(ADD_READY)?.execute(params![lane, place.at, place.task.0])?;
             self.note_table_lane(lane);
+            self.sizes.waiting(lane, 1);
         }
         Ok(())
     }
@@ -234,11 +244,10 @@ impl Index {
         if place.task.0 > self.frontier {
             self.remove_ready_in_memory(lane, place);
         } else {
-            connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?.execute(params![
-                lane,
-                place.at,
-                place.task.0
-            ])?;
+            let mut statement =
+                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?;
+            let removed = statement.execute(params![lane, place.at, place.task.0])?;
+            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
         }
         Ok(())
     }
@@ -278,6 +287,7 @@ impl Index {
 
     /// Puts a task into line that was blocked; its expiry stays where it is.
     pub(super) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
+        self.sizes.blocked(task.lane, -1);
         if task.scheduled {
             self.fresh.take(task.id.0);
             return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
@@ -302,9 +312,10 @@ impl Index {
             self.ready_tasks -= before - places.len();
         }
         if self.table_lanes.contains(&lane) {
-            connection
-                .prepare_cached("DELETE FROM ready WHERE lane = ? AND (at, task) <= (?, ?)")?
-                .execute(params![lane, place.at, place.task.0])?;
+            let mut statement =
+                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND (at, task) <= (?, ?)")?;
+            let removed = statement.execute(params![lane, place.at, place.task.0])?;
+            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
         }
         Ok(())
     }
@@ -376,19 +387,31 @@ impl Index {
                 .prepare_cached("INSERT INTO scheduled (run_at, task, lane) VALUES (?, ?, ?)")?
                 .execute(params![run_at, task, lane])?;
             self.table_scheduled = true;
+            self.sizes.scheduled(lane, 1);
         }
         Ok(())
     }
 
-    pub(super) fn remove_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64) -> Result<()> {
+    pub(super) fn remove_scheduled(
+        &mut self,
+        connection: &Database<'_>,
+        run_at: i64,
+        task: i64,
+        lane: i64,
+    ) -> Result<()> {
         if task > self.frontier {
             self.scheduled.remove(&(run_at, task));
         } else {
-            connection
-                .prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?
-                .execute(params![run_at, task])?;
+            let mut statement = connection.prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?;
+            let removed = statement.execute(params![run_at, task])?;
+            self.sizes.scheduled(lane, -(removed.cast_signed() as i64));
         }
         Ok(())
+    }
+
+    /// Writes how many tasks came to the tables and left them.
+    pub(super) fn save_sizes(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
+        self.sizes.save(connection, names)
     }
 
     /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in which lane.

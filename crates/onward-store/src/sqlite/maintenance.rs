@@ -6,6 +6,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
+use crate::rules::share;
 use crate::sqlite::migrations::{self, SCHEMA};
 use crate::sqlite::open::connect;
 use crate::sqlite::store::SqliteStore;
@@ -300,7 +301,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT h.task FROM group_head h JOIN lane n ON n.id = h.lane LEFT JOIN share s ON s.queue = n.queue AND s.task_group = n.task_group \
          JOIN task_group g ON g.id = n.task_group WHERE h.rank <> CASE \
          WHEN NOT EXISTS (SELECT 1 FROM task_limit WHERE weight IS NOT NULL OR minimum IS NOT NULL) THEN 0 \
-         WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - 4611686018427387904 ELSE coalesce(s.shared, 0) END",
+         WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - :guaranteed ELSE coalesce(s.shared, 0) END",
     ),
     (
         "a series is kept of which nothing waits and that prefers nobody",
@@ -317,7 +318,18 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a group is further ahead of its queue than one start takes it",
         "SELECT s.task_group FROM share s JOIN share q ON q.queue = s.queue AND q.task_group = -1 \
-         WHERE s.guaranteed > q.guaranteed + 1000000 OR s.shared > q.shared + 1000000",
+         WHERE s.guaranteed > q.guaranteed + :cost OR s.shared > q.shared + :cost",
+    ),
+    (
+        "a queue counts another number of waiting, scheduled or blocked tasks than there are",
+        "SELECT q.id FROM queue q LEFT JOIN queue_size s ON s.queue = q.id LEFT JOIN ( \
+         SELECT n.queue, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(blocked) AS blocked FROM ( \
+         SELECT lane, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY lane \
+         UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane \
+         UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane \
+         ) AS t JOIN lane n ON n.id = t.lane GROUP BY n.queue) AS c ON c.queue = q.id \
+         WHERE (coalesce(s.waiting, 0), coalesce(s.scheduled, 0), coalesce(s.blocked, 0)) \
+         <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
     ),
     (
         "the statistics count another number of ended tasks than there are",
@@ -325,11 +337,19 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
 ];
 
+/// The numbers that these queries name.
+const NUMBERS: [(&str, i64); 2] = [(":guaranteed", share::GUARANTEED), (":cost", share::COST)];
+
 fn consistency(connection: &Connection) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for (rule, sql) in CONSISTENCY {
         let mut statement = connection.prepare(&format!("{sql} LIMIT 3"))?;
-        let broken: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for (name, number) in NUMBERS {
+            if let Some(index) = statement.parameter_index(name)? {
+                statement.raw_bind_parameter(index, number)?;
+            }
+        }
+        let broken: Vec<i64> = statement.raw_query().mapped(|row| row.get(0)).collect::<rusqlite::Result<_>>()?;
         if !broken.is_empty() {
             findings.push(format!("{rule} (such as {broken:?})"));
         }

@@ -404,7 +404,7 @@ mod tests {
         let (mut slow, _bell) = SqliteStore::options().enter_file(&path).unwrap();
         slow.look().unwrap();
         let other = SqliteStore::open(&path).await.unwrap();
-        let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(10) };
+        let open = OpenSession::new("worker", Duration::from_secs(10));
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
         let opened = other.apply(vec![submit, Write::OpenSession(open)]).await.unwrap();
         let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };

@@ -81,7 +81,7 @@ impl Core {
 
 impl<'t, 'a> Stage<'t, 'a> {
     fn open(transaction: &'t mut Transaction<'a>) -> Option<Self> {
-        let open = OpenSession { name: "rehearsal".to_owned(), lease: Duration::from_secs(1) };
+        let open = OpenSession::new("rehearsal", Duration::from_secs(1));
         let Outcome::SessionOpened(session) = transaction.write(&Write::OpenSession(open)).ok()? else { return None };
         Some(Self { transaction, kind: Name::new("rehearsal").ok()?, session })
     }
@@ -204,7 +204,7 @@ mod tests {
         let store = SqliteStore::options().open_in_memory().await.unwrap();
         rehearse_all(&mut store.core());
         let prepared = store.core().connection.statements();
-        let open = OpenSession { name: "worker".to_owned(), lease: Duration::from_secs(10) };
+        let open = OpenSession::new("worker", Duration::from_secs(10));
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
         let outcome = store.apply(vec![Write::OpenSession(open), submit]).await.unwrap().remove(0);
         let Outcome::SessionOpened(session) = outcome else { panic!("{outcome:?}") };

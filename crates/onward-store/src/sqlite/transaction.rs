@@ -389,8 +389,9 @@ impl Transaction<'_> {
         self.write_statistics()
     }
 
-    /// Writes how many tasks run where that is limited.
+    /// Writes how many tasks run where that is limited, and how many tasks the index tables have where that has changed.
     fn save_counts(&mut self) -> Result<()> {
+        self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
         self.cache.flow.save(self.connection)
     }

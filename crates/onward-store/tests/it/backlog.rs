@@ -31,6 +31,32 @@ async fn a_life_beside_many_delayed_tasks_costs_about_what_it_costs_beside_few()
     assert!(many < few * FACTOR, "{many:?} beside {DEEP}, {few:?} beside {SHALLOW}");
 }
 
+/// Shows: Q10
+#[tokio::test]
+async fn a_look_at_the_queues_over_a_deep_backlog_costs_about_what_it_costs_over_a_shallow_one() {
+    let (shallow, deep) = (look_over(SHALLOW).await, look_over(DEEP).await);
+    assert!(deep < shallow * FACTOR, "{deep:?} over {DEEP}, {shallow:?} over {SHALLOW}");
+}
+
+/// The shortest time that the sizes of the queues take to read while so many tasks wait and so many are scheduled, all of them in the tables.
+async fn look_over(backlog: usize) -> Duration {
+    let directory = tempfile::tempdir().unwrap();
+    let options = SqliteStore::options().durability(Durability::Normal).memory_tasks(0);
+    let store = options.open(directory.path().join("onward.db")).await.unwrap();
+    for when in [When::Now, When::After(Duration::from_secs(3600))] {
+        let others = |_| Write::Submit(Box::new(NewTask { when, ..NewTask::new("other").unwrap() }));
+        store.apply((0..backlog).map(others).collect()).await.unwrap();
+    }
+    let mut shortest = Duration::MAX;
+    for _ in 0..LIVES {
+        let began = SystemClock.steady();
+        let queues = store.queues().await.unwrap();
+        shortest = shortest.min(SystemClock.steady().saturating_sub(began));
+        assert_eq!((queues[0].waiting, queues[0].scheduled), (backlog as u64, backlog as u64));
+    }
+    shortest
+}
+
 /// The shortest life of an urgent task, from its submit to its end, while so many others wait.
 async fn life_beside(backlog: usize, when: When) -> Duration {
     let directory = tempfile::tempdir().unwrap();
@@ -194,7 +220,7 @@ async fn life_beside_series(series: usize, stores: usize) -> Duration {
 }
 
 async fn session(store: &SqliteStore) -> SessionId {
-    let open = OpenSession { name: "test".into(), lease: Duration::from_secs(3600) };
+    let open = OpenSession::new("test", Duration::from_secs(3600));
     match store.apply(vec![Write::OpenSession(open)]).await.unwrap()[..] {
         [Outcome::SessionOpened(session)] => session,
         ref outcomes => panic!("no session: {outcomes:?}"),

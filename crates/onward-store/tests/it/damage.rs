@@ -141,7 +141,7 @@ async fn read_everything(path: &Path) -> Result<String, Error> {
 /// A small store with something in most of its tables.
 async fn make_store(path: &Path) {
     let store = SqliteStore::options().durability(Durability::Memory).open(path).await.unwrap();
-    let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(10) };
+    let open = OpenSession::new("worker", Duration::from_secs(10));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
     let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
     store.apply((0..60).map(|number| Write::Submit(Box::new(task(number)))).collect()).await.unwrap();

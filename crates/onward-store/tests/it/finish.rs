@@ -54,7 +54,7 @@ impl Shop {
     }
 
     async fn claim(&self) -> Lease {
-        let open = OpenSession { name: "shop".into(), lease: Duration::from_secs(3600) };
+        let open = OpenSession::new("shop", Duration::from_secs(3600));
         let Outcome::SessionOpened(session) = self.write(Write::OpenSession(open)).await else { panic!("no session") };
         let Outcome::Claimed(claimed) = self.write(Write::Claim(Claim::any(session, 1))).await else {
             panic!("no claim")

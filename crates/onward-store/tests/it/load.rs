@@ -121,7 +121,7 @@ fn submit(random: &mut fastrand::Rng) -> Write {
 
 async fn run_for_ever(store: &SqliteStore, random: fastrand::Rng) {
     let random = Mutex::new(random);
-    let open = OpenSession { name: format!("load {}", std::process::id()), lease: Duration::from_secs(10) };
+    let open = OpenSession::new(format!("load {}", std::process::id()), Duration::from_secs(10));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.expect("a session opens");
     let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
     loop {

@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
-    Answer, Changes, Claim, Clock, Dependency, Durability, EventCursor, EventPage, KindStatistics, LimitRecord,
-    NewTask, NewsReceiver, Outcome, Page, PauseRecord, QueueDay, QueueMode, QueueRecord, Result, ScheduleRecord,
-    ScheduleSelection, SessionRecord, SqliteStore, Store, StoreInfo, Submitted, TagKeyPage, TagPage, TagValuePage,
-    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
+    Answer, Clock, Dependency, Durability, NewTask, NewsReceiver, Outcome, Result, SqliteStore, Store, Submitted, Write,
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
@@ -197,93 +194,18 @@ fn outcomes(writes: &[Write], submitted: Vec<Submitted>) -> Vec<Outcome> {
     writes.iter().map(outcome).collect()
 }
 
-impl Store for OutboxStore {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        Box::pin(self.write(writes))
+impl onward_store::StoreDecorator for OutboxStore {
+    fn inner(&self) -> &dyn Store {
+        &self.store
     }
 
-    fn changes(&self) -> Changes {
-        self.store.changes()
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(self.write(writes))
     }
 
     fn news(&self) -> NewsReceiver {
         self.is_heard.store(true, Ordering::Relaxed);
         self.store.news()
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.store.clock()
-    }
-
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.store.task(task)
-    }
-
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        self.store.why(task)
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.store.tasks(filter, page)
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.store.peek(claim)
-    }
-
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        self.store.queues()
-    }
-
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.store.queue_mode()
-    }
-
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        self.store.statistics()
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.store.sessions()
-    }
-
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.store.pauses()
-    }
-
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.store.limits()
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.store.schedules(which)
-    }
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        self.store.events(after, limit)
-    }
-
-    fn info(&self) -> StoreInfo {
-        self.store.info()
-    }
-
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.store.task_ids(filter, page)
-    }
-
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.store.count(filter)
-    }
-
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.store.tag_values(key, filter, page)
-    }
-
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.store.tag_keys(prefix, page)
-    }
-
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
-        self.store.history(days)
     }
 }
 

@@ -32,7 +32,7 @@ async fn apply(store: &SqliteStore, write: Write) -> Outcome {
 
 /// Claims as much as it can get and completes it, until all is done.
 async fn work(store: SqliteStore, seen: Arc<Seen>) {
-    let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(3600) };
+    let open = OpenSession::new("worker", Duration::from_secs(3600));
     let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
     while seen.done.load(Ordering::SeqCst) < TASKS {
         let Outcome::Claimed(claimed) = apply(&store, Write::Claim(Claim::any(session, 10))).await else {

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    Answer, Changes, Claim, Clock, Durability, EventCursor, EventPage, KindStatistics, LimitRecord, NewTask,
-    NewsReceiver, Outcome, Page, PauseRecord, QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection,
-    SessionRecord, SqliteOptions, SqliteStore, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage, TaskFilter, TaskId,
-    TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
+    Changes, Claim, Clock, Durability, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore, Store, StoreInfo,
+    TaskFilter, TaskId, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -149,9 +147,9 @@ impl Place for SharedPlace {
     }
 }
 
-impl Store for InTurn {
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        self.next().apply(writes)
+impl onward_store::StoreDecorator for InTurn {
+    fn inner(&self) -> &dyn Store {
+        self.next()
     }
 
     fn changes(&self) -> Changes {
@@ -166,75 +164,8 @@ impl Store for InTurn {
         self.stores[0].clock()
     }
 
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.next().task(task)
-    }
-
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        self.next().why(task)
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.next().tasks(filter, page)
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.next().peek(claim)
-    }
-
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        self.next().queues()
-    }
-
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.next().queue_mode()
-    }
-
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        self.next().statistics()
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.next().sessions()
-    }
-
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.next().pauses()
-    }
-
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.next().limits()
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.next().schedules(which)
-    }
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        self.next().events(after, limit)
-    }
-
     fn info(&self) -> StoreInfo {
         self.stores[0].info()
-    }
-
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.next().task_ids(filter, page)
-    }
-
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.next().count(filter)
-    }
-
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.next().tag_values(key, filter, page)
-    }
-
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.next().tag_keys(prefix, page)
-    }
-
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
-        self.next().history(days)
     }
 }
 
@@ -316,7 +247,7 @@ async fn tasks_of_a_process_that_was_killed_are_found_by_their_tags() {
 }
 
 async fn complete_first(store: &SqliteStore) {
-    let open = onward_store::OpenSession { name: "worker".into(), lease: std::time::Duration::from_secs(10) };
+    let open = onward_store::OpenSession::new("worker", std::time::Duration::from_secs(10));
     let Outcome::SessionOpened(session) = store.apply(vec![Write::OpenSession(open)]).await.unwrap().remove(0) else {
         panic!("no session")
     };

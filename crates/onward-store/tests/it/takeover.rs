@@ -295,7 +295,7 @@ async fn submit_new(store: &SqliteStore, task: NewTask) -> TaskId {
 }
 
 async fn open_session(store: &SqliteStore, lease: Duration) -> SessionId {
-    let open = OpenSession { name: "test".into(), lease };
+    let open = OpenSession::new("test", lease);
     match store.apply(vec![Write::OpenSession(open)]).await.unwrap()[0] {
         Outcome::SessionOpened(session) => session,
         ref other => panic!("a session answered {other:?}"),

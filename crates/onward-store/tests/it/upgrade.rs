@@ -40,7 +40,7 @@ async fn a_store_of_schema_1_opens_and_every_task_is_as_it_was() {
 async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_completed() {
     let old = Old::schema_1();
     let store = SqliteStore::open(&old.path).await.unwrap();
-    let open = OpenSession { name: "new".into(), lease: Duration::from_secs(10) };
+    let open = OpenSession::new("new", Duration::from_secs(10));
     let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
     let claim = Claim::any(session, 10);
     let Outcome::Claimed(claimed) = apply(&store, Write::Claim(claim)).await else { panic!("no claim") };

@@ -24,7 +24,9 @@ impl Player {
     /// The write that an act stands for now.
     pub(super) fn write(&self, act: &Act, now: Timestamp) -> Write {
         match act.clone() {
-            Act::OpenSession { lease } => Write::OpenSession(OpenSession { name: "agreement".into(), lease }),
+            Act::OpenSession { lease, serves } => {
+                Write::OpenSession(OpenSession { serves, ..OpenSession::new("agreement", lease) })
+            }
             Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
             Act::Retire(session) => Write::Retire { session: self.session(session) },

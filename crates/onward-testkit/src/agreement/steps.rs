@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
-    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, SetLimit, SetQueue,
+    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
     SetSchedule, TaskFilter, TaskState,
 };
 
@@ -28,6 +28,7 @@ pub enum Step {
 pub enum Act {
     OpenSession {
         lease: Duration,
+        serves: Served,
     },
     RenewSession(Pick),
     CloseSession(Pick),

@@ -7,8 +7,8 @@ use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
     Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
-    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, SetLimit, SetQueue, Tags, TaskFilter, TaskId, TaskState,
-    Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, SetLimit, SetQueue, Tags, TaskFilter, TaskId,
+    TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -75,11 +75,23 @@ fn single() -> BoxedStrategy<Act> {
 fn session() -> impl Strategy<Value = Act> {
     let lease = select(vec![Duration::from_millis(99), Duration::from_millis(100), SECOND, Duration::from_secs(10)]);
     prop_oneof![
-        3 => lease.prop_map(|lease| Act::OpenSession { lease }),
+        3 => (lease, served()).prop_map(|(lease, serves)| Act::OpenSession { lease, serves }),
         2 => pick().prop_map(Act::RenewSession),
         1 => pick().prop_map(Act::CloseSession),
         1 => pick().prop_map(Act::Retire),
     ]
+}
+
+/// Mostly everything.
+fn served() -> impl Strategy<Value = Served> {
+    let queues = option::weighted(0.3, vec(queue(), 0..2));
+    let matching = || KindSelection::matching(vec![name("mail")], vec!["co".to_owned()]);
+    let kinds = prop_oneof![
+        3 => Just(KindSelection::All),
+        1 => vec(kind(), 0..2).prop_map(KindSelection::Only),
+        1 => Just(matching()),
+    ];
+    (queues, kinds).prop_map(|(queues, kinds)| Served { queues, kinds })
 }
 
 fn claim() -> impl Strategy<Value = Act> {

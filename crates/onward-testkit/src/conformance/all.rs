@@ -104,7 +104,7 @@ pub async fn a_refused_member_undoes_a_purge_and_a_prune(bench: Bench) {
 }
 
 pub async fn a_refused_member_undoes_pauses_and_sessions(bench: Bench) {
-    let open = Write::OpenSession(OpenSession { name: "w".into(), lease: Duration::from_secs(1) });
+    let open = Write::OpenSession(OpenSession::new("w", Duration::from_secs(1)));
     let pause = Write::Pause { scope: Scope::All, until: None };
     bench.refused(Write::All(vec![open, pause, refused()])).await;
     assert_eq!(bench.store().sessions().await.ok(), Some(vec![]));

@@ -1,6 +1,6 @@
 //! What tasks move.
 
-use onward_store::{Io, NewTask, Refusal, Write};
+use onward_store::{AfterFailure, Io, IoStatistics, NewTask, Refusal, Write};
 
 use crate::bench::{Bench, task};
 
@@ -36,6 +36,29 @@ pub async fn what_an_attempt_has_moved_is_recorded_in_the_call_that_ends_it(benc
     bench.apply(vec![Write::RecordIo { lease, io: moved(3) }, Write::Complete { lease, result: None }]).await;
     let record = bench.record(lease.task).await;
     assert_eq!((record.expected_io, record.io), (moved(9), Some(moved(3))));
+}
+
+/// Shows: T17, T18
+pub async fn statistics_add_up_what_completed_tasks_were_to_move_and_moved(bench: Bench) {
+    for (expected, recorded) in [(Some(7), Some(5)), (Some(1), None), (None, Some(4)), (None, None)] {
+        let io = expected.map(moved).unwrap_or_default();
+        let lease = bench.running(NewTask { io, ..task("any") }).await;
+        if let Some(recorded) = recorded {
+            bench.done(Write::RecordIo { lease, io: moved(recorded) }).await;
+        }
+        bench.complete(lease).await;
+    }
+    let statistics = bench.store().statistics().await.unwrap_or_default();
+    let io = IoStatistics { tasks: 3, expected: moved(8), recorded: moved(9) };
+    assert_eq!(statistics.first().map(|kind| (kind.ended.completed, kind.io)), Some((4, io)));
+}
+
+pub async fn tasks_that_do_not_complete_are_not_counted_among_what_was_moved(bench: Bench) {
+    let lease = bench.running(NewTask { io: moved(7), ..task("any") }).await;
+    bench.done(Write::RecordIo { lease, io: moved(5) }).await;
+    bench.fail(lease, AfterFailure::Fail).await;
+    let statistics = bench.store().statistics().await.unwrap_or_default();
+    assert_eq!(statistics.first().map(|kind| kind.io), Some(IoStatistics::default()));
 }
 
 pub async fn what_is_recorded_without_the_lease_is_refused(bench: Bench) {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, EndedCounts, KindStatistics, NewTask, OnDuplicate, Page, QueueRecord, Scope, TaskFilter, TaskId,
-    TaskState, Timestamp, When, Write,
+    AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority,
+    QueueRecord, Scope, TaskFilter, TaskId, TaskState, Timestamp, When, Write,
 };
 
 use crate::bench::{Bench, after, keyed, name, task};
@@ -43,7 +43,7 @@ pub async fn tasks_are_listed_newest_first(bench: Bench) {
 pub async fn live_and_ended_tasks_are_listed_together(bench: Bench) {
     bench.completed(task("k")).await;
     bench.submit("k").await;
-    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("k") }).await;
+    bench.completed(NewTask { priority: Priority::HIGH, ..task("k") }).await;
     assert_eq!(bench.list(TaskFilter::default()).await, ids(&[3, 2, 1]));
 }
 
@@ -168,7 +168,7 @@ pub async fn a_filter_by_end_includes_its_beginning_and_not_its_end(bench: Bench
 
 pub async fn every_condition_of_a_filter_must_hold(bench: Bench) {
     bench.submit("a").await;
-    bench.completed(NewTask { priority: onward_store::Priority::HIGH, ..task("a") }).await;
+    bench.completed(NewTask { priority: Priority::HIGH, ..task("a") }).await;
     let (kind, states) = (Some(name("a")), vec![TaskState::Waiting]);
     assert_eq!(bench.list(TaskFilter { kind, states, ..TaskFilter::default() }).await, ids(&[1]));
 }
@@ -218,6 +218,55 @@ pub async fn a_queue_says_when_its_oldest_waiting_task_was_due(bench: Bench) {
     assert_eq!(bench.queue("default").await.map(|queue| queue.oldest_waiting), Some(Some(due)));
 }
 
+/// Shows: Q10
+pub async fn the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group(bench: Bench) {
+    let oldest = async || bench.queue("default").await.and_then(|queue| queue.oldest_waiting);
+    let of = |group: &str, kind: &str| NewTask { group: Some(name(group)), ..task(kind) };
+    let (late, early) = (bench.now().plus(SECOND * 3), bench.now().plus(SECOND * 2));
+    bench.submit_new(NewTask { when: When::At(late), ..of("a", "k") }).await;
+    bench.submit_new(NewTask { when: When::At(early), ..of("b", "other") }).await;
+    bench.advance(SECOND * 4);
+    bench.sweep().await;
+    assert_eq!(oldest().await, Some(early));
+    let urgent = bench.now();
+    bench.submit_new(NewTask { priority: Priority(129), ..task("k") }).await;
+    assert_eq!(oldest().await, Some(urgent));
+}
+
+/// What is in memory, what has moved to the tables, and what leaves either is counted alike.
+///
+/// Shows: Q10
+pub async fn a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do(mut bench: Bench) {
+    let first = bench.submit("k").await;
+    bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
+    let blocked = bench.submit_new(NewTask { depends_on: Dependencies::on([first]), ..task("k") }).await;
+    bench.submit("k").await;
+    assert_eq!(live_sizes(&bench).await, [2, 1, 1, 0]);
+    bench.reopen().await;
+    assert_eq!(live_sizes(&bench).await, [2, 1, 1, 0]);
+    bench.advance(SECOND);
+    bench.sweep().await;
+    assert_eq!(live_sizes(&bench).await, [3, 0, 1, 0]);
+    let session = bench.session().await;
+    let claimed = bench.claim(session, 2).await;
+    assert_eq!(live_sizes(&bench).await, [1, 0, 1, 2]);
+    bench.complete(claimed[0].lease).await;
+    assert_eq!(live_sizes(&bench).await, [2, 0, 0, 1]);
+    bench.reopen().await;
+    assert_eq!(live_sizes(&bench).await, [3, 0, 0, 0]);
+    bench.cancel(blocked).await;
+    bench.submit("k").await;
+    let (queue, states) = (name("default"), vec![TaskState::Waiting]);
+    assert_eq!(bench.removed(Write::Purge { queue, states, limit: 2 }).await, (2, true));
+    assert_eq!(live_sizes(&bench).await, [1, 0, 0, 0]);
+}
+
+/// Waiting, scheduled, blocked and running tasks of the default queue.
+async fn live_sizes(bench: &Bench) -> [u64; 4] {
+    let queue = bench.queue("default").await;
+    queue.map_or([0; 4], |queue| [queue.waiting, queue.scheduled, queue.blocked, queue.running])
+}
+
 pub async fn a_queue_without_waiting_tasks_has_no_oldest(bench: Bench) {
     bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
     assert_eq!(bench.queue("default").await.map(|queue| queue.oldest_waiting), Some(None));
@@ -253,6 +302,7 @@ pub async fn statistics_add_up_what_completed_tasks_took(bench: Bench) {
         wait: SECOND * 2,
         run: SECOND * 4,
         run_maximum: SECOND * 3,
+        io: IoStatistics::default(),
     };
     assert_eq!(bench.store().statistics().await.ok(), Some(vec![expected]));
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, Lease, OpenSession, Outcome, Refusal, SessionId, SessionRecord, TaskState, Write,
+    AfterFailure, Change, KindSelection, Lease, OpenSession, Outcome, Refusal, Served, SessionId, SessionRecord,
+    TaskState, WaitReason, Write, limits,
 };
 
-use crate::bench::{Bench, after, all_of, task};
+use crate::bench::{Bench, after, all_of, name, task};
 
 const SECOND: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(10);
@@ -22,18 +23,21 @@ pub async fn a_closed_sessions_number_is_not_used_again(bench: Bench) {
 }
 
 pub async fn open_sessions_are_shown(bench: Bench) {
-    let open = OpenSession { name: "host:1".into(), lease: SECOND };
+    let kinds = KindSelection::matching(vec![name("k")], vec!["mail:".into()]);
+    let serves = Served { queues: Some(vec![name("default")]), kinds };
+    let open = OpenSession { serves: serves.clone(), ..OpenSession::new("host:1", SECOND) };
     let opened_at = bench.now();
     bench.write(Write::OpenSession(open)).await;
     bench.submit("k").await;
     bench.claim(SessionId(1), 1).await;
     bench.advance(SECOND);
-    let expected = SessionRecord { id: SessionId(1), name: "host:1".into(), opened_at, lease: SECOND, running: 1 };
+    let expected =
+        SessionRecord { id: SessionId(1), name: "host:1".into(), opened_at, lease: SECOND, running: 1, serves };
     assert_eq!(bench.store().sessions().await.ok(), Some(vec![expected]));
 }
 
 pub async fn a_long_session_name_is_cut(bench: Bench) {
-    bench.write(Write::OpenSession(OpenSession { name: "é".repeat(200), lease: SECOND })).await;
+    bench.write(Write::OpenSession(OpenSession::new("é".repeat(200), SECOND))).await;
     let sessions = bench.store().sessions().await.unwrap_or_default();
     assert!(sessions.len() == 1 && sessions[0].name.len() <= 128);
 }
@@ -46,9 +50,39 @@ pub async fn the_shortest_and_the_longest_lease_are_taken(bench: Bench) {
 
 pub async fn a_lease_out_of_range_is_refused(bench: Bench) {
     for lease in [Duration::from_micros(99_999), Duration::from_secs(24 * 3600 + 1)] {
-        bench.invalid(Write::OpenSession(OpenSession { name: "w".into(), lease })).await;
+        bench.invalid(Write::OpenSession(OpenSession::new("w", lease))).await;
     }
     assert_eq!(bench.store().sessions().await.ok(), Some(vec![]));
+}
+
+pub async fn a_session_that_names_too_much_of_what_it_serves_is_refused(bench: Bench) {
+    let serves = |names: usize| Served { queues: Some(vec![name("q"); names]), kinds: KindSelection::All };
+    let open = |names| OpenSession { serves: serves(names), ..OpenSession::new("w", SECOND) };
+    bench.invalid(Write::OpenSession(open(limits::SERVED_NAMES + 1))).await;
+    bench.write(Write::OpenSession(open(limits::SERVED_NAMES))).await;
+    assert_eq!(bench.store().sessions().await.unwrap_or_default().len(), 1);
+}
+
+/// Shows: B6
+pub async fn a_task_that_no_worker_serves_says_so_until_one_does(bench: Bench) {
+    let waiting = bench.submit("k").await;
+    let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons().await, [WaitReason::NoWorker]);
+    let open = async |worker: &str, queue: &str, kind: &str| {
+        let serves = Served { queues: Some(vec![name(queue)]), kinds: KindSelection::Only(vec![name(kind)]) };
+        bench.write(Write::OpenSession(OpenSession { serves, ..OpenSession::new(worker, SECOND) })).await;
+    };
+    open("of-kind", "slow", "k").await;
+    open("of-queue", "default", "other").await;
+    let missing = WaitReason::NotServed {
+        kind: name("k"),
+        queue: name("default"),
+        kind_served_by: vec!["of-kind".into()],
+        queue_served_by: vec!["of-queue".into()],
+    };
+    assert_eq!(reasons().await, [missing]);
+    open("of-both", "default", "k").await;
+    assert_eq!(reasons().await, []);
 }
 
 pub async fn a_renewed_session_keeps_its_tasks(bench: Bench) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, SessionId, TaskState};
+use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, Served, SessionId, TaskState};
 use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
@@ -162,7 +162,8 @@ impl Dispatcher {
     fn open_session(&self, batch: &mut Batch) {
         if self.agenda.look && !self.stopping.is_stopping() {
             let settings = &self.run.inner.settings;
-            batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease });
+            let serves = Served::by(&self.run.claim());
+            batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease, serves });
         }
     }
 

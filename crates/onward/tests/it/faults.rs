@@ -8,15 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onward::{
-    Change, Clock, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskRecord, TaskState,
-    UniqueKey, WaitReason,
-};
-use onward_store::{
-    Answer, Changes, Claim, Error, EventPage, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord,
-    QueueDay, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, StoreInfo, TagKeyPage, TagPage,
-    TagValuePage, TaskFilter, TaskIdPage, TaskPage, Write,
-};
+use onward::{Change, Engine, EventCursor, Failure, OnDuplicate, Store, Submitted, TaskId, TaskState, UniqueKey};
+use onward_store::{Answer, Error, Outcome, Write};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 
@@ -208,78 +201,15 @@ struct Damaged {
     calls: AtomicUsize,
 }
 
-impl Store for Damaged {
+impl onward_store::StoreDecorator for Damaged {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         if self.calls.fetch_add(1, Ordering::SeqCst) < 2 {
             return self.store.apply(writes);
         }
         Box::pin(async { Err(Error::corrupt("page 7 is damaged; restore a backup")) })
-    }
-    fn changes(&self) -> Changes {
-        self.store.changes()
-    }
-    fn news(&self) -> NewsReceiver {
-        self.store.news()
-    }
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.store.clock()
-    }
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.store.task(task)
-    }
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        self.store.why(task)
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.store.tasks(filter, page)
-    }
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.store.peek(claim)
-    }
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        self.store.queues()
-    }
-    fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.store.queue_mode()
-    }
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        self.store.statistics()
-    }
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.store.sessions()
-    }
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.store.pauses()
-    }
-
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.store.limits()
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.store.schedules(which)
-    }
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        self.store.events(after, limit)
-    }
-    fn info(&self) -> StoreInfo {
-        self.store.info()
-    }
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.store.task_ids(filter, page)
-    }
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.store.count(filter)
-    }
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.store.tag_values(key, filter, page)
-    }
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.store.tag_keys(prefix, page)
-    }
-
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
-        self.store.history(days)
     }
 }

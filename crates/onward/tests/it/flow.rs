@@ -269,6 +269,33 @@ async fn a_task_that_is_not_there_has_no_reasons_but_an_error() {
     }
 }
 
+/// Shows: B6
+#[tokio::test]
+async fn a_task_whose_kind_no_worker_serves_says_so_and_names_who_serves_its_queue() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let gate = Gate::new();
+        engine.handle("any", gate.handler());
+        let served = engine.submit_task(NewTask::new("any").unwrap()).await.unwrap().id();
+        let other = engine.submit_task(NewTask::new("other").unwrap()).await.unwrap().id();
+        let run = start(&engine);
+        gate.entered(1).await;
+        let reasons = engine.why(other).await.unwrap();
+        let [WaitReason::NotServed { kind, kind_served_by, queue_served_by, .. }] = &reasons[..] else {
+            panic!("{reasons:?}")
+        };
+        let sessions = engine.store().sessions().await.unwrap();
+        assert_eq!(
+            (kind, &kind_served_by[..], &queue_served_by[..]),
+            (&name("other"), &[][..], &[sessions[0].name.clone()][..])
+        );
+        assert_eq!(engine.serving(served).await.unwrap(), sessions);
+        assert_eq!(engine.serving(other).await.unwrap(), []);
+        gate.open(1);
+        stop(&engine, run).await;
+    }
+}
+
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Thumbnail {
     tenant: u32,

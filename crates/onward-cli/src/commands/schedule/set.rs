@@ -1,21 +1,18 @@
 //! `onward schedule set`
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use clap::Args;
-use onward_store::rules::retry::Backoff;
-use onward_store::{CatchUp, Name, NewSchedule, NewTask, Priority, Recurrence, Timestamp, Ttl, TtlFrom};
+use onward_store::{CatchUp, Name, NewSchedule, Recurrence, Timestamp};
 use serde_json::json;
 
 use super::command::{OverlapPolicy, on};
-use crate::commands::submit::{read_payload, retry_policy};
+use crate::commands::submit::TaskOptions;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line};
 use crate::store_file;
-use crate::values::{parse_backoff, parse_duration, parse_positive_duration};
+use crate::values::{parse_duration, parse_positive_duration};
 
 /// Arguments of `onward schedule set`.
 #[derive(Debug, Args)]
@@ -44,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "none|last|COUNT", default_value = "last")]
     catch_up: CatchUp,
     #[command(flatten)]
-    task: Task,
+    task: TaskOptions,
 }
 
 /// When it fires.
@@ -59,55 +56,9 @@ struct When {
     cron: Option<String>,
 }
 
-/// What it submits.
-#[derive(Debug, Args)]
-struct Task {
-    /// The kind of its tasks, which selects a handler
-    #[arg(long)]
-    kind: Name,
-    /// The queue they wait in
-    #[arg(long, default_value = "default")]
-    queue: Name,
-    /// How urgent they are: 0 to 255, higher first
-    #[arg(long, default_value_t = Priority::NORMAL.0)]
-    priority: u8,
-    /// Expire when one has not started after this long
-    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
-    ttl: Option<Duration>,
-    /// How long one attempt may take
-    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
-    timeout: Option<Duration>,
-    /// Further attempts after a failed one; default: as the worker says
-    #[arg(long, value_name = "COUNT")]
-    retries: Option<u32>,
-    /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
-    #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
-    backoff: Option<Backoff>,
-    /// Read the payload from a file
-    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
-    payload_file: Option<PathBuf>,
-    /// The payload; - for stdin; default: empty
-    #[arg(value_name = "PAYLOAD")]
-    payload: Option<String>,
-}
-
-impl Task {
-    fn described(self, payload: Bytes) -> NewTask {
-        NewTask {
-            queue: self.queue,
-            payload,
-            priority: Priority(self.priority),
-            ttl: self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission }),
-            timeout: self.timeout,
-            retry: retry_policy(self.retries, self.backoff),
-            ..NewTask::of(self.kind)
-        }
-    }
-}
-
 impl Arguments {
     fn described(self) -> anyhow::Result<NewSchedule> {
-        let payload = read_payload(self.task.payload_file.as_deref(), self.task.payload.as_deref())?;
+        let task = self.task.task_with_payload()?;
         let recurrence = match (self.when.every, self.when.cron) {
             (Some(interval), _) => Recurrence::Every(interval),
             (None, cron) => Recurrence::Cron { expression: cron.unwrap_or_default(), zone: self.zone },
@@ -118,7 +69,7 @@ impl Arguments {
             jitter: self.jitter,
             starts_at: self.start,
             ends_at: self.end,
-            ..NewSchedule::new(self.schedule, recurrence, self.task.described(payload))
+            ..NewSchedule::new(self.schedule, recurrence, task)
         })
     }
 }

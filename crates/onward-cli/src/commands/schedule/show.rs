@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use onward_store::ScheduleRecord;
+use onward_store::{Priority, ScheduleRecord, Tags};
 
 use super::command::{Schedule, open};
 use super::json::schedule_json;
@@ -31,6 +31,7 @@ fn described(record: &ScheduleRecord) -> String {
     let schedule = &record.schedule;
     let jitter = Some(schedule.jitter).filter(|jitter| *jitter > Duration::ZERO);
     let last = record.last.map(|last| format!("{} as task {}", moment(last.at), last.task));
+    let priority = Some(schedule.task.priority).filter(|priority| *priority != Priority::NORMAL);
     let payload = Some(&schedule.task.payload).filter(|payload| !payload.is_empty());
     let error = record.error.as_ref().map(|error| format!("at {}: {}", moment(error.at), error.message));
     let counts = [record.fired, record.skipped, record.missed, record.failed];
@@ -46,6 +47,10 @@ fn described(record: &ScheduleRecord) -> String {
         ("provider", schedule.provider.as_ref().map(ToString::to_string)),
         ("kind", Some(schedule.task.kind.to_string())),
         ("queue", Some(schedule.task.queue.to_string())),
+        ("group", schedule.task.group.as_ref().map(ToString::to_string)),
+        ("priority", priority.map(|priority| priority.0.to_string())),
+        ("key", schedule.task.unique.as_ref().map(|unique| unique.key.clone())),
+        ("tags", Some(tags(&schedule.task.tags)).filter(|tags| !tags.is_empty())),
         ("payload", payload.map(|payload| one_line(&String::from_utf8_lossy(payload), PAYLOAD_COLUMNS))),
         ("next", Some(next(record))),
         ("held", record.held.map(moment)),
@@ -59,4 +64,9 @@ fn described(record: &ScheduleRecord) -> String {
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+fn tags(tags: &Tags) -> String {
+    let tags = tags.iter().map(|(key, value)| format!("{key}={}", one_line(value, PAYLOAD_COLUMNS)));
+    tags.collect::<Vec<_>>().join(", ")
 }

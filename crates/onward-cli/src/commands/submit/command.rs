@@ -1,17 +1,12 @@
 //! Handing in one task.
 
-use std::io::Read;
-use std::path::Path;
-
-use bytes::Bytes;
-use onward_store::{Outcome, Store, Submitted, TaskId, TaskRecord, TaskState, Write, limits};
+use onward_store::{Outcome, Store, Submitted, TaskId, TaskRecord, TaskState, Write};
 use serde_json::json;
 
 use super::arguments::Arguments;
 use super::lines;
 use crate::apply::{apply_one, unexpected, wait_for_end};
-use crate::exit_code::{ExitCode, wrong_usage};
-use crate::input;
+use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line, print_raw, remark, task_json};
 use crate::store_file;
@@ -21,7 +16,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if arguments.lines {
         return lines::run(options, arguments).await;
     }
-    let task = arguments.task(payload(&arguments)?)?;
+    let task = arguments.task_with_payload()?;
     let store = store_file::open_or_create(options).await?;
     let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
         Outcome::Submitted(submitted) => submitted,
@@ -37,33 +32,6 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         print_line(said(submitted))?;
     }
     Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
-}
-
-fn payload(arguments: &Arguments) -> anyhow::Result<Bytes> {
-    read_payload(arguments.payload_file.as_deref(), arguments.payload.as_deref())
-}
-
-/// A payload as it was typed, or what a file or stdin (`-`) holds.
-pub(crate) fn read_payload(file: Option<&Path>, typed: Option<&str>) -> anyhow::Result<Bytes> {
-    match (file, typed) {
-        (Some(path), _) => read_whole(input::open(Some(path))?),
-        (None, Some("-")) => read_whole(input::open(None)?),
-        (None, Some(text)) => Ok(text.to_owned().into()),
-        (None, None) => Ok(Bytes::new()),
-    }
-}
-
-fn read_whole(input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
-    let mut payload = Vec::new();
-    let bounded = u64::try_from(limits::PAYLOAD_BYTES).unwrap_or(u64::MAX);
-    input.take(bounded.saturating_add(1)).read_to_end(&mut payload)?;
-    if payload.len() > limits::PAYLOAD_BYTES {
-        let limit = limits::PAYLOAD_BYTES;
-        return Err(wrong_usage(format!(
-            "the payload is larger than {limit} bytes; keep the data in a file and submit its name"
-        )));
-    }
-    Ok(payload.into())
 }
 
 /// Waits for the end of a task, prints its result, and answers whether it completed.

@@ -14,10 +14,10 @@ use crate::store_file;
 
 /// Hands in the lines batch by batch; each batch is one commit.
 pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if arguments.payload.as_deref().is_some_and(|payload| payload != "-") {
+    if arguments.task.payload.as_deref().is_some_and(|payload| payload != "-") {
         return Err(wrong_usage("--lines takes its lines from stdin or from --payload-file; leave the payload out"));
     }
-    let lines = Lines::new(input::open(arguments.payload_file.as_deref())?, Delimiter::LineFeed);
+    let lines = Lines::new(input::open(arguments.task.payload_file.as_deref())?, Delimiter::LineFeed);
     let store = store_file::open_or_create(options).await?;
     let tasks = submit_all(options, &*store, &arguments, lines).await?;
     if arguments.wait { wait_for_all(options, &*store, &tasks).await } else { Ok(ExitCode::Done) }

@@ -2,7 +2,12 @@
 
 mod arguments;
 mod command;
+mod io_options;
 mod lines;
+mod payload;
+mod task_options;
 
-pub(crate) use arguments::{Arguments, retry_policy};
-pub(crate) use command::{read_payload, run};
+pub(crate) use arguments::Arguments;
+pub(crate) use command::run;
+pub(crate) use payload::read_payload;
+pub(crate) use task_options::TaskOptions;

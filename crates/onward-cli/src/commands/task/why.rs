@@ -1,6 +1,6 @@
 //! `onward task why`
 
-use onward_store::{Refusal, WaitReason};
+use onward_store::{Refusal, WaitReason, limits};
 use serde_json::json;
 
 use super::named::Tasks;
@@ -15,17 +15,34 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
     for task in tasks.numbers(&*store).await? {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+        let workers = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
+        let workers = workers.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
+        let workers: Vec<String> = workers.map(|session| session.name).collect();
         if options.json {
             let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-            print_json(&json!({ "task": task, "state": record.state, "reasons": reasons, "text": text }))?;
+            print_json(
+                &json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers }),
+            )?;
             continue;
         }
         print_line(format_args!("task {task} is {}{}", colored_state(record.state), what_follows(&record, &reasons)))?;
         for reason in &reasons {
             print_line(format_args!("- {reason}"))?;
         }
+        if !workers.is_empty() {
+            print_line(format_args!("workers that serve it: {}", named(&workers)))?;
+        }
     }
     Ok(ExitCode::Done)
+}
+
+/// The first workers, and how many more there are.
+fn named(workers: &[String]) -> String {
+    let first = workers.iter().take(limits::NAMED_WORKERS).cloned().collect::<Vec<_>>().join(", ");
+    match workers.len().saturating_sub(limits::NAMED_WORKERS) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason]) -> &'static str {

@@ -99,6 +99,7 @@ const SESSIONS: Columns = &[
     ("RUNNING", Align::Right),
     ("OPEN FOR", Align::Right),
     ("LEASE", Align::Right),
+    ("SERVES", Align::Left),
 ];
 
 impl Pane {
@@ -222,6 +223,7 @@ fn of_session(session: &SessionRecord, now: Timestamp) -> Row {
         session.running.to_string(),
         age(Some(session.opened_at), now),
         whole_seconds(session.lease),
+        text(&session.serves.to_string()),
     ];
     Row { id: session.id.to_string(), cells, tone: Tone::Plain }
 }

@@ -41,7 +41,7 @@ impl View {
         for (kind, queue) in [("encode", "video"), ("crash", "video")] {
             self.submit(kind, queue).await;
         }
-        let open = OpenSession { name: "worker-1".to_owned(), lease: Duration::from_secs(10) };
+        let open = OpenSession::new("worker-1", Duration::from_secs(10));
         let [Outcome::SessionOpened(session)] = self.apply(Write::OpenSession(open)).await else { panic!() };
         let [Outcome::Claimed(claimed)] = self.apply(Write::Claim(Claim::any(session, 2))).await else { panic!() };
         let (lease, error) = (claimed.tasks[1].lease, "no such file\n".to_owned());

@@ -5,40 +5,40 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::limits;
 use crate::name::Name;
+use crate::rules::order::Place;
 use crate::sqlite::cache::Cache;
-use crate::sqlite::names::SERIES_LINES;
 use crate::store::{EndedCounts, QueueRecord};
-use crate::task::TaskState;
+use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
-/// One of the counts of a queue.
-type Field = fn(&mut QueueRecord) -> &mut u64;
-
 /// What is gathered for each queue.
-struct Sizes {
+struct Gathered {
     record: QueueRecord,
-    oldest: Option<i64>,
+    first: Option<Place>,
 }
 
-impl Sizes {
-    fn waits(&mut self, task: i64) {
-        self.oldest = Some(self.oldest.map_or(task, |oldest| oldest.min(task)));
+impl Gathered {
+    /// A line of the queue begins so.
+    fn begins(&mut self, line: Place) {
+        self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
 }
 
 pub(in crate::sqlite) fn queues(connection: &Connection, cache: &mut Cache) -> Result<Vec<QueueRecord>> {
     let mut queues = names(connection, cache)?;
     add_tables(connection, &mut queues)?;
+    add_running(connection, &mut queues)?;
     add_memory(cache, &mut queues);
-    add_oldest(connection, &mut queues)?;
+    add_first(connection, cache, &mut queues)?;
     add_ended(connection, &mut queues)?;
     let mut records = Vec::with_capacity(queues.len());
-    for (_, Sizes { mut record, oldest }) in queues {
-        if let Some(oldest) = oldest {
+    for (_, Gathered { mut record, first }) in queues {
+        if let Some(first) = first {
             let run_at: Option<i64> = connection
                 .prepare_cached("SELECT run_at FROM task WHERE id = ?")?
-                .query_row([oldest], |row| row.get(0))
+                .query_row([first.task.0], |row| row.get(0))
                 .optional()?;
             record.oldest_waiting = run_at.map(Timestamp::from_microseconds);
         }
@@ -48,7 +48,7 @@ pub(in crate::sqlite) fn queues(connection: &Connection, cache: &mut Cache) -> R
     Ok(records)
 }
 
-fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>> {
+fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Gathered>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
     let mut queues = BTreeMap::new();
@@ -70,68 +70,66 @@ fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Sizes>>
             concurrency: settings.concurrency,
             affinity_wait: settings.affinity_wait,
         };
-        queues.insert(number, Sizes { record, oldest: None });
+        queues.insert(number, Gathered { record, first: None });
     }
     Ok(queues)
 }
 
-/// Counts each state in the tables: an index entry each for what waits, and what runs.
-fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
-    let counts: [(&str, Field); 4] = [
-        ("SELECT lane, count(*) AS tasks FROM ready GROUP BY lane", |record| &mut record.waiting),
-        ("SELECT lane, count(*) AS tasks FROM scheduled GROUP BY lane", |record| &mut record.scheduled),
-        (
-            "SELECT t.lane, count(*) AS tasks FROM lease l CROSS JOIN task t ON t.id BETWEEN l.first AND l.last GROUP BY t.lane",
-            |record| &mut record.running,
-        ),
-        (
-            "SELECT t.lane, count(*) AS tasks FROM (SELECT dependent FROM dependency UNION SELECT task FROM awaited \
-             UNION SELECT task FROM member UNION SELECT m.task FROM bundle b JOIN member_of m ON m.bundle = b.task) AS d \
-             JOIN task t ON t.id = d.dependent GROUP BY t.lane",
-            |record| &mut record.blocked,
-        ),
-    ];
-    let lanes_only = SERIES_LINES - 1;
-    for (lanes, field) in counts {
-        let sql = format!("SELECT n.queue, c.tasks FROM ({lanes}) AS c JOIN lane n ON n.id = c.lane & {lanes_only}");
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            if let Some(sizes) = queues.get_mut(&row.get(0)?) {
-                *field(&mut sizes.record) += row.get::<_, u64>(1)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Finds the oldest task that waits in the tables for each queue.
-fn add_oldest(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/oldest_ready.sql"))?;
+/// Adds what is counted of the tables, and of blocked tasks wherever they are.
+fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+    let mut statement = connection.prepare_cached("SELECT queue, waiting, scheduled, blocked FROM queue_size")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        if let Some(sizes) = queues.get_mut(&row.get(0)?) {
-            sizes.waits(row.get(1)?);
+        if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
+            (record.waiting, record.scheduled, record.blocked) = (row.get(1)?, row.get(2)?, row.get(3)?);
         }
     }
     Ok(())
 }
 
-fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Sizes>) {
+/// Counts what runs: no more than there are leases.
+fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/running_of_queues.sql"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
+            record.running = row.get(1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds what is in memory, which is bounded.
+fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
     for (lane, places) in cache.index.ready_in_memory() {
-        if let Some(sizes) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
-            sizes.record.waiting += places.len() as u64;
-            places.iter().for_each(|place| sizes.waits(place.task.0));
+        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+            queue.record.waiting += places.len() as u64;
+            places.first().into_iter().for_each(|place| queue.begins(*place));
         }
     }
     for lane in cache.index.scheduled_in_memory() {
-        if let Some(sizes) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
-            sizes.record.scheduled += 1;
+        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+            queue.record.scheduled += 1;
         }
     }
 }
 
-fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Sizes>) -> Result<()> {
+/// Finds the first task of each line in the tables, by one seek each.
+fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
+    let mut statement = connection.prepare_cached(include_str!("../sql/next_line.sql"))?;
+    let mut last = -1;
+    for _ in 0..limits::LINES_LOOKED_AT {
+        let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
+        let Some((lane, place)) = statement.query_row([last], first).optional()? else { break };
+        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+            queue.begins(place);
+        }
+        last = lane;
+    }
+    Ok(())
+}
+
+fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT n.queue, s.state, s.kept FROM statistics s JOIN lane n ON n.id = s.lane")?;
     let mut rows = statement.query([])?;

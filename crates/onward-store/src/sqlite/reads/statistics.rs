@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::io::IoStatistics;
 use crate::name::Name;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::TaskState;
@@ -23,6 +24,7 @@ pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindS
             wait: Duration::ZERO,
             run: Duration::ZERO,
             run_maximum: Duration::ZERO,
+            io: IoStatistics::default(),
         });
         if let Some(count) = TaskState::from_code(row.get(1)?).and_then(|state| kind.ended.of(state)) {
             *count += row.get::<_, u64>(2)?;
@@ -32,5 +34,25 @@ pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindS
         kind.run += Duration::from_micros(row.get(5)?);
         kind.run_maximum = kind.run_maximum.max(Duration::from_micros(row.get(6)?));
     }
+    add_io(connection, &mut kinds)?;
     Ok(kinds.into_values().collect())
+}
+
+fn add_io(connection: &Connection, kinds: &mut BTreeMap<Name, KindStatistics>) -> Result<()> {
+    let mut statement =
+        connection.prepare_cached("SELECT k.name, i.totals FROM kind_io i JOIN kind k ON k.id = i.kind")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let name = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+        if let Some(kind) = kinds.get_mut(name) {
+            kind.io = read_totals(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a row of `kind_io` holds.
+pub(in crate::sqlite) fn read_totals(text: &str) -> Result<IoStatistics> {
+    let damaged = |error| Error::corrupt("what tasks have moved cannot be read; restore a backup").caused_by(error);
+    serde_json::from_str(text).map_err(damaged)
 }

@@ -15,6 +15,7 @@ use crate::rules::why::{LimitUse, WaitFacts, reasons};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Shared, Usage};
+use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
@@ -29,6 +30,8 @@ pub(in crate::sqlite) fn why(
     let Some(record) = task(connection, id)? else { return Ok(None) };
     let facts = WaitFacts {
         task: id,
+        kind: record.kind.clone(),
+        queue: record.queue.clone(),
         state: record.state,
         run_at: record.run_at,
         blocked_by: record.blocked_by.clone(),
@@ -39,7 +42,7 @@ pub(in crate::sqlite) fn why(
         reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
-        has_sessions: crate::sqlite::index::exists(connection, "SELECT EXISTS (SELECT 1 FROM session)")?,
+        sessions: sessions::served(connection)?,
     };
     Ok(Some(reasons(&facts, steady)))
 }

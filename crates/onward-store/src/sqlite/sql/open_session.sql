@@ -1,1 +1,1 @@
-INSERT INTO session (name, process, opened_at, lease, lease_until) VALUES (?, ?, ?, ?, ?)
+INSERT INTO session (name, process, opened_at, lease, lease_until, serves) VALUES (?, ?, ?, ?, ?, ?)

@@ -24,9 +24,11 @@ impl Transaction<'_> {
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
             let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));
+            let (expected_io, io) = (task.options.expected_io, task.options.io);
             self.check_result(lane, result)?;
             self.gather(Completion { task: lease.task, held, has_result: result.is_some() }, lane, result)?;
             self.count_completed(lane, attempts, run_at, held.started_at);
+            self.count_io(lane, expected_io, io)?;
             return Ok(Outcome::Done);
         }
         self.flush_completions()?;
@@ -130,6 +132,7 @@ impl Transaction<'_> {
 
     pub(super) fn complete_one(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
         self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, held.started_at);
+        self.count_io(task.lane, task.options.expected_io, task.options.io)?;
         self.end_completed(task, held, result)
     }
 }

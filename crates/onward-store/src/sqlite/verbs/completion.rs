@@ -110,6 +110,7 @@ impl Transaction<'_> {
         } else {
             let started_at = task.started_at.unwrap_or_else(|| self.now.as_microseconds());
             self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, started_at);
+            self.count_io(task.lane, task.options.expected_io, task.options.io)?;
             self.end_awaited(task, TaskState::Completed, result)?;
         }
         Ok(TaskState::Completed)

@@ -22,7 +22,7 @@ impl Transaction<'_> {
 
     fn make_due(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = task.run_at.min(self.now.as_microseconds());
-        self.cache.index.remove_scheduled(self.connection, task.run_at, task.id.0)?;
+        self.cache.index.remove_scheduled(self.connection, task.run_at, task.id.0, task.lane)?;
         self.connection
             .prepare_cached("UPDATE task SET scheduled = 0, run_at = ? WHERE id = ?")?
             .execute(params![run_at, task.id.0])?;

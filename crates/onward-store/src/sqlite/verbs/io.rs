@@ -1,9 +1,11 @@
 //! What tasks move. It stands among their options, so that it goes to history with them and costs those nothing that move nothing.
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 
-use crate::io::Io;
+use crate::error::{Error, Result};
+use crate::io::{Io, IoStatistics};
 use crate::outcome::Outcome;
+use crate::sqlite::reads::statistics::read_totals;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::Lease;
 
@@ -16,5 +18,25 @@ impl Transaction<'_> {
             .prepare_cached("UPDATE task SET options = ? WHERE id = ?")?
             .execute(params![task.options, task.id.0])?;
         Ok(Outcome::Done)
+    }
+
+    /// Counts what a completed task was expected to move, and what it moved.
+    pub(super) fn count_io(&self, lane: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
+        if expected.is_none() && recorded.is_none() {
+            return Ok(());
+        }
+        let kind = self.kind_of(lane);
+        let totals: Option<String> = self
+            .connection
+            .prepare_cached("SELECT totals FROM kind_io WHERE kind = ?")?
+            .query_row([kind], |row| row.get(0))
+            .optional()?;
+        let mut totals = totals.map_or(Ok(IoStatistics::default()), |text| read_totals(&text))?;
+        totals.count(expected, recorded);
+        let text = serde_json::to_string(&totals).map_err(|error| Error::invalid(error.to_string()))?;
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO kind_io (kind, totals) VALUES (?, ?)")?
+            .execute(params![kind, text])?;
+        Ok(())
     }
 }

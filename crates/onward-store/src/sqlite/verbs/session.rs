@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::error::Result;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
+use crate::sqlite::served_column;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{SessionId, TaskId};
 use crate::write::OpenSession;
@@ -21,7 +22,8 @@ impl Transaction<'_> {
             self.process,
             self.now.as_microseconds(),
             lease,
-            self.steady.saturating_add(lease)
+            self.steady.saturating_add(lease),
+            served_column::write(&open.serves)?
         ])?;
         Ok(Outcome::SessionOpened(SessionId(self.connection.last_insert_rowid())))
     }

@@ -46,7 +46,7 @@ impl Transaction<'_> {
     fn promote_due(&mut self) -> Result<u64> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
         for (run_at, task, lane) in &due {
-            self.cache.index.remove_scheduled(self.connection, *run_at, *task)?;
+            self.cache.index.remove_scheduled(self.connection, *run_at, *task, *lane)?;
             // Two statements, because for one that answers SQLite builds a table.
             let priority: u8 = self
                 .connection

@@ -123,7 +123,7 @@ impl Twins {
     }
 
     async fn open_session(&mut self) -> SessionId {
-        let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(60) };
+        let open = OpenSession::new("worker", Duration::from_secs(60));
         let outcomes = self.apply(vec![Write::OpenSession(open)]).await;
         let [Outcome::SessionOpened(session)] = outcomes[..] else { panic!("a session opens, not {outcomes:?}") };
         session

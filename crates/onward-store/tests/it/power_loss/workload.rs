@@ -144,7 +144,7 @@ async fn work(scene: Arc<Scene>, mut random: Rng) {
 }
 
 pub(super) async fn open_session(store: &SqliteStore) -> SessionId {
-    let open = OpenSession { name: "worker".into(), lease: Duration::from_secs(60) };
+    let open = OpenSession::new("worker", Duration::from_secs(60));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.expect("the store can be written");
     let [Outcome::SessionOpened(session)] = outcomes[..] else { panic!("a session opens, not {outcomes:?}") };
     session

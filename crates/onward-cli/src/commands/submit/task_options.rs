@@ -1,0 +1,211 @@
+//! What can be said of a task on the command line, and the task that it describes: one to submit, or those of a schedule.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::{
+    Aggregate, Dependencies, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority, TaskId, Ttl, TtlFrom,
+    UniqueKey, When,
+};
+
+use super::io_options::IoOptions;
+use super::payload::read_payload;
+use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
+
+/// A task, all but its payload in lines.
+#[derive(Debug, Args)]
+pub(crate) struct TaskOptions {
+    /// The kind, which selects a handler
+    #[arg(long)]
+    kind: Name,
+    /// The queue it waits in
+    #[arg(long, default_value = "default")]
+    queue: Name,
+    /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
+    #[arg(long)]
+    group: Option<Name>,
+    /// The series it belongs to: it prefers the worker that ran the series last (see onward queue set --affinity-wait)
+    #[arg(long, value_name = "SERIES")]
+    affinity: Option<Name>,
+    /// How urgent it is: 0 to 255, higher first
+    #[arg(long, default_value_t = Priority::NORMAL.0)]
+    priority: u8,
+    /// A key: one active task of this kind at a time has it
+    #[arg(long)]
+    key: Option<String>,
+    /// A tag that it can be found by; may be given several times
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<Tag>,
+    /// What to do when another task has the key
+    #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
+    on_duplicate: DuplicateAction,
+    /// How long the key stays taken after the task has ended
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
+    keep_key: Duration,
+    /// The task whose child it is: it is cancelled if that ends otherwise than completed
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
+    /// Start only when this task has ended; may be given several times
+    #[arg(long, value_name = "TASK")]
+    depends_on: Vec<TaskId>,
+    /// What to do when a task that it depends on does not complete
+    #[arg(long, value_name = "ACTION", default_value = "cancel", requires = "depends_on")]
+    on_dependency_failure: DependencyAction,
+    /// Due after this long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    after: Option<Duration>,
+    /// Expire when it has not started after this long
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    ttl: Option<Duration>,
+    /// How long one attempt may take
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    timeout: Option<Duration>,
+    /// Further attempts after a failed one; default: as the worker says
+    #[arg(long, value_name = "COUNT")]
+    retries: Option<u32>,
+    /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
+    #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
+    backoff: Option<Backoff>,
+    /// Collect it with others of its queue, kind and group, and hand them over as one when there are so many (1 to 1000)
+    #[arg(long, value_name = "COUNT", requires = "aggregate_delay")]
+    aggregate_size: Option<u32>,
+    /// Hand them over at the latest this long after the first
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
+    aggregate_delay: Option<Duration>,
+    /// Hand them over when no more have come for this long; default: as --aggregate-delay
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
+    aggregate_grace: Option<Duration>,
+    #[command(flatten)]
+    io: IoOptions,
+    /// Read the payload from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
+    pub(super) payload_file: Option<PathBuf>,
+    /// The payload; - for stdin; default: empty
+    #[arg(value_name = "PAYLOAD")]
+    pub(super) payload: Option<String>,
+}
+
+/// What to do when another task has the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DuplicateAction {
+    /// Keep the existing task, as urgent as the more urgent of the two
+    Skip,
+    /// Cancel the existing task and take the new one
+    Supersede,
+    /// Keep the existing task and exit with 1
+    Reject,
+    /// Take the new one when the existing one, if it runs, has ended
+    Requeue,
+}
+
+/// What to do when a task that another depends on does not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DependencyAction {
+    /// Cancel the dependent
+    Cancel,
+    /// Fail the dependent
+    Fail,
+    /// Run the dependent all the same
+    Ignore,
+}
+
+impl From<DependencyAction> for OnDependencyFailure {
+    fn from(action: DependencyAction) -> Self {
+        match action {
+            DependencyAction::Cancel => Self::Cancel,
+            DependencyAction::Fail => Self::Fail,
+            DependencyAction::Ignore => Self::Ignore,
+        }
+    }
+}
+
+impl From<DuplicateAction> for OnDuplicate {
+    fn from(action: DuplicateAction) -> Self {
+        match action {
+            DuplicateAction::Skip => Self::Skip,
+            DuplicateAction::Supersede => Self::Supersede,
+            DuplicateAction::Reject => Self::Reject,
+            DuplicateAction::Requeue => Self::Requeue,
+        }
+    }
+}
+
+impl TaskOptions {
+    /// The task with the payload that was typed, or that a file or stdin holds.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task), and if the payload cannot be read.
+    pub(crate) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
+        self.task(read_payload(self.payload_file.as_deref(), self.payload.as_deref())?)
+    }
+
+    /// The task with one payload.
+    ///
+    /// # Errors
+    /// Wrong usage, if the tags contradict each other.
+    pub(super) fn task(&self, payload: Bytes) -> anyhow::Result<NewTask> {
+        Ok(NewTask {
+            queue: self.queue.clone(),
+            group: self.group.clone(),
+            payload,
+            priority: Priority(self.priority),
+            when: self.after.map_or(When::Now, When::After),
+            unique: self.unique(),
+            parent: self.parent,
+            depends_on: self.depends_on(),
+            ttl: self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission }),
+            timeout: self.timeout,
+            retry: retry_policy(self.retries, self.backoff),
+            tags: tags_of(&self.tags)?,
+            io: self.io.io(),
+            affinity: self.affinity.clone(),
+            aggregate: self.aggregate(),
+            ..NewTask::of(self.kind.clone())
+        })
+    }
+
+    fn aggregate(&self) -> Option<Aggregate> {
+        let (size, delay) = self.aggregate_size.zip(self.aggregate_delay)?;
+        Some(Aggregate { size, delay, grace: self.aggregate_grace.unwrap_or(delay) })
+    }
+
+    fn depends_on(&self) -> Dependencies {
+        let on_failure = self.on_dependency_failure.into();
+        Dependencies { on_failure, ..Dependencies::on(self.depends_on.iter().copied()) }
+    }
+
+    fn unique(&self) -> Option<UniqueKey> {
+        let key = self.key.clone()?;
+        Some(UniqueKey { key, on_duplicate: self.on_duplicate.into(), keep_for: self.keep_key })
+    }
+}
+
+/// The policy of so many further attempts; what is not given is as by default, and nothing is if nothing is given.
+pub(crate) fn retry_policy(retries: Option<u32>, backoff: Option<Backoff>) -> Option<RetryPolicy> {
+    if retries.is_none() && backoff.is_none() {
+        return None;
+    }
+    let default = RetryPolicy::default();
+    Some(RetryPolicy {
+        attempts: retries.map_or(default.attempts, |retries| retries.saturating_add(1)),
+        backoff: backoff.unwrap_or(default.backoff),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_retries_is_one_attempt() {
+        assert_eq!(retry_policy(Some(0), None).unwrap().attempts, 1);
+    }
+
+    #[test]
+    fn without_either_flag_the_worker_decides() {
+        assert_eq!(retry_policy(None, None), None);
+    }
+}

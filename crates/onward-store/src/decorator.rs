@@ -1,0 +1,104 @@
+//! Stores in front of others.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::event::{EventCursor, EventPage};
+use crate::flow::LimitRecord;
+use crate::history::QueueDay;
+use crate::news::NewsReceiver;
+use crate::outcome::Outcome;
+use crate::queue::QueueMode;
+use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::store::{
+    Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    TaskIdPage, TaskPage,
+};
+use crate::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::task::{TaskId, TaskRecord};
+use crate::write::{Claim, Write};
+
+/// Declares [`StoreDecorator`] and how it becomes a [`Store`], from the verbs of the seam, so that each of them stands here once.
+macro_rules! decorator {
+    ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
+        /// A store in front of another one, such as one that counts, delays or fails calls. It says what it does otherwise; all else is passed
+        /// on. Whoever implements this has a [`Store`].
+        ///
+        /// ```
+        /// use std::sync::Arc;
+        /// use std::sync::atomic::{AtomicU64, Ordering};
+        ///
+        /// use onward_store::{Answer, Outcome, Store, Write};
+        ///
+        /// #[derive(Debug)]
+        /// struct Counting {
+        ///     inner: Arc<dyn Store>,
+        ///     calls: AtomicU64,
+        /// }
+        ///
+        /// impl onward_store::StoreDecorator for Counting {
+        ///     fn inner(&self) -> &dyn Store {
+        ///         &*self.inner
+        ///     }
+        ///
+        ///     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        ///         self.calls.fetch_add(1, Ordering::Relaxed);
+        ///         self.inner.apply(writes)
+        ///     }
+        /// }
+        ///
+        /// fn behind_it(store: Counting) -> Arc<dyn Store> {
+        ///     Arc::new(store)
+        /// }
+        /// ```
+        ///
+        /// The methods have the names of the verbs they stand for, so bring only one of the two traits into scope.
+        /// [`Store::as_any`] is not passed on: what only a sort of store can do would go past the decorator.
+        pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
+            /// The store behind it. Asked once for each call that is passed on.
+            fn inner(&self) -> &dyn Store;
+
+            $(
+                #[doc = concat!("As [`Store::", stringify!($verb), "`]; passed on unless it is said here.")]
+                fn $verb(&self $(, $argument: $type)*) -> $answer {
+                    self.inner().$verb($($argument),*)
+                }
+            )*
+        }
+
+        impl<D: StoreDecorator> Store for D {
+            $(
+                fn $verb(&self $(, $argument: $type)*) -> $answer {
+                    StoreDecorator::$verb(self $(, $argument)*)
+                }
+            )*
+        }
+    };
+}
+
+decorator! {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>>;
+    fn changes(&self) -> Changes;
+    fn news(&self) -> NewsReceiver;
+    fn clock(&self) -> Arc<dyn Clock>;
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>>;
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage>;
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>>;
+    fn queue_mode(&self) -> Answer<'_, QueueMode>;
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>>;
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>>;
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>>;
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage>;
+    fn info(&self) -> StoreInfo;
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage>;
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64>;
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage>;
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
+}
