@@ -19,8 +19,8 @@ fn a_command_gets_a_line_for_each_member_of_a_bundle() {
     let task = &place.json(&["task", "show", "1"])[0];
     assert_eq!((&task["state"], &task["bundle"]), (&"completed".into(), &3.into()));
     let expected = r#"3 2
-{"task":1,"payload":"one"}
-{"task":2,"payload":"two \"three\""}
+{"payload":"one","task":1}
+{"payload":"two \"three\"","task":2}
 "#;
     assert_eq!(task["result"], expected);
 }

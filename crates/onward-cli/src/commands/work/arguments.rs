@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 const AFTER_HELP: &str = "\
 The command gets the payload on stdin; what it writes to stdout is the result. Its environment has ONWARD_TASK_ID,
 ONWARD_KIND, ONWARD_QUEUE, ONWARD_ATTEMPT and ONWARD_REPORT.
-For a bundle (onward submit --aggregate-size) it gets a line of JSON for each member, {\"task\":7,\"payload\":\"…\"}, and
+For a bundle (onward submit --aggregate-size) it gets a line of JSON for each member, {\"payload\":\"…\",\"task\":7}, and
 ONWARD_MEMBERS says how many there are.
 
 How it ends:
