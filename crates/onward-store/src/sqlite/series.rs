@@ -14,7 +14,7 @@ use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::rules::affinity::is_to_be_noted;
 use crate::sqlite::connection::Database;
-use crate::sqlite::index::exists;
+use crate::sqlite::index::{exists, meta};
 use crate::sqlite::names::SERIES_SHIFT;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::sqlite::verbs::microseconds;
@@ -36,12 +36,15 @@ pub(super) struct Series {
     next_forgotten: i64,
     /// When lines were last looked at; `None` before that.
     pub(super) looked_at: Option<i64>,
+    /// The latest moment by which any process found a line to be for all.
+    pub(super) opened_at: i64,
 }
 
 impl Series {
     pub(super) fn load(connection: &Database<'_>, looked_at: Option<i64>) -> Result<Self> {
         let any = exists(connection, "SELECT EXISTS (SELECT 1 FROM affinity)")?;
-        Ok(Self { any, looked_at, next_forgotten: i64::MIN, ..Self::default() })
+        let opened_at = if any { meta(connection, "series_opened_at")? } else { i64::MIN };
+        Ok(Self { any, looked_at, opened_at, next_forgotten: i64::MIN, ..Self::default() })
     }
 
     /// Whether there may be any.

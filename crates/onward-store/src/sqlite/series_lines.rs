@@ -246,13 +246,21 @@ impl Transaction<'_> {
             return Ok(());
         }
         let now = self.now.as_microseconds();
-        if self.cache.series.looked_at.replace(now).is_none_or(|before| now < before) {
+        let is_set_back = now < self.cache.series.opened_at;
+        if self.cache.series.looked_at.replace(now).is_none_or(|before| now < before) || is_set_back {
+            self.note_opening(now)?;
             self.unsettle("SELECT line FROM affinity_line WHERE line > ?", [0])?;
         } else if self.next_opening_at()?.is_some_and(|next| next <= now) {
             let sql = "SELECT line FROM affinity_line WHERE until <= ? ORDER BY until LIMIT ?";
             self.unsettle(sql, [now, limits::SWEEP.cast_signed() as i64])?;
         }
         self.settle_series()
+    }
+
+    fn note_opening(&mut self, now: i64) -> Result<()> {
+        self.cache.series.opened_at = now;
+        self.connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'series_opened_at'")?.execute([now])?;
+        Ok(())
     }
 
     /// Lines whose time was over before anybody swept.
@@ -312,6 +320,10 @@ impl Transaction<'_> {
             return Ok(());
         }
         let reserved = self.cache.reservation(self.connection, known.line, self.now)?;
+        let now = self.now.as_microseconds();
+        if reserved.is_none() && now > self.cache.series.opened_at {
+            self.note_opening(now)?;
+        }
         let reserved = reserved.map(|(session, until)| (session.0, until.as_microseconds()));
         let after = SeriesLine { reserved, ..known };
         let (from, to) = (known.base(&self.cache.names), after.base(&self.cache.names));

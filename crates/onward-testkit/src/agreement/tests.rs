@@ -154,7 +154,7 @@ fn sequences_reach_every_outcome() {
 
 #[test]
 fn sequences_reach_every_change() {
-    let changes = play_some(200).into_iter().flat_map(|seen| seen.changes);
+    let changes = play_some(600).into_iter().flat_map(|seen| seen.changes);
     let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
                     Retried PriorityRaised Purged Unblocked Blocked Bundled";

@@ -13,3 +13,6 @@ CREATE INDEX affinity_line_until ON affinity_line (until) WHERE until IS NOT NUL
 
 -- For how long, in microseconds, tasks of a queue wait for the session that their series prefers; NULL for the default.
 ALTER TABLE queue ADD COLUMN affinity_wait INTEGER;
+
+-- `series_opened_at`: the latest moment by which a line was found to be for all. If the clock is before it, it was set back.
+INSERT INTO meta VALUES ('series_opened_at', -9223372036854775808);
