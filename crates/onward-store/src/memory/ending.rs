@@ -97,6 +97,9 @@ fn count(statistics: &mut KindStatistics, task: &Task) {
         statistics.wait = statistics.wait.saturating_add(wait);
         statistics.run = statistics.run.saturating_add(run);
         statistics.run_maximum = statistics.run_maximum.max(run);
-        statistics.io.count(task.new.io, task.io);
+        // What members were to move was said for their bundle.
+        if task.new.aggregate.is_none() {
+            statistics.io.count(task.new.io, task.io);
+        }
     }
 }

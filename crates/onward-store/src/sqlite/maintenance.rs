@@ -327,7 +327,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
          SELECT lane, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY lane \
          UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane \
          UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane \
-         ) AS t JOIN lane n ON n.id = t.lane GROUP BY n.queue) AS c ON c.queue = q.id \
+         ) AS t JOIN lane n ON n.id = t.lane & 17179869183 GROUP BY n.queue) AS c ON c.queue = q.id \
          WHERE (coalesce(s.waiting, 0), coalesce(s.scheduled, 0), coalesce(s.blocked, 0)) \
          <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
     ),
