@@ -131,27 +131,8 @@ impl fmt::Display for WaitReason {
                  counts as that urgent, and it starts sooner when the pressure falls",
                 least.0
             ),
-            Self::Blocked { by } => {
-                let shown: Vec<String> = by.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
-                let more = if by.len() > SHOWN_TASKS {
-                    format!(" and {} more", by.len() - SHOWN_TASKS)
-                } else {
-                    String::new()
-                };
-                write!(f, "it waits for the end of {} tasks: {}{more}", by.len(), shown.join(", "))
-            }
-            Self::Paused { scope, until } => {
-                let what = match scope {
-                    Scope::All => "everything is paused".to_owned(),
-                    Scope::Queue(name) => format!("the queue `{name}` is paused"),
-                    Scope::Kind(name) => format!("the kind `{name}` is paused"),
-                    Scope::Group(name) => format!("the group `{name}` is paused"),
-                };
-                match until {
-                    Some(until) => write!(f, "{what} until {until}"),
-                    None => write!(f, "{what} until somebody resumes it"),
-                }
-            }
+            Self::Blocked { by } => blocked(f, by),
+            Self::Paused { scope, until } => paused(f, scope, *until),
             Self::Concurrency { limit_on, concurrency, running } => write!(
                 f,
                 "{running} tasks run under a limit of {concurrency} on {limit_on}; it waits until one of them ends, or for a higher limit"
@@ -198,6 +179,27 @@ impl fmt::Display for WaitReason {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
         }
+    }
+}
+
+/// For which tasks it waits.
+fn blocked(f: &mut fmt::Formatter<'_>, by: &[TaskId]) -> fmt::Result {
+    let shown: Vec<String> = by.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
+    let more = if by.len() > SHOWN_TASKS { format!(" and {} more", by.len() - SHOWN_TASKS) } else { String::new() };
+    write!(f, "it waits for the end of {} tasks: {}{more}", by.len(), shown.join(", "))
+}
+
+/// What is paused, and for how long.
+fn paused(f: &mut fmt::Formatter<'_>, scope: &Scope, until: Option<Timestamp>) -> fmt::Result {
+    let what = match scope {
+        Scope::All => "everything is paused".to_owned(),
+        Scope::Queue(name) => format!("the queue `{name}` is paused"),
+        Scope::Kind(name) => format!("the kind `{name}` is paused"),
+        Scope::Group(name) => format!("the group `{name}` is paused"),
+    };
+    match until {
+        Some(until) => write!(f, "{what} until {until}"),
+        None => write!(f, "{what} until somebody resumes it"),
     }
 }
 
