@@ -187,7 +187,7 @@ fn after_failure() -> impl Strategy<Value = AfterFailure> {
 fn control() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => pick().prop_map(Act::Cancel),
-        3 => pick().prop_map(Act::Retry),
+        9 => pick().prop_map(Act::Retry),
         3 => pick().prop_map(Act::RunNow),
         1 => pick().prop_map(Act::Kill),
         1 => pick().prop_map(Act::Delete),
@@ -377,7 +377,7 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         OnDuplicate::Requeue,
     ]);
     let keep_for = select(vec![Duration::ZERO, Duration::ZERO, Duration::from_secs(5), MINUTE]);
-    (select(vec!["a", "b", "b", "ä", ""]), on_duplicate, keep_for).prop_map(|(key, on_duplicate, keep_for)| UniqueKey {
+    (select(vec!["a", "b", "b", "b", "ä", ""]), on_duplicate, keep_for).prop_map(|(key, on_duplicate, keep_for)| UniqueKey {
         key: key.to_owned(),
         on_duplicate,
         keep_for,
