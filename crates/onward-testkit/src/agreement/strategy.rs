@@ -377,11 +377,8 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         OnDuplicate::Requeue,
     ]);
     let keep_for = select(vec![Duration::ZERO, Duration::ZERO, Duration::from_secs(5), MINUTE]);
-    (select(vec!["a", "b", "b", "b", "ä", ""]), on_duplicate, keep_for).prop_map(|(key, on_duplicate, keep_for)| UniqueKey {
-        key: key.to_owned(),
-        on_duplicate,
-        keep_for,
-    })
+    (select(vec!["a", "b", "b", "b", "ä", ""]), on_duplicate, keep_for)
+        .prop_map(|(key, on_duplicate, keep_for)| UniqueKey { key: key.to_owned(), on_duplicate, keep_for })
 }
 
 /// Mostly none; few keys and values, and now and then one that is refused.
