@@ -52,12 +52,6 @@ impl Deref for WritingConnection {
 }
 
 impl WritingConnection {
-    /// How many statements it keeps.
-    #[cfg(test)]
-    pub(super) fn statements(&self) -> usize {
-        self.kept.borrow().len()
-    }
-
     pub(super) fn database(&self) -> Database<'_> {
         Database { connection: &self.connection, kept: Some(&self.kept) }
     }

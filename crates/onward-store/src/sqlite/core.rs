@@ -52,8 +52,6 @@ pub(super) struct Core {
     pub(super) payload_limit: usize,
     pub(super) memory_tasks: usize,
     pub(super) presence: Option<Presence>,
-    /// Whether there is to be a rehearsal.
-    pub(super) rehearses: bool,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
@@ -92,8 +90,6 @@ pub(super) struct CoreParts {
     /// How many tasks may wait in memory before they move to the tables.
     pub(super) memory_tasks: usize,
     pub(super) presence: Option<Presence>,
-    /// Whether there is to be a rehearsal.
-    pub(super) rehearses: bool,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
@@ -101,15 +97,13 @@ pub(super) struct CoreParts {
 
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, rehearses, hints, news, sizes } =
-            parts;
+        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, hints, news, sizes } = parts;
         Self {
             connection: connection.into(),
             clock,
             payload_limit,
             memory_tasks,
             presence,
-            rehearses,
             hints,
             news,
             sizes,

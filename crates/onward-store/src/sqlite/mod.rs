@@ -37,7 +37,6 @@ mod presence;
 mod queues;
 mod readers;
 mod reads;
-mod rehearsal;
 mod schedules;
 mod series;
 mod series_lines;

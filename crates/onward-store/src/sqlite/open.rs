@@ -233,8 +233,6 @@ impl SqliteOptions {
             payload_limit: self.payload_limit,
             memory_tasks: self.memory_tasks,
             presence,
-            // Whoever has a layer below SQLite counts what comes through it.
-            rehearses: self.vfs.is_none(),
             hints,
             news,
             sizes: Arc::default(),

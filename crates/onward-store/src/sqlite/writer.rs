@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::outcome::Outcome;
 use crate::sqlite::core::{Core, Job};
-use crate::sqlite::rehearsal::SCENES;
 use crate::write::Write;
 
 /// The most writes that a caller commits itself: more take longer than a hand-over, and would hold up the caller's thread.
@@ -44,12 +43,6 @@ struct Queue {
     closed: bool,
     /// Whether the thread waits for a job, and must be woken.
     thread_waits: bool,
-}
-
-impl Queue {
-    fn is_idle(&self) -> bool {
-        self.jobs.is_empty() && !self.closed
-    }
 }
 
 impl Writer {
@@ -205,12 +198,6 @@ impl Shared {
 
     /// The thread: commits whatever arrives until the store is closed and the queue is empty.
     fn run(&self) {
-        for scene in SCENES {
-            let idle = self.queue().is_idle();
-            if idle {
-                self.core().rehearse(scene);
-            }
-        }
         while self.wait_for_job() {
             self.commit_batch(self.core());
         }
