@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use onward_store::{Page, TaskFilter, TaskRecord, limits};
+use onward_store::{TaskFilter, TaskRecord};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -33,16 +33,7 @@ impl Context {
             return Ok(Vec::new());
         }
         let filter = TaskFilter { bundle: Some(self.id()), with_payload: true, ..TaskFilter::default() };
-        let (mut members, mut before) = (Vec::new(), None);
-        loop {
-            let page = self.run.inner.store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
-            members.extend(page.tasks);
-            before = page.next;
-            if before.is_none() {
-                members.reverse();
-                return Ok(members);
-            }
-        }
+        self.all_tasks(filter).await
     }
 
     /// The payloads of [`members`](Self::members) as values; of a task that is no bundle, its own as the only one.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use onward_store::{ClaimedTask, NewTask, Page, Priority, Submitted, TaskFilter, TaskId, TaskRecord, TtlFrom, limits};
+use onward_store::{ClaimedTask, NewTask, Priority, Submitted, TaskFilter, TaskId, TaskRecord, TtlFrom};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -97,16 +97,7 @@ impl Context {
     /// What the store reports if it cannot be read.
     pub async fn children(&self) -> Result<Vec<TaskRecord>> {
         let filter = TaskFilter { parent: Some(self.id()), with_payload: true, ..TaskFilter::default() };
-        let (mut children, mut before) = (Vec::new(), None);
-        loop {
-            let page = self.run.inner.store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
-            children.extend(page.tasks);
-            before = page.next;
-            if before.is_none() {
-                children.reverse();
-                return Ok(children);
-            }
-        }
+        self.all_tasks(filter).await
     }
 
     fn child(&self, mut child: NewTask) -> NewTask {

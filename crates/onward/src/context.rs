@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Io, IoKind, Name, Priority, Tags, TaskId, Timestamp};
+use onward_store::{Io, IoKind, Name, Page, Priority, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Attempt, Interruption};
 use crate::engine::Engine;
+use crate::error::Result;
 use crate::failure::Failure;
 use crate::run::Run;
 
@@ -216,6 +217,20 @@ impl Context {
     /// Counts bytes sent to the network.
     pub fn record_sent(&self, bytes: u64) {
         self.record(IoKind::NetworkSent, bytes);
+    }
+
+    /// Every task that a filter selects, page by page, the oldest first.
+    pub(crate) async fn all_tasks(&self, filter: TaskFilter) -> Result<Vec<TaskRecord>> {
+        let (mut tasks, mut before) = (Vec::new(), None);
+        loop {
+            let page = self.run.inner.store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+            tasks.extend(page.tasks);
+            before = page.next;
+            if before.is_none() {
+                tasks.reverse();
+                return Ok(tasks);
+            }
+        }
     }
 
     fn record(&self, kind: IoKind, bytes: u64) {

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::migrations::{self, SCHEMA};
+use crate::sqlite::names::SERIES_LINES;
 use crate::sqlite::open::connect;
 use crate::sqlite::store::SqliteStore;
 
@@ -327,7 +328,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
          SELECT lane, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY lane \
          UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane \
          UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane \
-         ) AS t JOIN lane n ON n.id = t.lane & 17179869183 GROUP BY n.queue) AS c ON c.queue = q.id \
+         ) AS t JOIN lane n ON n.id = t.lane & :lane GROUP BY n.queue) AS c ON c.queue = q.id \
          WHERE (coalesce(s.waiting, 0), coalesce(s.scheduled, 0), coalesce(s.blocked, 0)) \
          <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
     ),
@@ -338,7 +339,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
 ];
 
 /// The numbers that these queries name.
-const NUMBERS: [(&str, i64); 2] = [(":guaranteed", share::GUARANTEED), (":cost", share::COST)];
+const NUMBERS: [(&str, i64); 3] =
+    [(":guaranteed", share::GUARANTEED), (":cost", share::COST), (":lane", SERIES_LINES - 1)];
 
 fn consistency(connection: &Connection) -> Result<Vec<String>> {
     let mut findings = Vec::new();

@@ -109,11 +109,7 @@ async fn the_same_holds_where_two_stores_share_the_file() {
 /// stores on the file take turns.
 async fn life_behind(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("onward.db");
-    let mut open_stores = Vec::new();
-    for _ in 0..stores {
-        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
-    }
+    let open_stores = open_stores(&directory, stores).await;
     let store = &open_stores[0];
     let limit = SetLimit::new(LimitScope::Groups("tenant-".to_owned())).concurrency(1);
     store.apply(vec![Write::SetLimit(limit)]).await.unwrap();
@@ -153,11 +149,7 @@ async fn a_claim_among_ten_thousand_groups_that_share_costs_about_what_it_costs_
 /// file take turns.
 async fn life_among(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("onward.db");
-    let mut open_stores = Vec::new();
-    for _ in 0..stores {
-        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
-    }
+    let open_stores = open_stores(&directory, stores).await;
     let limit = SetLimit::new(LimitScope::Groups("tenant-".to_owned())).weight(2);
     open_stores[0].apply(vec![Write::SetLimit(limit)]).await.unwrap();
     let session = session(&open_stores[0]).await;
@@ -190,11 +182,7 @@ async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_
 /// file take turns.
 async fn life_beside_series(series: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("onward.db");
-    let mut open_stores = Vec::new();
-    for _ in 0..stores {
-        open_stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
-    }
+    let open_stores = open_stores(&directory, stores).await;
     let store = &open_stores[0];
     let wait = SetQueue::new(Name::default_queue()).affinity_wait(Duration::from_secs(3600));
     store.apply(vec![Write::SetQueue(wait)]).await.unwrap();
@@ -217,6 +205,16 @@ async fn life_beside_series(series: usize, stores: usize) -> Duration {
         shortest = shortest.min(SystemClock.steady().saturating_sub(began));
     }
     shortest
+}
+
+/// So many stores on one file.
+async fn open_stores(directory: &tempfile::TempDir, count: usize) -> Vec<SqliteStore> {
+    let path = directory.path().join("onward.db");
+    let mut stores = Vec::new();
+    for _ in 0..count {
+        stores.push(SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap());
+    }
+    stores
 }
 
 async fn session(store: &SqliteStore) -> SessionId {
