@@ -1,0 +1,1 @@
+//! A fair queue over many sources, and ZeroMQ-compatible sockets.
