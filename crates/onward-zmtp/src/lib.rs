@@ -1,1 +1,3 @@
 //! A fair queue over many sources, and ZeroMQ-compatible sockets.
+
+pub mod protocol;
