@@ -1,0 +1,3 @@
+//! The tests of `onward-zmtp` from outside.
+
+mod zmtp;
