@@ -69,20 +69,18 @@ fn check_mechanism(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName) ->
     Err(Error::mechanism(format!("the peer wants the mechanism `{name}`, and here it is {}", mechanism.as_str())))
 }
 
+/// Two servers would wait for each other. A peer that does not say it is the server may be one all the same: libzmq never says it.
 fn check_side(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName, as_server: bool) -> Result<()> {
-    let peer_is_server = match greeting[AS_SERVER_AT] {
+    match greeting[AS_SERVER_AT] {
         // NULL has no sides.
-        _ if mechanism == MechanismName::Null => return Ok(()),
-        0 => false,
-        1 => true,
-        _ => return Err(Error::malformed("the peer's greeting says neither client nor server")),
-    };
-    if peer_is_server == as_server {
-        let side = if as_server { "server" } else { "client" };
-        return Err(Error::mechanism(format!(
-            "both sides are the {side} of {}; one must be the other",
-            mechanism.as_str()
-        )));
+        _ if mechanism == MechanismName::Null => Ok(()),
+        1 if as_server => Err(both_sides("server", mechanism)),
+        0 | 1 => Ok(()),
+        _ => Err(Error::malformed("the peer's greeting says neither client nor server")),
     }
-    Ok(())
+}
+
+#[cold]
+pub(crate) fn both_sides(side: &str, mechanism: MechanismName) -> Error {
+    Error::mechanism(format!("both sides are the {side} of {}; one must be the other", mechanism.as_str()))
 }

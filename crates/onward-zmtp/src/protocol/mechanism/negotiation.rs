@@ -8,7 +8,9 @@ use super::keys::PublicKey;
 use super::null::Null;
 use super::plain::{PlainClient, PlainServer};
 use super::security::{Credentials, Security};
+use crate::protocol::command::error_from_peer;
 use crate::protocol::error::{Error, Result, printable};
+use crate::protocol::greeting::both_sides;
 use crate::protocol::local::Local;
 use crate::protocol::metadata::Metadata;
 use crate::protocol::output::Output;
@@ -61,8 +63,11 @@ impl Negotiation {
 
     /// Takes a command of the peer.
     pub(crate) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
-        if name == b"ERROR" && !local.options.security.is_server() {
-            return Err(crate::protocol::command::error_from_peer(data));
+        let security = &local.options.security;
+        match name {
+            b"ERROR" if !security.is_server() => return Err(error_from_peer(data)),
+            b"HELLO" if security.is_client() => return Err(both_sides("client", security.name())),
+            _ => {}
         }
         match self {
             Self::Null(null) => null.command(name, data, local),

@@ -50,6 +50,10 @@ impl Security {
         }
     }
 
+    pub(crate) fn is_client(&self) -> bool {
+        matches!(self, Self::PlainClient { .. } | Self::CurveClient { .. })
+    }
+
     pub(crate) fn is_server(&self) -> bool {
         matches!(self, Self::PlainServer | Self::CurveServer { .. })
     }

@@ -5,6 +5,7 @@ mod compatibility;
 mod curve;
 mod faults;
 mod heartbeats;
+mod libzmq;
 mod limits;
 mod link;
 mod mechanisms;

@@ -187,3 +187,10 @@ fn a_property_of_the_protocol_cannot_be_set() {
     let once = Options::new(SocketType::Push).property("X-A", "1").unwrap();
     assert!(once.property("x-a", "2").unwrap_err().is_misuse());
 }
+
+#[test]
+fn a_server_that_does_not_say_that_it_is_one_is_accepted_as_libzmq_never_says_it() {
+    let security = Security::PlainClient { username: "ali".into(), password: Password::new("pw").unwrap() };
+    let mut client = connection(Options::new(SocketType::Push).security(security), 1);
+    assert_eq!(feed(&mut client, &[greeting(1, "PLAIN", false), command("WELCOME", b"")].concat()), []);
+}
