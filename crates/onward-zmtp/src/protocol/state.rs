@@ -225,6 +225,6 @@ fn next_command(
     if !frame.command {
         return Err(Error::malformed("the peer sent a message before the handshake was done"));
     }
-    let (name, data) = command::split(frame.body.as_slice())?;
+    let (name, data) = command::split_in_handshake(frame.body.as_slice())?;
     handshake.negotiation.command(name, data, local, output).map(Some)
 }

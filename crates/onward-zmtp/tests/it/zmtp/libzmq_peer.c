@@ -21,6 +21,7 @@
 #define CLIENT_SECRET "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs"
 #define ZAP_FRAMES 16
 #define FRAME_BYTES 256
+#define HEARTBEATS_UNTIL_TIMEOUT 15
 
 static void check(int result, const char *what) {
     if (result < 0) {
@@ -127,7 +128,11 @@ int main(int count, char **arguments) {
     int type = !strcmp(kind, "dealer") ? ZMQ_DEALER : !strcmp(kind, "xpub") ? ZMQ_XPUB : ZMQ_SUB;
     void *socket = zmq_socket(context, type);
     secure(socket, arguments[3], binds);
-    if (heartbeat > 0) check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &heartbeat, sizeof heartbeat), "heartbeat");
+    if (heartbeat > 0) {
+        int timeout = HEARTBEATS_UNTIL_TIMEOUT * heartbeat;
+        check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &heartbeat, sizeof heartbeat), "heartbeat");
+        check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_TIMEOUT, &timeout, sizeof timeout), "heartbeat");
+    }
     if (type == ZMQ_SUB) set(socket, ZMQ_SUBSCRIBE, "a");
     check(binds ? zmq_bind(socket, arguments[4]) : zmq_connect(socket, arguments[4]), arguments[4]);
     char endpoint[FRAME_BYTES] = "";

@@ -194,3 +194,11 @@ fn a_server_that_does_not_say_that_it_is_one_is_accepted_as_libzmq_never_says_it
     let mut client = connection(Options::new(SocketType::Push).security(security), 1);
     assert_eq!(feed(&mut client, &[greeting(1, "PLAIN", false), command("WELCOME", b"")].concat()), []);
 }
+
+#[test]
+fn the_misspelt_error_of_libzmq_is_a_refusal() {
+    let security = Security::PlainClient { username: "ali".into(), password: Password::new("pw").unwrap() };
+    let mut client = connection(Options::new(SocketType::Push).security(security), 1);
+    let seen = feed(&mut client, &[greeting(1, "PLAIN", false), frame(4, b"^RROR\x03400")].concat());
+    assert!(error(&seen).is_peer_error());
+}
