@@ -1,65 +1,26 @@
 //! What is allocated, counted.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use allocation_counter::measure;
 use onward_zmtp::protocol::{Options, SocketType};
 
 use super::link::{Seen, drain, feed, frame, introduced, message, start};
-
-/// The system's allocator, with a count for each thread.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    // A thread that is ending has no counters any more, and nobody who reads them.
-    let _ = CALLS.try_with(|calls| calls.set(calls.get() + usize::from(bytes > 0)));
-    let _ = LIVE.try_with(|live| {
-        live.set(live.get() + bytes);
-        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(live.get())));
-    });
-}
-
-#[expect(unsafe_code, reason = "counting allocations needs an allocator")]
-// SAFETY: every call goes to the system's allocator with the same arguments; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What `work` allocated on this thread.
 pub(crate) struct Counted<T> {
     pub(crate) result: T,
     /// How many allocations there were.
-    pub(crate) calls: usize,
+    pub(crate) calls: u64,
     /// How many bytes there were at the most, beyond those before.
-    pub(crate) peak: isize,
+    pub(crate) peak: i64,
     /// How many bytes are still there.
-    pub(crate) live: isize,
+    pub(crate) live: i64,
 }
 
 pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> Counted<T> {
-    let (calls, live) = (CALLS.get(), LIVE.get());
-    PEAK.set(live);
-    let result = work();
-    Counted { result, calls: CALLS.get() - calls, peak: PEAK.get() - live, live: LIVE.get() - live }
+    let mut result = None;
+    let info = measure(|| result = Some(work()));
+    let result = result.expect("the work was done");
+    Counted { result, calls: info.count_total, peak: info.bytes_max as i64, live: info.bytes_current }
 }
 
 /// Shows: M5

@@ -59,7 +59,7 @@ fn memory_for_a_large_frame_grows_with_what_was_received() {
     let (mut received, mut live, chunk) = (0, 0, vec![0; 32 * 1024]);
     for _ in 0..64 {
         let counted = counted(|| feed(&mut pull, &chunk));
-        received += chunk.len() as isize;
+        received += chunk.len() as i64;
         live += counted.live;
         assert!(live <= 2 * received + 64 * 1024, "{live} bytes are held for {received}");
     }
