@@ -30,18 +30,21 @@ fn conversation() -> &'static Conversation {
         let server = Arc::new(options(SocketType::Xpub, security(4)));
         let (mut one, mut other) = (connection(&client, 1), connection(&server, 2));
         let (mut by_client, mut by_server) = (Vec::new(), Vec::new());
-        for turn in 0..6 {
+        let mut is_talking = false;
+        for _ in 0..10 {
             let (to_server, to_client) = (drain(&mut one), drain(&mut other));
             hear(&mut other, &to_server);
             hear(&mut one, &to_client);
             by_client.extend(to_server);
             by_server.extend(to_client);
-            if turn == 3 {
+            if !is_talking && one.peer().is_some() && other.peer().is_some() {
+                is_talking = true;
                 one.subscribe(b"topic").unwrap();
                 one.send(Message::from("up")).unwrap();
                 other.send(Message::from_iter(["two", "frames"])).unwrap();
             }
         }
+        assert!(is_talking, "the handshake is not done");
         Conversation { client, server, by_client, by_server }
     })
 }
