@@ -8,6 +8,8 @@
 //! Run it with two numbers of messages; the difference, divided by the difference of the numbers, is the cost of one. The connection
 //! is NULL, messages have one frame, and they come in reads of 64 KiB and go in batches as large as the output takes.
 
+#![allow(clippy::unwrap_used)]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
