@@ -1,8 +1,8 @@
 //! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
 //!
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
-//! without harm. What was added meanwhile is copied with the writer held, which is short, so that the log can start anew
-//! instead of growing without end. While others write to the file, the thread looks once a second whether their processes still
+//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little with the
+//! writer held, so that the log can start anew instead of growing without end: how long that takes is what a task at that moment waits. While others write to the file, the thread looks once a second whether their processes still
 //! live and whether they left something unsaid; alone, it sleeps until it is woken.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -17,6 +17,12 @@ use crate::sqlite::core::Core;
 
 /// How many pages make the log long: 32 MiB of 4 KiB pages.
 pub(super) const LONG_LOG: i32 = 8192;
+
+/// The most pages that are copied with the writer held, unless they come faster than they can be copied.
+const REST: i32 = 256;
+
+/// The most passes over the log before the writer is held.
+const PASSES: usize = 6;
 
 /// How often neighbours are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -69,8 +75,13 @@ impl Bell {
         }
     }
 
+    /// How long the log is, in pages.
+    fn pages(&self) -> i32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
     fn log_is_long(&self) -> bool {
-        self.pages.load(Ordering::Relaxed) >= self.long
+        self.pages() >= self.long
     }
 
     pub(super) fn ring(&self) {
@@ -103,7 +114,7 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while let Some(reason) = bell.wait(alone) {
             if bell.log_is_long() {
-                checkpoint(&connection);
+                copy_most(&connection, &bell);
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
             if bell.log_is_long() {
@@ -126,10 +137,25 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Copies what no reader needs. A failure is no loss: the log stays as it is, and the next time it is long this is tried again.
-pub(super) fn checkpoint(connection: &Connection) {
-    let outcome = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    if let Err(failure) = outcome {
-        tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
+/// Copies while the writer goes on, until little is left or a pass gets no further.
+fn copy_most(connection: &Connection, bell: &Bell) {
+    let mut copied = 0;
+    for _ in 0..PASSES {
+        let before = std::mem::replace(&mut copied, checkpoint(connection));
+        if copied <= before || bell.pages() - copied <= REST {
+            return;
+        }
+    }
+}
+
+/// Copies what no reader needs, and answers how many pages of the log have been copied in all. A failure is no loss: the log stays as
+/// it is, and the next time it is long this is tried again.
+pub(super) fn checkpoint(connection: &Connection) -> i32 {
+    match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
+        Ok(copied) => copied,
+        Err(failure) => {
+            tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
+            0
+        }
     }
 }
