@@ -45,7 +45,7 @@ pub(super) enum Refusal {
 }
 
 impl<K, S> Mailbox<K, S> {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, signal: Arc<Signal>) -> Self {
         let register = Register {
             next: 0,
             closed: false,
@@ -53,11 +53,7 @@ impl<K, S> Mailbox<K, S> {
             adopted: HashSet::new(),
             removed: Vec::new(),
         };
-        Self { register: Mutex::new(register), handles: AtomicUsize::new(0), limit, signal: Arc::new(Signal::new()) }
-    }
-
-    pub(super) fn signal(&self) -> &Arc<Signal> {
-        &self.signal
+        Self { register: Mutex::new(register), handles: AtomicUsize::new(0), limit, signal }
     }
 
     /// Leaves a source for the reader, or gives it back.

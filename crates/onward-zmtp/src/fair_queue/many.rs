@@ -10,13 +10,14 @@ use futures_core::Stream;
 use super::one::One;
 use super::signal::{Raised, Signal, WokenSlots};
 use super::source::{Entry, SourceId};
-use super::sources::Look;
+use super::sources::Nothing;
 
-/// After how many reads in a row with a single source left it is taken to be alone for good.
+/// After how many pauses of the reader in a row with a single source left it is taken to be alone for good.
 ///
+/// The reader pauses when nothing is ready, and now and then when there is always something; so counting costs a message nothing.
 /// A peer that reconnects is two sources for a moment. Going back at once would make and throw away all of this each time; never going
 /// back would leave a lone source on the slower path for ever.
-pub(super) const READS_BEFORE_DEMOTION: u32 = 64;
+pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 16;
 
 /// Several sources, which take turns.
 ///
@@ -31,7 +32,7 @@ pub(super) struct Many<K, S> {
     ready: VecDeque<usize>,
     woken: WokenSlots,
     by_id: HashMap<SourceId, usize>,
-    reads_alone: u32,
+    pauses_alone: u32,
 }
 
 /// A place for a source. Its waker outlives the source: used late, it has the next occupant polled once for nothing.
@@ -57,7 +58,7 @@ impl<K, S> Many<K, S> {
             ready: VecDeque::new(),
             woken: WokenSlots::new(signal),
             by_id: HashMap::new(),
-            reads_alone: 0,
+            pauses_alone: 0,
         }
     }
 
@@ -70,22 +71,15 @@ impl<K, S> Many<K, S> {
         let index = self.vacant.pop().unwrap_or_else(|| self.add_slot());
         self.by_id.insert(entry.id, index);
         self.slots[index].occupant = Some(entry);
-        self.reads_alone = 0;
+        self.pauses_alone = 0;
         self.enqueue(index);
     }
 
-    /// Takes a source out, if it is here.
+    /// Takes a source out, if it is here. Its index may stay in `ready`, where an empty slot is passed over.
     pub(super) fn remove(&mut self, id: SourceId) -> Option<Entry<K, S>> {
-        let index = *self.by_id.get(&id)?;
-        self.vacate(index)
-    }
-
-    /// Empties a slot. Its index may stay in `ready`, where an empty slot is passed over.
-    fn vacate(&mut self, index: usize) -> Option<Entry<K, S>> {
-        let entry = self.slots[index].occupant.take()?;
-        self.by_id.remove(&entry.id);
+        let index = self.by_id.remove(&id)?;
         self.vacant.push(index);
-        Some(entry)
+        self.slots[index].occupant.take()
     }
 
     /// Lines up the sources whose wakers were used.
@@ -94,18 +88,18 @@ impl<K, S> Many<K, S> {
         woken.take(raised, |index| enqueue(slots, ready, index));
     }
 
-    /// Notes that the queue is read. True if a single source has been left for so long that it should be [`One`].
+    /// Notes a pause of the reader. True if a single source has been left for so long that it should be [`One`].
     pub(super) fn is_alone_for_good(&mut self) -> bool {
         if self.len() > 1 {
             return false;
         }
-        self.reads_alone += 1;
-        self.reads_alone > READS_BEFORE_DEMOTION
+        self.pauses_alone += 1;
+        self.pauses_alone > PAUSES_BEFORE_DEMOTION
     }
 
-    /// The source that is left, when all others are gone.
-    pub(super) fn into_last(self) -> Option<Entry<K, S>> {
-        self.slots.into_iter().find_map(|slot| slot.occupant)
+    /// Takes out the source that is left when all others are gone.
+    pub(super) fn take_last(&mut self) -> Option<Entry<K, S>> {
+        self.slots.iter_mut().find_map(|slot| slot.occupant.take())
     }
 
     fn add_slot(&mut self) -> usize {
@@ -132,10 +126,10 @@ impl<K: Clone, S: Stream + Unpin> Many<K, S> {
     /// `fruitless` are.
     ///
     /// A source that wakes itself and returns `Pending` is not polled again here: only [`Self::enqueue_woken`] brings it back.
-    #[inline]
-    pub(super) fn look(&mut self, fruitless: &mut u32) -> Look<K, S> {
+    #[inline(always)]
+    pub(super) fn look(&mut self, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         while *fruitless > 0 {
-            let Some(index) = self.ready.pop_front() else { return Look::Idle };
+            let Some(index) = self.ready.pop_front() else { return Err(Nothing::Idle) };
             let slot = &mut self.slots[index];
             slot.queued = false;
             let Some(entry) = &mut slot.occupant else { continue };
@@ -143,17 +137,15 @@ impl<K: Clone, S: Stream + Unpin> Many<K, S> {
                 Poll::Ready(Some(item)) => {
                     slot.queued = true;
                     self.ready.push_back(index);
-                    return Look::Item((entry.key.clone(), item));
+                    return Ok((entry.key.clone(), item));
                 }
                 Poll::Ready(None) => {
                     *fruitless -= 1;
-                    if let Some(entry) = self.vacate(index) {
-                        return Look::Ended(entry);
-                    }
+                    return Err(Nothing::Ended(entry.id));
                 }
                 Poll::Pending => *fruitless -= 1,
             }
         }
-        Look::Cut
+        Err(Nothing::Cut)
     }
 }

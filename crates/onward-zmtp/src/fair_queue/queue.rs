@@ -10,8 +10,9 @@ use futures_core::Stream;
 
 use super::handle::{Handle, InsertError};
 use super::mailbox::Mailbox;
-use super::source::{Ended, Entry, SourceId};
-use super::sources::{Look, Sources};
+use super::signal::Signal;
+use super::source::{Ended, SourceId};
+use super::sources::{Nothing, Sources};
 
 /// How many sources a queue takes unless it was told otherwise.
 pub const DEFAULT_SOURCE_LIMIT: usize = 65_536;
@@ -37,6 +38,8 @@ pub const FRUITLESS_POLLS: u32 = 128;
 /// before it is ready has taken nothing.
 pub struct FairQueue<K, S> {
     sources: Sources<K, S>,
+    /// The mailbox's.
+    signal: Arc<Signal>,
     mailbox: Arc<Mailbox<K, S>>,
     /// Reads left before the next one yields.
     budget: u32,
@@ -66,9 +69,10 @@ impl<K, S> FairQueue<K, S> {
 
     /// A queue for up to `limit` sources. One that was removed counts until the reader has dropped it.
     pub fn with_limit(limit: usize) -> Self {
-        let mailbox = Arc::new(Mailbox::new(limit));
-        let reader = Waker::from(mailbox.signal().clone());
-        Self { sources: Sources::Empty, mailbox, budget: READS_BEFORE_YIELD, on_end: None, reader }
+        let signal = Arc::new(Signal::new());
+        let mailbox = Arc::new(Mailbox::new(limit, signal.clone()));
+        let reader = Waker::from(signal.clone());
+        Self { sources: Sources::Empty, signal, mailbox, budget: READS_BEFORE_YIELD, on_end: None, reader }
     }
 
     /// What other tasks insert and remove sources with. See there what its existence means for the end of the queue.
@@ -120,33 +124,32 @@ impl<K, S> FairQueue<K, S> {
     /// Does what handles asked for and lines up what was woken. Costs one load when there is nothing.
     #[inline]
     fn attend(&mut self) {
-        if self.mailbox.signal().is_raised() {
+        if self.signal.is_raised() {
             self.attend_to_signal();
         }
-        self.sources.begin_read();
     }
 
     #[cold]
     fn attend_to_signal(&mut self) {
-        let raised = self.mailbox.signal().take();
+        let raised = self.signal.take();
         if raised.has_mailbox() {
             let orders = self.mailbox.orders();
             for id in orders.removed {
                 self.sources.remove(id);
             }
             for entry in orders.inserted.into_values() {
-                self.sources.insert(entry, self.mailbox.signal());
+                self.sources.insert(entry, &self.signal);
             }
         }
         self.sources.enqueue_woken(raised);
     }
 
-    /// Tells of a source that ended, unless it was removed at the same time.
+    /// Takes out a source that ended, and tells of it unless it was removed at the same time.
     #[cold]
-    fn report(&mut self, entry: Entry<K, S>) {
-        if self.mailbox.retire(entry.id)
-            && let Some(on_end) = &mut self.on_end
-        {
+    fn end(&mut self, id: SourceId) {
+        let entry = self.sources.remove(id);
+        let was_there = self.mailbox.retire(id);
+        if let (true, Some(entry), Some(on_end)) = (was_there, entry, &mut self.on_end) {
             on_end(entry.into());
         }
     }
@@ -154,12 +157,14 @@ impl<K, S> FairQueue<K, S> {
     /// Nothing is ready: arranges to be woken, and finds out whether there is anything to wait for.
     #[cold]
     fn park<T>(&mut self, context: &Context<'_>, ended: T) -> Poll<T> {
+        if self.sources.pause() {
+            return self.give_way(context);
+        }
         self.budget = READS_BEFORE_YIELD;
-        let signal = self.mailbox.signal();
-        signal.register(context.waker());
+        self.signal.register(context.waker());
         // In this order: what the last handle did before it was dropped is then seen as raised.
         let has_handles = self.mailbox.has_handles();
-        if signal.is_raised() {
+        if self.signal.is_raised() {
             context.waker().wake_by_ref();
         } else if !has_handles && matches!(self.sources, Sources::Empty) {
             return Poll::Ready(ended);
@@ -170,6 +175,7 @@ impl<K, S> FairQueue<K, S> {
     /// There is more to do, but others come first.
     #[cold]
     fn give_way<T>(&mut self, context: &Context<'_>) -> Poll<T> {
+        self.sources.pause();
         self.budget = READS_BEFORE_YIELD;
         context.waker().wake_by_ref();
         Poll::Pending
@@ -197,18 +203,18 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// Sources are asked as by a read, at most [`FRUITLESS_POLLS`] of them in vain. A task that waits in [`poll_recv`](Self::poll_recv) is still
     /// woken afterwards.
     pub fn try_recv(&mut self) -> Option<(K, S::Item)> {
+        self.sources.pause();
         let reader = self.reader.clone();
-        self.attend();
-        match self.look(&mut Context::from_waker(&reader), &mut { FRUITLESS_POLLS }) {
-            Look::Item(message) => Some(message),
-            Look::Ended(_) | Look::Idle | Look::Cut => None,
-        }
+        let mut message = None;
+        self.look_each(&mut Context::from_waker(&reader), 1, |found| message = Some(found));
+        message
     }
 
     /// Appends the messages that are ready to `messages`, at most `limit`, and returns how many. Otherwise as [`try_recv`](Self::try_recv).
     pub fn try_recv_many(&mut self, messages: &mut Vec<(K, S::Item)>, limit: usize) -> usize {
+        self.sources.pause();
         let reader = self.reader.clone();
-        self.look_many(&mut Context::from_waker(&reader), messages, limit).0
+        self.look_each(&mut Context::from_waker(&reader), limit, |message| messages.push(message)).0
     }
 
     /// The next message and the key of its source.
@@ -222,13 +228,51 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
             return self.give_way(context);
         }
         self.attend();
-        match self.look(context, &mut { FRUITLESS_POLLS }) {
-            Look::Item(message) => {
-                self.budget -= 1;
-                Poll::Ready(Some(message))
+        match &mut self.sources {
+            Sources::Empty => self.park(context, None),
+            Sources::One(one) => match one.look(context) {
+                Ok(message) => self.found(message),
+                Err(nothing) => self.poll_on(nothing, FRUITLESS_POLLS, context),
+            },
+            Sources::Many(_) => self.poll_many(context),
+        }
+    }
+
+    /// Out of line, so that a read of a lone source is short enough to be compiled into the caller.
+    #[inline(never)]
+    fn poll_many(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
+        let Sources::Many(many) = &mut self.sources else { return self.park(context, None) };
+        let mut fruitless = FRUITLESS_POLLS;
+        match many.look(&mut fruitless) {
+            Ok(message) => self.found(message),
+            Err(nothing) => self.poll_on(nothing, fruitless, context),
+        }
+    }
+
+    #[inline]
+    fn found(&mut self, message: (K, S::Item)) -> Poll<Option<(K, S::Item)>> {
+        self.budget -= 1;
+        Poll::Ready(Some(message))
+    }
+
+    /// A read that has found nothing so far: takes out what ended, and looks on until it is clear what to return.
+    #[cold]
+    fn poll_on(
+        &mut self,
+        mut nothing: Nothing,
+        mut fruitless: u32,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<(K, S::Item)>> {
+        loop {
+            match nothing {
+                Nothing::Idle => return self.park(context, None),
+                Nothing::Cut => return self.give_way(context),
+                Nothing::Ended(id) => self.end(id),
             }
-            Look::Ended(_) | Look::Idle => self.park(context, None),
-            Look::Cut => self.give_way(context),
+            match self.sources.look(context, &mut fruitless) {
+                Ok(message) => return self.found(message),
+                Err(next) => nothing = next,
+            }
         }
     }
 
@@ -246,8 +290,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         if self.budget == 0 {
             return self.give_way(context);
         }
-        match self.look_many(context, messages, limit) {
-            (0, Look::Cut) => self.give_way(context),
+        match self.look_each(context, limit, |message| messages.push(message)) {
+            (0, Nothing::Cut) => self.give_way(context),
             (0, _) => self.park(context, 0),
             (taken, _) => {
                 self.budget -= 1;
@@ -256,37 +300,30 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
     }
 
-    /// Looks until there is a message or nothing more to be had, and tells of sources that end meanwhile. Never returns `Look::Ended`.
-    #[inline]
-    fn look(&mut self, context: &mut Context<'_>, fruitless: &mut u32) -> Look<K, S> {
-        loop {
-            match self.sources.look(context, fruitless) {
-                Look::Ended(entry) => self.report(entry),
-                look => return look,
-            }
-        }
-    }
-
-    /// Appends what is ready, up to `limit`, and returns how many there were, with the last look.
+    /// Gives out what is ready, up to `limit`, and returns how many messages there were, and why there were not more.
     ///
     /// Whoever is woken meanwhile gets a turn in the same batch. That is bounded too: each time round costs a message or one of the fruitless polls.
-    fn look_many(
+    #[inline]
+    fn look_each(
         &mut self,
         context: &mut Context<'_>,
-        messages: &mut Vec<(K, S::Item)>,
         limit: usize,
-    ) -> (usize, Look<K, S>) {
+        mut give: impl FnMut((K, S::Item)),
+    ) -> (usize, Nothing) {
         let mut fruitless = FRUITLESS_POLLS;
         let mut taken = 0;
         while taken < limit {
             self.attend();
-            match self.look(context, &mut fruitless) {
-                Look::Item(message) => messages.push(message),
-                look => return (taken, look),
+            match self.sources.look(context, &mut fruitless) {
+                Ok(message) => {
+                    give(message);
+                    taken += 1;
+                }
+                Err(Nothing::Ended(id)) => self.end(id),
+                Err(nothing) => return (taken, nothing),
             }
-            taken += 1;
         }
-        (taken, Look::Cut)
+        (taken, Nothing::Cut)
     }
 }
 

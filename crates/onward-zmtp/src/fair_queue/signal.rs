@@ -27,6 +27,7 @@ impl Signal {
         Self { raised: AtomicU64::new(0), reader: AtomicWaker::new() }
     }
 
+    #[inline]
     pub(super) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Acquire) != 0
     }
