@@ -29,8 +29,8 @@ pub const FRUITLESS_POLLS: u32 = 128;
 ///
 /// # Order and fairness
 ///
-/// Messages of one source keep their order. Between two messages of one source, every other source gives one that had been woken when the first was
-/// given out and has a message. So a source that floods the queue gets one turn in each round, as all others do.
+/// Messages of one source keep their order. Between two messages of one source, every other source gives one that had a message before the first
+/// of them was read. So a source that floods the queue gets one turn in each round, as all others do.
 ///
 /// # Cancellation
 ///
