@@ -34,15 +34,11 @@ fn append(table: &mut String, source: &str) -> Result<()> {
         .flat_map(|(reader, sources)| sources.iter().map(|sources| Case { reader: *reader, sources: *sources }))
         .collect();
     let nanoseconds = measure::nanoseconds(source, &cases, ROUNDS)?;
-    let instructions =
-        cases.iter().map(|case| measure::instructions(source, *case)).collect::<Result<Vec<_>>>()?;
+    let instructions = cases.iter().map(|case| measure::instructions(source, *case)).collect::<Result<Vec<_>>>()?;
     for ((case, time), count) in cases.iter().zip(&nanoseconds).zip(&instructions) {
         let (times, counts) = (time / nanoseconds[0], count / instructions[0]);
         let allocations = measure::allocations(source, *case)?;
-        writeln!(
-            table,
-            "| {source} | {case} | {count:.1} | {counts:.2} | {time:.1} | {times:.2} | {allocations} |"
-        )?;
+        writeln!(table, "| {source} | {case} | {count:.1} | {counts:.2} | {time:.1} | {times:.2} | {allocations} |")?;
     }
     Ok(())
 }

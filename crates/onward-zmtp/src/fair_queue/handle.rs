@@ -8,8 +8,8 @@ use super::source::SourceId;
 
 /// Inserts and removes sources of a [`FairQueue`](super::FairQueue) from any task or thread.
 ///
-/// A clone costs one atomic addition. What a handle does takes effect at the queue's next read; a reader that waits is woken for it. Nothing of
-/// the user's runs under the lock that handles share.
+/// A clone costs one atomic addition. What a handle does takes effect at the queue's next read; a reader that waits is woken for it.
+/// Nothing of the user's runs under the lock that handles share.
 ///
 /// While a handle exists, an empty queue waits for what may be inserted; once the last is dropped, an empty queue is at its end.
 pub struct Handle<K, S> {
@@ -34,8 +34,8 @@ impl<K, S> Handle<K, S> {
 
     /// Removes a source. False if it is not in the queue: it ended, was removed before, or the queue is gone.
     ///
-    /// No read that begins afterwards gives out a message of this source, and [`FairQueue::on_end`](super::FairQueue::on_end) is not told of it. The reader
-    /// drops the source at its next read, or this call does if the reader has not seen it yet.
+    /// No read that begins afterwards gives out a message of this source, and [`FairQueue::on_end`](super::FairQueue::on_end) is not told
+    /// of it. The reader drops the source at its next read, or this call does if the reader has not seen it yet.
     pub fn remove(&self, id: SourceId) -> bool {
         self.mailbox.remove(id)
     }

@@ -46,13 +46,8 @@ pub(super) enum Refusal {
 
 impl<K, S> Mailbox<K, S> {
     pub(super) fn new(limit: usize, signal: Arc<Signal>) -> Self {
-        let register = Register {
-            next: 0,
-            closed: false,
-            waiting: BTreeMap::new(),
-            adopted: HashSet::new(),
-            removed: Vec::new(),
-        };
+        let register =
+            Register { next: 0, closed: false, waiting: BTreeMap::new(), adopted: HashSet::new(), removed: Vec::new() };
         Self { register: Mutex::new(register), handles: AtomicUsize::new(0), limit, signal }
     }
 

@@ -48,13 +48,15 @@
 //!
 //! # How it works
 //!
-//! The reader owns the sources, so that nothing has to be locked to poll them. What others do (insert, remove, wake a source) raises a signal, one
-//! word that the reader looks at before each message.
+//! The reader owns the sources, so that nothing has to be locked to poll them. What others do (insert, remove, wake a source) raises a
+//! signal, one word that the reader looks at before each message.
 //!
 //! - **No source**: the reader waits for a handle.
-//! - **One source**: it is polled with the waker of the task that reads. A message costs that poll, a look at the signal, and a clone of the key.
-//! - **Many**: each has a waker of its own, which notes that the source may have something. The reader polls only those that may, in turn. No message
-//!   allocates, and none costs more because there are more sources. When all but one have left, the last is soon polled directly again.
+//! - **One source**: it is polled with the waker of the task that reads. A message costs that poll, a look at the signal, and a clone of
+//!   the key.
+//! - **Many**: each has a waker of its own, which notes that the source may have something. The reader polls only those that may, in turn.
+//!   No message allocates, and none costs more because there are more sources. When all but one have left, the last is soon polled directly
+//!   again.
 
 mod handle;
 mod mailbox;

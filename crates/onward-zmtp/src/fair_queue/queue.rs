@@ -17,7 +17,8 @@ use super::sources::{Nothing, Sources};
 /// How many sources a queue takes unless it was told otherwise.
 pub const DEFAULT_SOURCE_LIMIT: usize = 65_536;
 
-/// How many polls in a row may find something before one returns `Pending` and wakes its task, so that other work of the task gets its turn.
+/// How many polls in a row may find something before one returns `Pending` and wakes its task, so that other work of the task gets its
+/// turn.
 pub const READS_BEFORE_YIELD: u32 = 128;
 
 /// How many sources one poll asks in vain before it returns `Pending` and wakes its task.
@@ -29,13 +30,13 @@ pub const FRUITLESS_POLLS: u32 = 128;
 ///
 /// # Order and fairness
 ///
-/// Messages of one source keep their order. Between two messages of one source, every other source gives one that had a message before the first
-/// of them was read. So a source that floods the queue gets one turn in each round, as all others do.
+/// Messages of one source keep their order. Between two messages of one source, every other source gives one that had a message before the
+/// first of them was read. So a source that floods the queue gets one turn in each round, as all others do.
 ///
 /// # Cancellation
 ///
-/// A message leaves its source only in the poll that gives it to the caller. A future of [`recv`](Self::recv) or [`recv_many`](Self::recv_many) that is dropped
-/// before it is ready has taken nothing.
+/// A message leaves its source only in the poll that gives it to the caller. A future of [`recv`](Self::recv) or
+/// [`recv_many`](Self::recv_many) that is dropped before it is ready has taken nothing.
 pub struct FairQueue<K, S> {
     sources: Sources<K, S>,
     /// The mailbox's.
@@ -94,10 +95,11 @@ impl<K, S> FairQueue<K, S> {
         self.mailbox.remove(id)
     }
 
-    /// Has `told` called with every source that comes to its end, in place of what was there before. It is not called for sources that were removed.
+    /// Has `told` called with every source that comes to its end, in place of what was there before. It is not called for sources that were
+    /// removed.
     ///
-    /// It runs inside the read that found the end, under no lock: it may use a handle of this queue, but whatever it waits for, the
-    /// reader waits for.
+    /// It runs inside the read that found the end, under no lock: it may use a handle of this queue (which counts as any other), but
+    /// whatever it waits for, the reader waits for.
     pub fn on_end(&mut self, told: impl FnMut(Ended<K, S>) + Send + 'static) {
         self.on_end = Some(Box::new(told));
     }
@@ -190,8 +192,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Returns how many; zero when the queue is at its
-    /// end, or `limit` is zero.
+    /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Returns how many; zero when the
+    /// queue is at its end, or `limit` is zero.
     ///
     /// Cancel safe: nothing is appended before the future is ready.
     pub async fn recv_many(&mut self, messages: &mut Vec<(K, S::Item)>, limit: usize) -> usize {
@@ -200,8 +202,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
 
     /// The next message if one is ready. `None` says that there is none now, or ever.
     ///
-    /// Sources are asked as by a read, at most [`FRUITLESS_POLLS`] of them in vain. A task that waits in [`poll_recv`](Self::poll_recv) is still
-    /// woken afterwards.
+    /// Sources are asked as by a read, at most [`FRUITLESS_POLLS`] of them in vain. A task that waits in [`poll_recv`](Self::poll_recv) is
+    /// still woken afterwards.
     pub fn try_recv(&mut self) -> Option<(K, S::Item)> {
         self.sources.pause();
         let reader = self.reader.clone();
@@ -219,9 +221,9 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
 
     /// The next message and the key of its source.
     ///
-    /// `Ready(None)` when the queue is empty and no handle is left. `Pending` when no source has anything, and, with the task woken at once, after
-    /// [`READS_BEFORE_YIELD`] reads in a row that found something, or [`FRUITLESS_POLLS`] sources asked in vain. Each source that has
-    /// nothing is asked at most once. Only the last task that polled is woken.
+    /// `Ready(None)` when the queue is empty and no handle is left. `Pending` when no source has anything, and, with the task woken at
+    /// once, after [`READS_BEFORE_YIELD`] reads in a row that found something, or [`FRUITLESS_POLLS`] sources asked in vain. Each source
+    /// that has nothing is asked at most once. Only the last task that polled is woken.
     #[inline]
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
         if self.budget == 0 {
@@ -276,8 +278,9 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
     }
 
-    /// Appends the messages that are ready to `messages`, at most `limit`, and returns how many: `Ready(0)` when the queue is at its end, or `limit`
-    /// is zero. Sources take turns within a batch as they do between reads. A batch counts as one read; otherwise as [`poll_recv`](Self::poll_recv).
+    /// Appends the messages that are ready to `messages`, at most `limit`, and returns how many: `Ready(0)` when the queue is at its end,
+    /// or `limit` is zero. Sources take turns within a batch as they do between reads. A batch counts as one read; otherwise as
+    /// [`poll_recv`](Self::poll_recv).
     pub fn poll_recv_many(
         &mut self,
         context: &mut Context<'_>,
@@ -302,7 +305,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
 
     /// Gives out what is ready, up to `limit`, and returns how many messages there were, and why there were not more.
     ///
-    /// Whoever is woken meanwhile gets a turn in the same batch. That is bounded too: each time round costs a message or one of the fruitless polls.
+    /// Whoever is woken meanwhile gets a turn in the same batch, but is looked for only after a message. So a batch is bounded by `limit`,
+    /// by the polls that may be fruitless, and by the sources that can end.
     #[inline]
     fn look_each(
         &mut self,
@@ -312,12 +316,13 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     ) -> (usize, Nothing) {
         let mut fruitless = FRUITLESS_POLLS;
         let mut taken = 0;
+        self.attend();
         while taken < limit {
-            self.attend();
             match self.sources.look(context, &mut fruitless) {
                 Ok(message) => {
                     give(message);
                     taken += 1;
+                    self.attend();
                 }
                 Err(Nothing::Ended(id)) => self.end(id),
                 Err(nothing) => return (taken, nothing),

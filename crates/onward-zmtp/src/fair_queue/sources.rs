@@ -21,9 +21,10 @@ use super::source::{Entry, SourceId};
 /// | `Many` | removal or end of the last | `Empty` |
 /// | `Many` | a single source left for [`PAUSES_BEFORE_DEMOTION`](super::many::PAUSES_BEFORE_DEMOTION) pauses of the reader in a row | `One`, to be polled |
 ///
-/// "To be polled": a source that changes its state is polled before the reader parks, for the waker that it knows is not the one that it is to wake
-/// from now on.
-// With a tag of its own. Where the compiler hides the tag in a field, finding out the state takes more instructions than all else that is done for a lone source.
+/// "To be polled": a source that changes its state is polled before the reader parks, for the waker that it knows is not the one that it is
+/// to wake from now on.
+// With a tag of its own. Where the compiler hides the tag in a field, finding out the state takes more instructions than all else that is
+// done for a lone source.
 #[repr(u8)]
 pub(super) enum Sources<K, S> {
     Empty,
@@ -107,11 +108,7 @@ impl<K, S> Sources<K, S> {
 impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
     /// Polls what is to be polled until there is a message or a source ends. `fruitless` is how many polls without a message are left.
     #[inline(always)]
-    pub(super) fn look(
-        &mut self,
-        context: &mut Context<'_>,
-        fruitless: &mut u32,
-    ) -> Result<(K, S::Item), Nothing> {
+    pub(super) fn look(&mut self, context: &mut Context<'_>, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         match self {
             Self::Empty => Err(Nothing::Idle),
             Self::One(one) => one.look(context),

@@ -35,6 +35,7 @@ fn allocations(sources: u32, mut poll: impl FnMut(&mut FairQueue<u32, Steady>, &
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn the_steady_path_allocates_nothing() {
     for sources in [1, 2, 100, 1000] {
         let count = allocations(sources, |queue, context| _ = queue.poll_recv(context));
@@ -43,6 +44,7 @@ fn the_steady_path_allocates_nothing() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn batches_into_a_vector_with_room_allocate_nothing() {
     for sources in [1, 2, 100, 1000] {
         let mut messages = Vec::with_capacity(64);
@@ -55,6 +57,7 @@ fn batches_into_a_vector_with_room_allocate_nothing() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn looking_without_waiting_allocates_nothing() {
     assert_eq!(allocations(5, |queue, _| _ = queue.try_recv()), 0);
 }

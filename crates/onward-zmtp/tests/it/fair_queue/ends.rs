@@ -66,6 +66,24 @@ fn whoever_is_told_may_put_another_source_in_its_place() {
 }
 
 #[test]
+fn sources_that_end_and_come_back_for_ever_cannot_hold_up_a_batch() {
+    fn ending() -> super::channel::Source {
+        let (feeder, source) = channel();
+        feeder.feed(Step::End);
+        source
+    }
+    let (mut queue, reader) = (Queue::new(), Reader::new());
+    let handle = queue.handle();
+    queue.on_end(move |ended| _ = handle.insert(ended.key, ending()).unwrap());
+    queue.insert(1, ending()).unwrap();
+    assert!(reader.poll_many(&mut queue, &mut Vec::new(), 10).is_pending());
+    assert!(reader.was_woken());
+    assert_eq!(queue.try_recv(), None);
+    assert!(reader.poll(&mut queue).is_pending());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_thousand_sources_that_end_at_once_are_all_told_of() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let told = told(&mut queue);

@@ -205,7 +205,7 @@ fn play(actions: &[Action]) {
     world.check_complete();
 }
 
-const CASES: u32 = if cfg!(miri) { 8 } else { 1000 };
+const CASES: u32 = if cfg!(miri) { 4 } else { 1000 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]

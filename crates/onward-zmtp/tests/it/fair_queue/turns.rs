@@ -18,6 +18,7 @@ fn sources_that_always_have_something_take_turns() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_source_that_floods_gets_one_turn_in_each_round() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     queue.insert(0, source_of(0..1000)).unwrap();
@@ -65,6 +66,7 @@ fn a_source_that_wakes_itself_is_polled_once_per_poll_of_the_queue() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_source_that_wakes_itself_cannot_hold_up_a_batch() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let (feeder, source) = channel();
@@ -77,6 +79,7 @@ fn a_source_that_wakes_itself_cannot_hold_up_a_batch() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn one_poll_asks_only_so_many_sources_in_vain() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let feeders: Vec<_> = (0..1000)
@@ -94,6 +97,7 @@ fn one_poll_asks_only_so_many_sources_in_vain() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_reader_that_always_finds_something_yields_now_and_then() {
     for sources in [1, 3] {
         let (mut queue, reader) = (Queue::new(), Reader::new());

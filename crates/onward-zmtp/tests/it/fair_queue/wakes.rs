@@ -50,6 +50,7 @@ fn looking_without_waiting_takes_turns_as_reading_does() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn every_source_of_thousands_is_heard() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
     let feeders: Vec<_> = (0..5000)
