@@ -8,7 +8,7 @@ use crate::case::{Case, Reader};
 use crate::measure;
 use crate::source::{Counter, Endless, Frames};
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 5;
 
 const CASES: &[(Reader, &[usize])] = &[
     (Reader::Bare, &[1, 2, 8, 64, 1024]),
