@@ -19,11 +19,15 @@ pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
     let peer = target.join("libzmq").join("peer");
     std::fs::create_dir_all(target.join("libzmq"))?;
     if compile(&root.join(SOURCE), &peer).is_err() {
-        run(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", PACKAGE]))
-            .with_context(|| format!("the header and the library of libzmq are missing; install {PACKAGE}"))?;
+        install().with_context(|| format!("the header and the library of libzmq are missing; install {PACKAGE}"))?;
         compile(&root.join(SOURCE), &peer)?;
     }
     Ok(vec![(PEER.into(), peer.display().to_string())])
+}
+
+fn install() -> Result<()> {
+    run(Command::new("apt-get").arg("update"))?;
+    run(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", PACKAGE]))
 }
 
 fn compile(source: &Path, peer: &Path) -> Result<()> {
