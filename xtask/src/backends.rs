@@ -5,6 +5,8 @@
 
 use anyhow::{Result, bail};
 
+use crate::libzmq;
+
 /// The variable that says which stores must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
 
@@ -19,6 +21,8 @@ const BACKENDS: &[Backend] = &[
     Backend { name: "memory", prepare: nothing },
     // Built into the test programs.
     Backend { name: "sqlite", prepare: nothing },
+    // No store, but another implementation that the transport is tested with.
+    Backend { name: "libzmq", prepare: libzmq::prepare },
 ];
 
 fn nothing() -> Result<Vec<(String, String)>> {
