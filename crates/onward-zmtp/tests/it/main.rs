@@ -1,5 +1,11 @@
 //! Tests of the crate through what it offers.
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 #[cfg(not(onward_loom))]
 mod fair_queue;
