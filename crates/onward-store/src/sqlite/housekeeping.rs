@@ -70,7 +70,8 @@ impl Bell {
 
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
-        if pages >= self.long && (before < self.long || pages % self.long == 0) {
+        // Once for each length: where a reader or another process keeps the log from starting anew, it is tried again.
+        if pages / self.long > before / self.long {
             self.ring();
         }
     }
@@ -157,5 +158,44 @@ pub(super) fn checkpoint(connection: &Connection) -> i32 {
             tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
             0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_rung(bell: &Bell) -> bool {
+        std::mem::take(&mut *bell.rung.lock().unwrap())
+    }
+
+    #[test]
+    fn a_log_that_grows_past_its_length_rings_once() {
+        let bell = Bell::new(10);
+        let rings = [9, 12, 15].map(|pages| {
+            bell.committed(pages);
+            is_rung(&bell)
+        });
+        assert_eq!(rings, [false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
+        let bell = Bell::new(10);
+        let rings = [12, 19, 23, 26].map(|pages| {
+            bell.committed(pages);
+            is_rung(&bell)
+        });
+        assert_eq!(rings, [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_started_anew_rings_when_it_is_long_again() {
+        let bell = Bell::new(10);
+        let rings = [12, 3, 11].map(|pages| {
+            bell.committed(pages);
+            is_rung(&bell)
+        });
+        assert_eq!(rings, [true, false, true]);
     }
 }
