@@ -1,9 +1,10 @@
 //! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
 //!
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
-//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little with the
-//! writer held, so that the log can start anew instead of growing without end: how long that takes is what a task at that moment waits. While others write to the file, the thread looks once a second whether their processes still
-//! live and whether they left something unsaid; alone, it sleeps until it is woken.
+//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little with
+//! the writer held, so that the log can start anew instead of growing without end: a task waits that long at such a moment. While
+//! others write to the file, the thread looks once a second whether their processes still live and whether they left something
+//! unsaid; alone, it sleeps until it is woken.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -165,37 +166,27 @@ pub(super) fn checkpoint(connection: &Connection) -> i32 {
 mod tests {
     use super::*;
 
-    fn is_rung(bell: &Bell) -> bool {
-        std::mem::take(&mut *bell.rung.lock().unwrap())
+    /// After which of these commits, each with the length of the log, it rings.
+    fn rings<const N: usize>(lengths: [i32; N]) -> [bool; N] {
+        let bell = Bell::new(10);
+        lengths.map(|pages| {
+            bell.committed(pages);
+            std::mem::take(&mut *bell.rung.lock().unwrap())
+        })
     }
 
     #[test]
     fn a_log_that_grows_past_its_length_rings_once() {
-        let bell = Bell::new(10);
-        let rings = [9, 12, 15].map(|pages| {
-            bell.committed(pages);
-            is_rung(&bell)
-        });
-        assert_eq!(rings, [false, true, false]);
+        assert_eq!(rings([9, 12, 15]), [false, true, false]);
     }
 
     #[test]
     fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
-        let bell = Bell::new(10);
-        let rings = [12, 19, 23, 26].map(|pages| {
-            bell.committed(pages);
-            is_rung(&bell)
-        });
-        assert_eq!(rings, [true, false, true, false]);
+        assert_eq!(rings([12, 19, 23, 26]), [true, false, true, false]);
     }
 
     #[test]
     fn a_log_that_started_anew_rings_when_it_is_long_again() {
-        let bell = Bell::new(10);
-        let rings = [12, 3, 11].map(|pages| {
-            bell.committed(pages);
-            is_rung(&bell)
-        });
-        assert_eq!(rings, [true, false, true]);
+        assert_eq!(rings([12, 3, 11]), [true, false, true]);
     }
 }

@@ -41,7 +41,7 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Job>,
     closed: bool,
-    /// How many are at a commit and will look for more after it.
+    /// How many are at a commit.
     committing: usize,
     /// Whether the thread waits for a job, and must be woken.
     thread_waits: bool,
@@ -158,8 +158,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a job; answers whether it will be committed without the caller, because somebody is at a commit and looks for more
-    /// after it, or because the thread is told.
+    /// Leaves a job; answers whether the thread was told of it, as it is if asked to and while somebody is at a commit.
     fn push(&self, job: Job, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
