@@ -14,6 +14,7 @@ fn told(queue: &mut Queue) -> Arc<Mutex<Vec<u32>>> {
     told
 }
 
+/// Shows: M1
 #[test]
 fn a_source_that_ends_is_told_of_and_leaves_the_others_alone() {
     let (mut queue, reader) = (Queue::new(), Reader::new());

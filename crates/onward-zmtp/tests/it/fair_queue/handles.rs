@@ -7,6 +7,7 @@ use onward_zmtp::FairQueue;
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
 
+/// Shows: M1
 #[test]
 fn a_removed_source_is_never_read_again() {
     for others in [0, 1] {

@@ -210,6 +210,7 @@ const CASES: u32 = if cfg!(miri) { 4 } else { 1000 };
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Shows: M1
     #[test]
     fn every_message_comes_once_in_order_and_in_turn(actions in prop::collection::vec(action(), 1..200)) {
         play(&actions);

@@ -7,6 +7,7 @@ use onward_zmtp::fair_queue::State;
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
 
+/// Shows: M1
 #[test]
 fn a_lone_source_is_polled_with_the_readers_own_waker() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
@@ -16,6 +17,7 @@ fn a_lone_source_is_polled_with_the_readers_own_waker() {
     assert_eq!(feeder.waker().unwrap().data(), reader.waker().data());
 }
 
+/// Shows: M1
 #[test]
 fn a_second_source_makes_the_queue_many_and_wakes_a_parked_reader() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
@@ -44,6 +46,7 @@ fn the_first_source_is_still_heard_after_the_second_came() {
     assert_eq!(reader.poll(&mut queue), Poll::Ready(Some((1, 10))));
 }
 
+/// Shows: M1
 #[test]
 fn a_source_that_stays_alone_is_polled_directly_again() {
     let (mut queue, reader) = (Queue::new(), Reader::new());

@@ -7,6 +7,7 @@ use onward_zmtp::fair_queue::{FRUITLESS_POLLS, READS_BEFORE_YIELD};
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
 
+/// Shows: M1
 #[test]
 fn sources_that_always_have_something_take_turns() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
@@ -51,6 +52,7 @@ fn a_batch_takes_what_is_there_and_does_not_wait_for_more() {
     assert_eq!(reader.poll_many(&mut queue, &mut messages, 100), Poll::Ready(5));
 }
 
+/// Shows: M1
 #[test]
 fn a_source_that_wakes_itself_is_polled_once_per_poll_of_the_queue() {
     let (mut queue, reader) = (Queue::new(), Reader::new());
