@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use onward_store::{TaskId, TaskNews};
-use rustc_hash::FxHashMap;
 
 use crate::limits;
 use crate::wait::News;
@@ -23,14 +22,18 @@ pub(crate) enum Since {
     Unknown,
 }
 
-/// The ends told last, at most [`limits::RECENT_ENDS`] of them.
+/// The news told last, at most [`limits::RECENT_ENDS`] of them, oldest first.
+///
+/// To keep them costs next to nothing, for that is done for every task that ends. To ask costs a comparison for each told since the
+/// moment, and mostly nothing: a task whose number is higher than that of any that ended has not ended.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEnds {
-    ends: FxHashMap<TaskId, (u64, News)>,
-    order: VecDeque<(u64, TaskId)>,
+    /// Of a task that was tried again, none.
+    news: VecDeque<(TaskId, Option<News>)>,
+    /// How many were told, those forgotten included.
     told: u64,
-    /// Ends up to this one may be missing.
-    forgotten: u64,
+    /// The highest number of a task that ended.
+    highest: Option<TaskId>,
 }
 
 impl RecentEnds {
@@ -40,47 +43,43 @@ impl RecentEnds {
 
     pub(crate) fn hear(&mut self, news: &TaskNews) {
         match news {
-            TaskNews::Completed { task, result } => self.add(*task, News::completed(result.as_ref())),
-            TaskNews::Retried { task } => drop(self.ends.remove(task)),
-            TaskNews::Ended { task } => self.add(*task, News::Look),
+            TaskNews::Completed { task, result } => self.add(*task, Some(News::completed(result.as_ref()))),
+            TaskNews::Retried { task } => self.add(*task, None),
+            TaskNews::Ended { task } => self.add(*task, Some(News::Look)),
             // News of a sort that is not known yet.
             _ => self.forget(),
         }
     }
 
-    fn add(&mut self, task: TaskId, news: News) {
+    fn add(&mut self, task: TaskId, news: Option<News>) {
         self.told += 1;
-        self.ends.insert(task, (self.told, news));
-        self.order.push_back((self.told, task));
-        if self.order.len() > limits::RECENT_ENDS {
-            self.forget_oldest();
+        self.highest = self.highest.max(Some(task));
+        if self.news.len() == limits::RECENT_ENDS {
+            self.news.pop_front();
         }
-    }
-
-    fn forget_oldest(&mut self) {
-        let Some((number, task)) = self.order.pop_front() else { return };
-        self.forgotten = number;
-        if self.ends.get(&task).is_some_and(|(newest, _)| *newest == number) {
-            self.ends.remove(&task);
-        }
+        self.news.push_back((task, news));
     }
 
     /// Something may have happened that was not told.
     pub(crate) fn forget(&mut self) {
         self.told += 1;
-        self.forgotten = self.told;
-        self.ends.clear();
-        self.order.clear();
+        self.news.clear();
     }
 
     pub(crate) fn since(&self, task: TaskId, moment: Moment) -> Since {
-        if moment.0 < self.forgotten {
-            return Since::Unknown;
+        let told_since = self.told.saturating_sub(moment.0);
+        match usize::try_from(told_since) {
+            Ok(told_since) if told_since <= self.news.len() => self.among_last(told_since, task),
+            _ => Since::Unknown,
         }
-        match self.ends.get(&task) {
-            Some((number, news)) if *number > moment.0 => Since::Ended(news.clone()),
-            _ => Since::Untold,
+    }
+
+    fn among_last(&self, count: usize, task: TaskId) -> Since {
+        if self.highest < Some(task) {
+            return Since::Untold;
         }
+        let newest = self.news.iter().rev().take(count).find(|(told, _)| *told == task);
+        newest.and_then(|(_, news)| news.clone()).map_or(Since::Untold, Since::Ended)
     }
 }
 
@@ -106,6 +105,14 @@ mod tests {
         let moment = recent.now();
         recent.hear(&ended(1));
         assert!(matches!(recent.since(TaskId(1), moment), Since::Ended(News::Look)));
+    }
+
+    #[test]
+    fn a_task_that_has_not_ended_is_untold_although_a_later_one_has() {
+        let mut recent = RecentEnds::default();
+        let moment = recent.now();
+        recent.hear(&ended(2));
+        assert!(matches!(recent.since(TaskId(1), moment), Since::Untold));
     }
 
     #[test]

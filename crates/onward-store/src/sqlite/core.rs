@@ -141,11 +141,17 @@ impl Core {
     }
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
-    fn transact<'w>(&mut self, calls: impl Iterator<Item = &'w [Write]>, tags: bool) -> Result<Vec<Vec<Outcome>>> {
+    fn transact<'w>(
+        &mut self,
+        calls: impl ExactSizeIterator<Item = &'w [Write]>,
+        tags: bool,
+    ) -> Result<Vec<Vec<Outcome>>> {
         self.in_transaction(|transaction| {
-            let outcomes = calls
-                .map(|writes| writes.iter().map(|write| transaction.write(write)).collect())
-                .collect::<Result<Vec<Vec<Outcome>>>>()?;
+            // Not collected: a collected result does not know its length, and grows by moving what it has.
+            let mut outcomes = Vec::with_capacity(calls.len());
+            for writes in calls {
+                outcomes.push(transaction.write_all(writes)?);
+            }
             if tags {
                 transaction.write_tags()?;
             }

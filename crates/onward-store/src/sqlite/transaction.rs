@@ -209,6 +209,15 @@ struct Mark {
 }
 
 impl Transaction<'_> {
+    /// Does the writes of one call, each by itself.
+    pub(super) fn write_all(&mut self, writes: &[Write]) -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::with_capacity(writes.len());
+        for write in writes {
+            outcomes.push(self.write(write)?);
+        }
+        Ok(outcomes)
+    }
+
     /// Does one write: all of it, or nothing and a refusal.
     pub(super) fn write(&mut self, write: &Write) -> Result<Outcome> {
         match self.verb(write) {

@@ -148,8 +148,10 @@ impl Transaction<'_> {
         let mut read = self.read_waiting(unknown)?.into_iter();
         let started: Vec<_> = fresh.into_iter().filter_map(|fresh| fresh.or_else(|| read.next())).collect();
         self.lease(claim.session, started.iter().map(|started| leased(&started.task)))?;
-        let started = started.into_iter().map(|started| self.started(claim.session, started));
-        let tasks = started.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
+        let mut tasks = Vec::with_capacity(started.len());
+        for started in started {
+            tasks.extend(self.started(claim.session, started)?);
+        }
         if tasks.len() == places.len() {
             return Ok(tasks);
         }
