@@ -211,6 +211,15 @@ impl Core {
         Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
     }
 
+    /// Does something while neither this process nor another writes to the file.
+    pub(super) fn while_nobody_writes<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+        let execute = |sql| self.connection.database().prepare_cached(sql)?.execute([]).map(drop);
+        execute("BEGIN IMMEDIATE")?;
+        let done = work();
+        execute("ROLLBACK")?;
+        Ok(done)
+    }
+
     /// Reads again what another process may have changed. Called within a transaction.
     pub(super) fn refresh(&mut self) -> Result<()> {
         let version: i64 =

@@ -1,10 +1,10 @@
 //! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
 //!
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
-//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little with
-//! the writer held, so that the log can start anew instead of growing without end: a task waits that long at such a moment. While
-//! others write to the file, the thread looks once a second whether their processes still live and whether they left something
-//! unsaid; alone, it sleeps until it is woken.
+//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little while
+//! nobody writes, in this process or another, so that the log can start anew instead of growing without end: a task waits that long at
+//! such a moment. While others write to the file, the thread looks once a second whether their processes still live and whether they
+//! left something unsaid; alone, it sleeps until it is woken.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -19,10 +19,10 @@ use crate::sqlite::core::Core;
 /// How many pages make the log long: 32 MiB of 4 KiB pages.
 pub(super) const LONG_LOG: i32 = 8192;
 
-/// The most pages that are copied with the writer held, unless they come faster than they can be copied.
+/// The most pages that are copied while nobody may write, unless they come faster than they can be copied.
 const REST: i32 = 256;
 
-/// The most passes over the log before the writer is held.
+/// The most passes over the log before writers are held off.
 const PASSES: usize = 6;
 
 /// How often neighbours are looked at.
@@ -34,6 +34,8 @@ pub(super) struct Bell {
     /// How many pages make the log long.
     long: i32,
     pages: AtomicI32,
+    /// Whether the log is to be copied.
+    copy: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
     closed: AtomicBool,
@@ -53,6 +55,7 @@ impl Bell {
         Self {
             long: long.max(1),
             pages: AtomicI32::new(0),
+            copy: AtomicBool::new(false),
             rung: Mutex::new(false),
             changed: Condvar::new(),
             closed: AtomicBool::new(false),
@@ -71,8 +74,9 @@ impl Bell {
 
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
-        // Once for each length: where a reader or another process keeps the log from starting anew, it is tried again.
+        // Once for each length: where a reader keeps the log from starting anew, or another process fails to copy it, it is tried again.
         if pages / self.long > before / self.long {
+            self.copy.store(true, Ordering::Release);
             self.ring();
         }
     }
@@ -82,8 +86,9 @@ impl Bell {
         self.pages.load(Ordering::Relaxed)
     }
 
-    fn log_is_long(&self) -> bool {
-        self.pages() >= self.long
+    /// Whether the log is to be copied; says so once.
+    fn take_copy(&self) -> bool {
+        self.copy.swap(false, Ordering::AcqRel)
     }
 
     pub(super) fn ring(&self) {
@@ -115,13 +120,10 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
     let run = move || {
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while let Some(reason) = bell.wait(alone) {
-            if bell.log_is_long() {
-                copy_most(&connection, &bell);
+            if bell.take_copy() && copy_most(&connection, &bell) {
+                copy_rest(&connection, &core);
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            if bell.log_is_long() {
-                checkpoint(&core.connection);
-            }
             if let Err(error) = core.look() {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
             }
@@ -139,14 +141,27 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Copies while the writer goes on, until little is left or a pass gets no further.
-fn copy_most(connection: &Connection, bell: &Bell) {
+/// Copies while writers go on, until little is left; not to that end if a pass gets no further, because another process copies or a
+/// reader needs the rest.
+fn copy_most(connection: &Connection, bell: &Bell) -> bool {
     let mut copied = 0;
     for _ in 0..PASSES {
         let before = std::mem::replace(&mut copied, checkpoint(connection));
-        if copied <= before || bell.pages() - copied <= REST {
-            return;
+        if copied <= before {
+            return false;
         }
+        if bell.pages() - copied <= REST {
+            break;
+        }
+    }
+    true
+}
+
+/// Copies what is left while nobody writes: whoever writes next begins the log anew.
+fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
+    let core = core.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = core.while_nobody_writes(|| checkpoint(connection)) {
+        tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
     }
 }
 

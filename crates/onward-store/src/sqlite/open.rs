@@ -19,7 +19,7 @@ use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::migrations;
-use crate::sqlite::presence::Presence;
+use crate::sqlite::presence::{Marks, Presence};
 use crate::sqlite::readers::Readers;
 use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
@@ -240,12 +240,14 @@ impl SqliteOptions {
     }
 }
 
-/// What a neighbour's write does here: the engine looks for work, and the housekeeping looks at the neighbours.
-fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn() + Send + 'static {
-    move || {
+/// What a neighbour's write does here: the engine looks for work, and the housekeeping at the neighbours if others are there.
+fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn(Marks) + Send + 'static {
+    move |marks| {
         hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
         news.tell_missed();
-        bell.ring();
+        if marks == Marks::Changed {
+            bell.ring();
+        }
     }
 }
 

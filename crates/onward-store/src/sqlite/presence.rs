@@ -10,6 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use notify::{RecursiveMode, Watcher};
 
@@ -52,13 +53,13 @@ impl std::fmt::Debug for Presence {
 
 impl Presence {
     /// Marks this process as present; `woken` is called, on a thread of the watcher, whenever a neighbour has written.
-    pub(super) fn enter(store: &Path, woken: impl Fn() + Send + 'static) -> Result<Self> {
+    pub(super) fn enter(store: &Path, woken: impl Fn(Marks) + Send + 'static) -> Result<Self> {
         let mut directory = store.as_os_str().to_owned();
         directory.push("-sessions");
         let directory = PathBuf::from(directory);
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
         let (name, lock) = lock_a_name(&directory)?;
-        let watcher = watch(&directory.join(&name), woken)?;
+        let watcher = watch(&directory, &name, woken)?;
         Ok(Self { directory, name, _lock: lock, neighbours: Neighbours::default(), _watcher: watcher })
     }
 
@@ -136,18 +137,36 @@ fn held_mark(path: &Path) -> Option<File> {
     }
 }
 
-fn watch(path: &Path, woken: impl Fn() + Send + 'static) -> Result<notify::RecommendedWatcher> {
+fn watch(directory: &Path, name: &str, woken: impl Fn(Marks) + Send + 'static) -> Result<notify::RecommendedWatcher> {
+    let path = directory.join(name);
     let failure = |error: notify::Error| {
         Error::io(format!("{} cannot be watched for other processes' work", path.display())).caused_by(error)
     };
+    let (directory, mut seen) = (directory.to_owned(), None);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| event.kind.is_modify()) {
-            woken();
+            woken(Marks::since(&mut seen, &directory));
         }
     })
     .map_err(failure)?;
-    watcher.watch(path, RecursiveMode::NonRecursive).map_err(failure)?;
+    watcher.watch(&path, RecursiveMode::NonRecursive).map_err(failure)?;
     Ok(watcher)
+}
+
+/// Whether there may be other marks than when one was last woken. It takes a look at the directory's time; to open and try every
+/// mark would be much for each commit of a neighbour. Marks that come within the same tick of that clock are found at the next look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    Same,
+    Changed,
+}
+
+impl Marks {
+    fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
+        let now = fs::metadata(directory).and_then(|metadata| metadata.modified()).ok();
+        let before = std::mem::replace(seen, now);
+        if now.is_some() && before == now { Self::Same } else { Self::Changed }
+    }
 }
 
 #[cold]
@@ -174,7 +193,7 @@ mod tests {
     fn processes_that_enter_while_others_look_keep_their_marks() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
-        let mut onlookers = [Presence::enter(&store, || {}).unwrap(), Presence::enter(&store, || {}).unwrap()];
+        let mut onlookers = [Presence::enter(&store, |_| {}).unwrap(), Presence::enter(&store, |_| {}).unwrap()];
         let marks = onlookers[0].directory.clone();
         let done = AtomicBool::new(false);
         let removed = std::thread::scope(|scope| {
@@ -190,6 +209,28 @@ mod tests {
             removed
         });
         assert_eq!(removed, 0, "marks were removed under their owners");
+    }
+
+    /// What one who is woken by these is told of the marks each time.
+    fn told<const N: usize>(wakers: [&Neighbours; N], told: &std::sync::mpsc::Receiver<Marks>) -> [Marks; N] {
+        wakers.map(|neighbours| {
+            neighbours.wake();
+            let first = told.recv().unwrap();
+            // One write may be told of more than once.
+            std::iter::once(first).chain(told.try_iter()).find(|marks| *marks == Marks::Changed).unwrap_or(first)
+        })
+    }
+
+    #[test]
+    fn whoever_is_woken_again_by_the_same_neighbour_need_not_look_who_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("onward.db");
+        let (tell, told_of) = std::sync::mpsc::channel();
+        let _sleeper = Presence::enter(&store, move |marks| tell.send(marks).unwrap()).unwrap();
+        let mut neighbour = Presence::enter(&store, |_| {}).unwrap();
+        neighbour.look().unwrap();
+        let wakers = [neighbour.neighbours(), neighbour.neighbours()];
+        assert_eq!(told(wakers, &told_of), [Marks::Changed, Marks::Same]);
     }
 
     /// Makes a mark, lets others have their time, and looks whether it is still there.

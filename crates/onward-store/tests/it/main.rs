@@ -30,3 +30,4 @@ mod refusing_table;
 mod sqlite;
 mod takeover;
 mod upgrade;
+mod write_ahead_log;

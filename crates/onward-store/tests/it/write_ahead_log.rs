@@ -1,0 +1,37 @@
+//! The write-ahead log does not grow without end.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use onward_store::{Durability, NewTask, SqliteStore, Store as _, Write};
+
+/// How many pages make the log of these tests long.
+const LONG: i32 = 50;
+
+/// Each writes a page or more: over a hundred times the length of a long log.
+const COMMITS: usize = 6000;
+
+/// How often the log has started anew, as its header counts.
+fn beginnings(log: &Path) -> u32 {
+    let mut header = [0; 16];
+    std::fs::File::open(log).unwrap().read_exact(&mut header).unwrap();
+    u32::from_be_bytes([header[12], header[13], header[14], header[15]])
+}
+
+#[tokio::test]
+async fn a_log_to_which_two_stores_write_in_turn_starts_anew_again_and_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let open = || SqliteStore::options().durability(Durability::Normal).long_log(LONG).open(&path);
+    let stores = [open().await.unwrap(), open().await.unwrap()];
+    let log = directory.path().join("onward.db-wal");
+    let before = beginnings(&log);
+    for commit in 0..COMMITS {
+        let task = NewTask::new("mail").unwrap();
+        stores[commit % 2].apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
+        if beginnings(&log) > before + 3 {
+            return;
+        }
+    }
+    panic!("{COMMITS} commits were added to one log");
+}
