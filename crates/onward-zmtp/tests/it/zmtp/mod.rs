@@ -7,7 +7,7 @@ mod faults;
 mod heartbeats;
 mod libzmq;
 mod limits;
-mod link;
+pub(crate) mod link;
 mod mechanisms;
 mod output;
 mod pitfalls;
