@@ -6,6 +6,7 @@ mod events;
 mod faults;
 mod heartbeats;
 mod identities;
+mod interoperation;
 mod life;
 mod pipeline;
 mod proxies;

@@ -5,7 +5,7 @@ mod compatibility;
 mod curve;
 mod faults;
 mod heartbeats;
-mod libzmq;
+pub(crate) mod libzmq;
 mod limits;
 pub(crate) mod link;
 mod mechanisms;
