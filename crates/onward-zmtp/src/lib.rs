@@ -34,6 +34,8 @@
 //!
 //! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate needs no runtime.
 
+#[cfg(all(doctest, feature = "tokio"))]
+mod documentation;
 pub mod fair_queue;
 pub mod protocol;
 #[cfg(all(feature = "tokio", not(onward_loom)))]

@@ -13,4 +13,5 @@ mod proxies;
 mod publishing;
 mod raw;
 mod security;
+mod storms;
 mod transports;

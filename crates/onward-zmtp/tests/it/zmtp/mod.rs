@@ -1,6 +1,6 @@
 //! The protocol, without I/O.
 
-mod allocations;
+pub(crate) mod allocations;
 mod compatibility;
 mod curve;
 mod faults;
