@@ -31,7 +31,7 @@ fn install() -> Result<()> {
 }
 
 fn compile(source: &Path, peer: &Path) -> Result<()> {
-    run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(peer).arg(source).args(["-lzmq", "-lpthread"]))
+    run(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(peer).arg(source).args(["-lzmq", "-lpthread"]))
 }
 
 fn run(command: &mut Command) -> Result<()> {

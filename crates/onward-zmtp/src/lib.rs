@@ -2,9 +2,48 @@
 //!
 //! * [`FairQueue`] reads from many sources (connections, channels, any [`Stream`](futures_core::Stream)) and lets none of them starve. It
 //!   needs neither sockets nor a runtime; [its module](fair_queue) has a complete example, and says how it works and what it costs.
+//! * [`socket`] has ZeroMQ's sockets on tokio, from PUSH to XSUB, which talk to libzmq and to each other.
 //! * [`protocol`] is ZMTP 3.1 as a state machine without I/O: bytes in, events out. It runs on any stream and any runtime, or none.
+//!
+//! ```
+//! use onward_zmtp::{RepSocket, ReqSocket};
+//!
+//! # #[cfg(feature = "tokio")]
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), onward_zmtp::socket::Error> {
+//!     let mut server = RepSocket::new();
+//!     let endpoint = server.bind("tcp://127.0.0.1:*").await?;
+//!     tokio::spawn(async move {
+//!         while let Ok(question) = server.recv().await {
+//!             println!("asked: {question:?}");
+//!             if server.send("42").await.is_err() {
+//!                 break;
+//!             }
+//!         }
+//!     });
+//!
+//!     let mut client = ReqSocket::new();
+//!     client.connect(&endpoint)?;
+//!     client.send("what is six times seven?").await?;
+//!     assert_eq!(client.recv().await?.frames(), ["42"]);
+//!     Ok(())
+//! }
+//! # #[cfg(not(feature = "tokio"))]
+//! # fn main() {}
+//! ```
+//!
+//! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate needs no runtime.
 
+#[cfg(all(doctest, feature = "tokio"))]
+mod documentation;
 pub mod fair_queue;
 pub mod protocol;
+#[cfg(all(feature = "tokio", not(onward_loom)))]
+pub mod socket;
 
 pub use fair_queue::FairQueue;
+#[cfg(all(feature = "tokio", not(onward_loom)))]
+pub use socket::{
+    DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Socket,
+    SocketOptions, SubSocket, XpubSocket, XsubSocket,
+};

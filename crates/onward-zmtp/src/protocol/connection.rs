@@ -206,6 +206,11 @@ impl Connection {
         self.state.timeout(now).map_err(|error| self.state.fail(error))
     }
 
+    /// Counts the time until `now` as if something had come: for a loop that has not read for a while, so that the peer could not be heard.
+    pub fn excuse_silence(&mut self, now: Instant) {
+        self.state.heard(now);
+    }
+
     /// The peer closed the stream: why the connection is over. Take all events first.
     pub fn end_of_stream(&mut self) -> Error {
         if let Some(failure) = &self.state.failure {

@@ -11,5 +11,7 @@
 mod fair_queue;
 #[cfg(onward_loom)]
 mod fair_queue_models;
+#[cfg(all(feature = "tokio", not(onward_loom)))]
+mod socket;
 #[cfg(not(onward_loom))]
 mod zmtp;

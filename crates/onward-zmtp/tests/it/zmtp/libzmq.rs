@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -19,7 +19,7 @@ const CLIENT_SECRET: &str = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The program, if it was prepared: `cargo xtask test` does.
-fn program() -> Option<String> {
+pub(crate) fn program() -> Option<String> {
     let program = std::env::var("ONWARD_LIBZMQ_PEER").ok();
     let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
     let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "libzmq"));
@@ -31,14 +31,14 @@ fn program() -> Option<String> {
 }
 
 /// A running libzmq. Ends with its standard input, so with this.
-struct Peer {
-    child: Child,
-    _stdin: ChildStdin,
+pub(crate) struct Peer {
+    child: Killed,
+    stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Peer {
-    fn spawn(program: &str, arguments: [&str; 5]) -> (Self, String) {
+    pub(crate) fn spawn(program: &str, arguments: [&str; 5]) -> (Self, String) {
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -47,22 +47,52 @@ impl Peer {
             .expect("the program of libzmq runs");
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut peer = Self { child, _stdin: stdin, stdout };
+        let mut peer = Self { child: Killed(child), stdin, stdout };
         let endpoint = peer.line();
         (peer, endpoint)
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
+
+    pub(crate) fn write_line(&mut self, line: &str) {
+        writeln!(self.stdin, "{line}").unwrap();
+    }
+
+    pub(crate) fn lines(self) -> Lines {
+        let Self { child, stdin, stdout } = self;
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Lines { lines, _peer: (child, stdin) }
+    }
 }
 
-impl Drop for Peer {
+/// What a libzmq prints from now on, read by a thread. It ends with this.
+pub(crate) struct Lines {
+    lines: mpsc::Receiver<String>,
+    _peer: (Killed, ChildStdin),
+}
+
+impl Lines {
+    pub(crate) fn try_next(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
+    pub(crate) fn next(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("libzmq says something in time")
+    }
+}
+
+/// A program that ends with this.
+struct Killed(Child);
+
+impl Drop for Killed {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -117,7 +147,7 @@ impl Ours {
     }
 }
 
-fn client_of(mechanism: &str) -> Security {
+pub(crate) fn client_of(mechanism: &str) -> Security {
     let server = KeyPair::from(SecretKey::from_z85(SERVER_SECRET).unwrap()).public();
     match mechanism {
         "null" => Security::Null,
@@ -126,7 +156,7 @@ fn client_of(mechanism: &str) -> Security {
     }
 }
 
-fn server_of(mechanism: &str) -> Security {
+pub(crate) fn server_of(mechanism: &str) -> Security {
     match mechanism {
         "null" => Security::Null,
         "plain" => Security::PlainServer,
@@ -150,7 +180,7 @@ fn accept(program: &str, kind: &str, mechanism: &str, heartbeat: &str, options: 
     (peer, Ours::new(stream, options))
 }
 
-const MECHANISMS: [&str; 3] = ["null", "plain", "curve"];
+pub(crate) const MECHANISMS: [&str; 3] = ["null", "plain", "curve"];
 
 /// Every shape of message there and back.
 fn all_shapes_come_back(ours: &mut Ours, mechanism: &str) {

@@ -1,13 +1,13 @@
 //! The protocol, without I/O.
 
-mod allocations;
+pub(crate) mod allocations;
 mod compatibility;
 mod curve;
 mod faults;
 mod heartbeats;
-mod libzmq;
+pub(crate) mod libzmq;
 mod limits;
-mod link;
+pub(crate) mod link;
 mod mechanisms;
 mod output;
 mod pitfalls;

@@ -1,0 +1,54 @@
+//! Clients ask, workers answer, and neither knows how many there are of the other: a broker stands between them.
+//!
+//! The shared queue of the ZeroMQ guide. Everything is in one process here; give the endpoints as `tcp://` or `ipc://` and each part may be
+//! a process of its own, in any language.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use onward_zmtp::socket::{Endpoint, Error, Proxy};
+use onward_zmtp::{DealerSocket, RepSocket, ReqSocket, RouterSocket};
+
+const CLIENTS: usize = 3;
+const WORKERS: usize = 2;
+const QUESTIONS: usize = 5;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let (mut clients, mut workers) = (RouterSocket::new(), DealerSocket::new());
+    let for_clients = clients.bind("tcp://127.0.0.1:*").await?;
+    let for_workers = workers.bind("tcp://127.0.0.1:*").await?;
+    let broker = tokio::spawn(async move { Proxy::new(&mut clients, &mut workers).run().await });
+
+    for number in 0..WORKERS {
+        tokio::spawn(work(number, for_workers.clone()));
+    }
+    let asking: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(ask(number, for_clients.clone()))).collect();
+    for client in asking {
+        if let Ok(outcome) = client.await {
+            outcome?;
+        }
+    }
+    broker.abort();
+    Ok(())
+}
+
+/// A worker answers for as long as the program runs.
+async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
+    let mut socket = RepSocket::new();
+    socket.connect(broker)?;
+    loop {
+        let question = socket.recv().await?;
+        let text = String::from_utf8_lossy(&question.frames()[0]).to_uppercase();
+        socket.send(format!("{text} (says worker {number})")).await?;
+    }
+}
+
+async fn ask(number: usize, broker: Endpoint) -> Result<(), Error> {
+    let mut socket = ReqSocket::new();
+    socket.connect(broker)?;
+    for question in 0..QUESTIONS {
+        socket.send(format!("question {question} of client {number}")).await?;
+        let answer = socket.recv().await?;
+        println!("{}", String::from_utf8_lossy(&answer.frames()[0]));
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! How long to wait before connecting again.
+
+use std::time::Duration;
+
+use super::options::Reconnect;
+
+/// The time before the next attempt.
+#[derive(Debug)]
+pub(super) struct Backoff {
+    reconnect: Reconnect,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(super) fn new(reconnect: Reconnect) -> Self {
+        Self { reconnect, next: reconnect.first }
+    }
+
+    /// A connection was established: begin anew.
+    pub(super) fn reset(&mut self) {
+        self.next = self.reconnect.first;
+    }
+
+    /// How long to wait now. `random` is from 0 to 1.
+    pub(super) fn delay(&mut self, random: f64) -> Duration {
+        let seconds = self.next.min(self.reconnect.longest).as_secs_f64() * (0.5 + random.clamp(0.0, 1.0));
+        let delay = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        self.next = self.next.saturating_mul(2).min(self.reconnect.longest);
+        delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backoff() -> Backoff {
+        Backoff::new(Reconnect { first: Duration::from_millis(100), longest: Duration::from_secs(1) })
+    }
+
+    #[test]
+    fn the_delay_doubles_up_to_the_longest() {
+        let mut backoff = backoff();
+        let delays: Vec<u128> = (0..6).map(|_| backoff.delay(0.5).as_millis()).collect();
+        assert_eq!(delays, [100, 200, 400, 800, 1000, 1000]);
+    }
+
+    #[test]
+    fn the_delay_is_spread_from_half_to_one_and_a_half() {
+        assert_eq!(backoff().delay(0.0), Duration::from_millis(50));
+        assert_eq!(backoff().delay(1.0), Duration::from_millis(150));
+    }
+
+    #[test]
+    fn after_a_connection_it_begins_anew() {
+        let mut backoff = backoff();
+        backoff.delay(0.5);
+        backoff.delay(0.5);
+        backoff.reset();
+        assert_eq!(backoff.delay(0.5), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn the_longest_time_there_is_does_not_overflow() {
+        let mut backoff = Backoff::new(Reconnect { first: Duration::MAX, longest: Duration::MAX });
+        for _ in 0..4 {
+            backoff.delay(1.0);
+        }
+    }
+}

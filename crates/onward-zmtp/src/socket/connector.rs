@@ -1,0 +1,81 @@
+//! An endpoint that a socket connects to, again and again.
+
+use std::future::pending;
+
+use tokio::time::{sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::Backoff;
+use super::endpoint::Endpoint;
+use super::error::{Error, Result};
+use super::inproc;
+use super::link::{End, Established, Link};
+use super::monitor::MonitorEvent;
+use super::shared::{Shared, TaskContext};
+use super::transport::Stream;
+
+/// Connects, and after every end of a connection again, until `stop`, or until the peer refuses us for good.
+pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: CancellationToken) {
+    let shared = context.shared.clone();
+    let link = Link { context, endpoint, address: String::new(), stop };
+    let mut backoff = Backoff::new(shared.options.reconnect);
+    while !link.stop.is_cancelled() || shared.has_backlog() {
+        match attempt(&link).await {
+            End::Stopped => break,
+            End::Failed(error) if is_final(&error) => break,
+            End::Failed(_) => {}
+            End::Lost => backoff.reset(),
+        }
+        let after = backoff.delay(fastrand::f64());
+        shared.tell(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
+        tokio::select! {
+            biased;
+            () = patience(&shared, &link.stop) => break,
+            () = sleep(after) => {}
+        }
+    }
+    shared.count_connecting(false);
+    shared.tell(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
+}
+
+/// The peer told us that it does not want us. To come back the same would be of no use.
+fn is_final(error: &Error) -> bool {
+    error.protocol().is_some_and(crate::protocol::Error::is_peer_error)
+}
+
+async fn attempt(link: &Link) -> End {
+    if let Endpoint::Inproc(name) = &link.endpoint {
+        return inproc::connect(link, name).await;
+    }
+    let opened = tokio::select! {
+        biased;
+        () = patience(&link.context.shared, &link.stop) => return End::Stopped,
+        opened = open(link) => opened,
+    };
+    match opened {
+        Ok(established) => link.carry(established).await,
+        Err(error) => link.failed(error),
+    }
+}
+
+async fn open(link: &Link) -> Result<Established> {
+    let limit = link.context.shared.options.connect_timeout;
+    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint)).await else {
+        return Err(Error::io(
+            format_args!("cannot connect to {}", link.endpoint),
+            std::io::ErrorKind::TimedOut.into(),
+        ));
+    };
+    link.establish(connected?).await
+}
+
+/// Ends when it is of no use to go on connecting: at `stop`, or, if a closed socket has something left to send, when its time is up.
+pub(super) async fn patience(shared: &Shared, stop: &CancellationToken) {
+    stop.cancelled().await;
+    if shared.token.is_cancelled() && shared.has_backlog() {
+        match shared.linger_deadline() {
+            Some(deadline) => sleep_until(deadline).await,
+            None => pending().await,
+        }
+    }
+}

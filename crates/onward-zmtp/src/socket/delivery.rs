@@ -1,0 +1,74 @@
+//! What comes from a peer, on its way to the program.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use super::pipe::Pipe;
+use super::queue::Done;
+use super::shared::Shared;
+use crate::protocol::Message;
+
+/// Gathers a batch of messages for the queue to the program.
+pub(super) struct Delivery {
+    shared: Arc<Shared>,
+    pipe: Arc<Pipe>,
+    batch: VecDeque<Message>,
+    size: Done,
+    room: Done,
+}
+
+impl Delivery {
+    pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
+        Self { shared, pipe, batch: VecDeque::new(), size: Done::default(), room: Done::default() }
+    }
+
+    /// Waits until there is room.
+    pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.pipe.incoming.poll_room(context).map(|room| self.room = room)
+    }
+
+    /// Whether more may be added to the batch.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.size.messages < self.room.messages && self.size.bytes < self.room.bytes
+    }
+
+    pub(super) fn message(&mut self, mut message: Message) {
+        if !self.shared.receives() {
+            return self.shared.drop_incoming(1);
+        }
+        if !self.pipe.routing.is_empty() {
+            message.push_front(self.pipe.routing.clone());
+        }
+        self.size.add(&message);
+        self.batch.push_back(message);
+    }
+
+    pub(super) fn subscribed(&mut self, topic: &Bytes) {
+        if let Some(notice) = self.shared.subscribed(&self.pipe, topic) {
+            self.message(notice);
+        }
+    }
+
+    pub(super) fn cancelled(&mut self, topic: &Bytes) {
+        if let Some(notice) = self.shared.cancelled(&self.pipe, topic) {
+            self.message(notice);
+        }
+    }
+
+    /// Queues the batch.
+    pub(super) fn flush(&mut self) {
+        if self.size.messages == 0 {
+            return;
+        }
+        let size = mem::take(&mut self.size);
+        if !self.pipe.incoming.push_batch(&mut self.batch, size) {
+            self.shared.drop_incoming(size.messages);
+            self.batch.clear();
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! REQ and REP: question and answer in turn.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+
+use super::error::{Error, Result};
+use super::kind::{Rep, Req};
+use super::pipe::Pipe;
+use super::send::{poll_room, push};
+use super::typed::Socket;
+use crate::protocol::Message;
+
+/// Whose turn it is.
+pub(super) enum Dialogue {
+    Idle,
+    /// A REQ has asked this peer.
+    Asked {
+        pipe: Arc<Pipe>,
+        /// The number of the question, if questions are numbered.
+        number: Option<Bytes>,
+    },
+    /// A REP was asked by this peer; the answer goes out with this envelope.
+    Answers {
+        peer: u64,
+        envelope: Message,
+    },
+}
+
+impl Socket<Req> {
+    /// Asks the next peer in turn that has room; waits until there is one. Then [`recv`](Self::recv) has the answer.
+    ///
+    /// Cancel safe: a question whose future was dropped before it was ready is not asked.
+    ///
+    /// # Errors
+    ///
+    /// If the answer to the question before has not been received ([`Error::is_state`]), unless questions are
+    /// [numbered](super::SocketOptions::correlate); then that one is given up.
+    pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
+        let options = &self.sender.core.owner.shared.options;
+        if matches!(self.dialogue, Dialogue::Asked { .. }) && !options.correlates {
+            return Err(Error::state("the answer to the last question has not been received"));
+        }
+        let number = options.correlates.then(|| Bytes::copy_from_slice(&fastrand::u32(..).to_be_bytes()));
+        let mut message = message.into();
+        if message.is_empty() {
+            return Err(Error::state("a message needs a frame, even if it is an empty one"));
+        }
+        message.push_front(Bytes::new());
+        if let Some(number) = &number {
+            message.push_front(number.clone());
+        }
+        let mut slot = Some(message);
+        let core = &mut self.sender.core;
+        let sent =
+            poll_fn(|context| core.rotation.poll_send(&core.owner.shared, Some(context), &mut slot, false)).await?;
+        if let Some(pipe) = sent {
+            self.dialogue = Dialogue::Asked { pipe, number };
+        }
+        Ok(())
+    }
+
+    /// The answer; waits for it.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// If nothing was asked ([`Error::is_state`]); if the peer has disconnected, so that no answer will come ([`Error::is_gone`]): ask again.
+    pub async fn recv(&mut self) -> Result<Message> {
+        poll_fn(|context| self.poll_answer(context)).await
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        let Dialogue::Asked { pipe, number } = &self.dialogue else {
+            return Poll::Ready(Err(Error::state("nothing was asked that could be answered")));
+        };
+        while let Poll::Ready(received) = self.receiver.core.poll_recv_from(context) {
+            let (peer, message) = received?;
+            match open_answer(message, number.as_ref()) {
+                Some(answer) if peer == pipe.id => {
+                    self.dialogue = Dialogue::Idle;
+                    return Poll::Ready(Ok(answer));
+                }
+                _ => self.receiver.core.owner.shared.drop_incoming(1),
+            }
+        }
+        if pipe.incoming.is_closed() && pipe.incoming.is_idle() {
+            self.dialogue = Dialogue::Idle;
+            return Poll::Ready(Err(Error::gone("the peer that was asked has disconnected; ask again")));
+        }
+        Poll::Pending
+    }
+}
+
+/// The body of an answer to the question of this number.
+fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> {
+    if let Some(number) = number {
+        message.pop_front().filter(|found| found == number)?;
+    }
+    message.pop_front().filter(Bytes::is_empty)?;
+    (!message.is_empty()).then_some(message)
+}
+
+impl Socket<Rep> {
+    /// The next question; waits for one. Peers take turns. [`send`](Self::send) answers it.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// If the question before has not been answered: [`Error::is_state`].
+    pub async fn recv(&mut self) -> Result<Message> {
+        poll_fn(|context| self.poll_question(context)).await
+    }
+
+    fn poll_question(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        if !matches!(self.dialogue, Dialogue::Idle) {
+            return Poll::Ready(Err(Error::state("the last question has not been answered")));
+        }
+        loop {
+            let (peer, message) = ready!(self.receiver.core.poll_recv_from(context))?;
+            let Some((envelope, question)) = open_question(message) else {
+                self.receiver.core.owner.shared.drop_incoming(1);
+                continue;
+            };
+            self.dialogue = Dialogue::Answers { peer, envelope };
+            return Poll::Ready(Ok(question));
+        }
+    }
+
+    /// Answers the last question. If whoever asked has disconnected, the answer is dropped and counted.
+    ///
+    /// Cancel safe: after a future that was dropped before it was ready, the question is still to be answered.
+    ///
+    /// # Errors
+    ///
+    /// If there is no question to be answered, or the message has no frame: [`Error::is_state`].
+    pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
+        let message = message.into();
+        let Dialogue::Answers { peer, envelope } = &self.dialogue else {
+            return Err(Error::state("there is no question to be answered"));
+        };
+        if message.is_empty() {
+            return Err(Error::state("a message needs a frame, even if it is an empty one"));
+        }
+        let shared = self.sender.core.owner.shared.clone();
+        let pipe = shared.roster().by_id(*peer).cloned();
+        let mut slot = Some(envelope.frames().iter().cloned().chain(message).collect());
+        let sent = match &pipe {
+            Some(pipe) => {
+                poll_fn(|context| poll_room(pipe, Some(context))).await;
+                push(pipe, &mut slot).is_ok()
+            }
+            None => false,
+        };
+        if !sent {
+            shared.drop_outgoing(1);
+        }
+        self.dialogue = Dialogue::Idle;
+        Ok(())
+    }
+}
+
+/// The envelope, up to and with the first empty frame, and what follows it.
+fn open_question(mut message: Message) -> Option<(Message, Message)> {
+    let mut envelope = Message::new();
+    while let Some(frame) = message.pop_front() {
+        let is_end = frame.is_empty();
+        envelope.push(frame);
+        if is_end {
+            return (!message.is_empty()).then_some((envelope, message));
+        }
+    }
+    None
+}

@@ -1,0 +1,279 @@
+//! One established connection at work: reads, writes, keeps time.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Buf as _;
+use tokio::io::AsyncWrite as _;
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio_util::io::{poll_read_buf, poll_write_buf};
+
+use super::delivery::Delivery;
+use super::error::{Error, Result};
+use super::pipe::{Outgoing, Pipe};
+use super::queue::Done;
+use super::shared::Shared;
+use super::transport::Stream;
+use crate::protocol::{Connection, Event};
+
+/// Moves messages between the queues of a peer and its stream, in batches, both ways in one task.
+///
+/// It reads no more while the queue to the program is full, so that the peer feels it; it takes no more from the queue of the program
+/// while its write buffer is full, so that the program does.
+pub(super) struct Driver {
+    stream: Stream,
+    connection: Connection,
+    shared: Arc<Shared>,
+    pipe: Arc<Pipe>,
+    /// Taken from the queue, and not encoded yet.
+    unsent: VecDeque<Outgoing>,
+    sent: Done,
+    delivery: Delivery,
+    /// When something was received last.
+    received_at: Instant,
+    /// Whether there was no room for what the peer sends when this was last looked at.
+    is_stalled: bool,
+    timer: Pin<Box<Sleep>>,
+    /// When the timer goes off; `None` when it does not.
+    armed: Option<Instant>,
+    uncertain: Uncertain,
+}
+
+impl Driver {
+    pub(super) fn new(stream: Stream, connection: Connection, shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
+        let now = Instant::now();
+        Self {
+            stream,
+            connection,
+            delivery: Delivery::new(shared.clone(), pipe.clone()),
+            shared,
+            pipe,
+            unsent: VecDeque::new(),
+            sent: Done::default(),
+            received_at: now,
+            is_stalled: false,
+            timer: Box::pin(sleep_until(now)),
+            armed: None,
+            uncertain: Uncertain::default(),
+        }
+    }
+
+    /// Works until the connection ends, and says why. Can be called again after it was dropped.
+    pub(super) async fn run(&mut self) -> Error {
+        poll_fn(|context| self.poll(context)).await
+    }
+
+    /// Sends what is queued, then takes leave of the peer, but not after the deadline.
+    pub(super) async fn finish(&mut self, deadline: Option<Instant>) {
+        let farewell = async {
+            poll_fn(|context| self.poll_flush(context)).await?;
+            let shutdown = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
+            shutdown.map_err(write_failed)?;
+            // To close with something unread would have the operating system take back what the peer has not read yet.
+            self.discard().await
+        };
+        // Whoever lingers no longer, or finds the peer gone, has nothing more to do.
+        match deadline {
+            Some(deadline) => drop(timeout_at(deadline, farewell).await),
+            None => drop(farewell.await),
+        }
+    }
+
+    /// What was not sent, and how many messages may or may not have arrived.
+    pub(super) fn into_unsent(mut self) -> (VecDeque<Outgoing>, usize) {
+        (std::mem::take(&mut self.unsent), self.uncertain.messages())
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
+        loop {
+            match self.advance(context) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Pending,
+                Err(error) => return Poll::Ready(error),
+            }
+        }
+    }
+
+    /// Does what can be done. `false` when all of it waits for something.
+    fn advance(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        // Before anything is written, for some of it is answered.
+        self.decode(context)?;
+        let has_sent = self.send(context)?;
+        let has_received = self.receive(context)?;
+        Ok(has_sent || has_received || self.keep_time(context)?)
+    }
+
+    /// Writes one batch.
+    fn send(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        self.encode(context)?;
+        if !self.connection.wants_write() {
+            return Ok(false);
+        }
+        match poll_write_buf(Pin::new(&mut self.stream), context, self.connection.output()) {
+            Poll::Pending => Ok(false),
+            Poll::Ready(Ok(0)) => Err(write_failed(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(Err(error)) => Err(write_failed(error)),
+            Poll::Ready(Ok(_)) => {
+                self.uncertain.written(self.connection.output().total_written());
+                Ok(true)
+            }
+        }
+    }
+
+    /// Fills the write buffer.
+    fn encode(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let mut messages = 0;
+        while !self.connection.output().is_full() {
+            match self.unsent.pop_front() {
+                Some(Outgoing::Message(message)) => {
+                    self.sent.messages += 1;
+                    self.sent.bytes += message.byte_len();
+                    messages += 1;
+                    self.connection.send(message)?;
+                }
+                Some(Outgoing::Subscribe(topic)) => self.connection.subscribe(&topic)?,
+                Some(Outgoing::Cancel(topic)) => self.connection.cancel(&topic)?,
+                None if self.refill(context) => {}
+                None => break,
+            }
+        }
+        self.pipe.outgoing.done(&mut self.sent);
+        let output = self.connection.output();
+        self.uncertain.encoded(messages, output.total_written() + output.remaining() as u64);
+        Ok(())
+    }
+
+    /// Takes what is queued for this peer; before that, what was queued for any.
+    fn refill(&mut self, context: &mut Context<'_>) -> bool {
+        self.pipe.outgoing.done(&mut self.sent);
+        self.shared.take_backlog(&self.pipe, &mut self.unsent)
+            || matches!(self.pipe.outgoing.poll_take(context, &mut self.unsent), Poll::Ready(true))
+    }
+
+    /// Reads once, if there is room for it.
+    fn receive(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        if self.is_stalled || !self.connection.wants_read() {
+            return Ok(false);
+        }
+        let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.connection.read_buf());
+        match read {
+            Poll::Pending => Ok(false),
+            Poll::Ready(Ok(0)) => Err(self.connection.end_of_stream().into()),
+            Poll::Ready(Err(error)) => Err(Error::io("reading from the peer failed", error)),
+            Poll::Ready(Ok(_)) => {
+                self.received_at = Instant::now();
+                Ok(true)
+            }
+        }
+    }
+
+    /// Queues messages for the program as long as there are any and there is room for them.
+    fn decode(&mut self, context: &mut Context<'_>) -> Result<()> {
+        loop {
+            if self.delivery.poll_room(context).is_pending() {
+                self.is_stalled = true;
+                return Ok(());
+            }
+            self.is_stalled = false;
+            let outcome = self.decode_batch();
+            self.delivery.flush();
+            if outcome? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes as much as there is room for. True if there is no more to decode.
+    fn decode_batch(&mut self) -> Result<bool> {
+        while self.delivery.has_room() {
+            match self.connection.poll_event(self.received_at.into_std())? {
+                None => return Ok(true),
+                Some(Event::Message(message)) => self.delivery.message(message),
+                Some(Event::Subscribe(topic)) => self.delivery.subscribed(&topic),
+                Some(Event::Cancel(topic)) => self.delivery.cancelled(&topic),
+                Some(Event::Authenticate(_) | Event::Ready(_) | Event::Pong(_)) => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Does what is due. The timer is set anew only when it would go off too late.
+    fn keep_time(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        let Some(due) = self.connection.next_timeout() else { return Ok(false) };
+        let due = Instant::from_std(due);
+        if self.armed.is_none_or(|armed| armed > due) {
+            self.timer.as_mut().reset(due);
+            self.armed = Some(due);
+        }
+        if self.timer.as_mut().poll(context).is_pending() {
+            return Ok(false);
+        }
+        self.armed = None;
+        let now = Instant::now().into_std();
+        if self.is_stalled {
+            self.connection.excuse_silence(now);
+        }
+        self.connection.handle_timeout(now)?;
+        Ok(true)
+    }
+
+    fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        loop {
+            match self.send(context) {
+                Ok(true) => {}
+                Ok(false) if self.connection.wants_write() => return Poll::Pending,
+                Ok(false) => return Poll::Ready(Ok(())),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// Reads and throws away until the peer closes, too.
+    async fn discard(&mut self) -> Result<()> {
+        let mut buffer = Vec::with_capacity(DISCARD_BYTES);
+        loop {
+            buffer.clear();
+            let read = poll_fn(|context| poll_read_buf(Pin::new(&mut self.stream), context, &mut buffer)).await;
+            if read.map_err(|error| Error::io("reading from the peer failed", error))? == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Which messages are in the write buffer, or half-way out of it: nobody knows whether they arrive.
+#[derive(Debug, Default)]
+struct Uncertain {
+    /// Batches: where in all that is ever written the last message of each ends, and how many there are.
+    batches: VecDeque<(u64, usize)>,
+}
+
+impl Uncertain {
+    fn encoded(&mut self, messages: usize, end: u64) {
+        if messages > 0 {
+            self.batches.push_back((end, messages));
+        }
+    }
+
+    fn written(&mut self, total: u64) {
+        while self.batches.front().is_some_and(|(end, _)| *end <= total) {
+            self.batches.pop_front();
+        }
+    }
+
+    fn messages(&self) -> usize {
+        self.batches.iter().map(|(_, messages)| messages).sum()
+    }
+}
+
+/// How much is read at a time of what is thrown away.
+const DISCARD_BYTES: usize = 16 * 1024;
+
+#[cold]
+fn write_failed(error: io::Error) -> Error {
+    Error::io("writing to the peer failed", error)
+}

@@ -1,0 +1,193 @@
+//! The one error type of the sockets.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::protocol;
+
+/// The result of what a socket does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a socket could not do what was asked, or why a connection ended.
+///
+/// The predicates tell the cases apart on which a program acts; the text is for people, names the thing and the remedy where there is
+/// one, never holds a secret, and must not be depended on. A clone is cheap.
+#[derive(Clone)]
+pub struct Error {
+    kind: Kind,
+    message: Cow<'static, str>,
+    source: Option<Source>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Endpoint,
+    Io,
+    Protocol,
+    Closed,
+    Unroutable,
+    State,
+    Full,
+    Limit,
+    Gone,
+    Refused,
+    Runtime,
+}
+
+#[derive(Clone)]
+enum Source {
+    Io(Arc<std::io::Error>),
+    Protocol(protocol::Error),
+}
+
+impl Error {
+    #[cold]
+    fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    pub(super) fn endpoint(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Endpoint, message)
+    }
+
+    #[cold]
+    pub(super) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
+        let message = format!("{what}: {error}");
+        Self { kind: Kind::Io, message: message.into(), source: Some(Source::Io(Arc::new(error))) }
+    }
+
+    pub(super) fn closed() -> Self {
+        Self::new(Kind::Closed, "the socket is closed")
+    }
+
+    pub(super) fn unroutable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Unroutable, message)
+    }
+
+    pub(super) fn state(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::State, message)
+    }
+
+    pub(super) fn full() -> Self {
+        Self::new(
+            Kind::Full,
+            "the queues to all peers are at their high-water marks, or there is no peer; try again later",
+        )
+    }
+
+    pub(super) fn limit(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Limit, message)
+    }
+
+    pub(super) fn gone(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Gone, message)
+    }
+
+    pub(super) fn refused(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
+    pub(super) fn runtime() -> Self {
+        Self::new(Kind::Runtime, "there is no tokio runtime here; call this inside one")
+    }
+
+    /// The text is no endpoint, or no socket can be bound or connected to it.
+    #[must_use]
+    pub fn is_endpoint(&self) -> bool {
+        self.kind == Kind::Endpoint
+    }
+
+    /// The operating system refused; [`std::error::Error::source`] is its error.
+    #[must_use]
+    pub fn is_io(&self) -> bool {
+        self.kind == Kind::Io
+    }
+
+    /// The socket was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.kind == Kind::Closed
+    }
+
+    /// No peer of this identity is connected.
+    #[must_use]
+    pub fn is_unroutable(&self) -> bool {
+        self.kind == Kind::Unroutable
+    }
+
+    /// It was not the turn for this: a REQ that has asked must receive first, a REP must have been asked.
+    #[must_use]
+    pub fn is_state(&self) -> bool {
+        self.kind == Kind::State
+    }
+
+    /// It would have to wait: there is no room, or no peer.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.kind == Kind::Full
+    }
+
+    /// One of the limits in [`limits`](super::limits), or of the options, is reached.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)
+    }
+
+    /// The peer that was asked has disconnected, so that no answer will come.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.kind == Kind::Gone
+    }
+
+    /// We refused the peer: its credentials, its identity, or because there is room for one only.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.kind == Kind::Refused || self.protocol().is_some_and(protocol::Error::is_refused)
+    }
+
+    /// What went wrong in the protocol, if it was that; it has predicates of its own.
+    #[must_use]
+    pub fn protocol(&self) -> Option<&protocol::Error> {
+        match &self.source {
+            Some(Source::Protocol(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<protocol::Error> for Error {
+    #[cold]
+    fn from(error: protocol::Error) -> Self {
+        Self { kind: Kind::Protocol, message: error.to_string().into(), source: Some(Source::Protocol(error)) }
+    }
+}
+
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Error").field(&self.kind).field(&self.message).finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.source {
+            Some(Source::Io(error)) => Some(error.as_ref()),
+            Some(Source::Protocol(error)) => Some(error),
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Sockets of one process that talk to each other without streams.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::sync::watch;
+use tokio::task::coop;
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+
+use super::connector::patience;
+use super::delivery::Delivery;
+use super::endpoint::Endpoint;
+use super::error::{Error, Result};
+use super::link::{End, Link};
+use super::monitor::MonitorEvent;
+use super::pipe::{Outgoing, Pipe};
+use super::queue::Done;
+use super::shared::{Shared, TaskContext};
+use crate::protocol::{self, Peer};
+use std::sync::Arc;
+
+/// Who is bound to which name, in this process.
+static BOUND: LazyLock<Mutex<HashMap<String, TaskContext>>> = LazyLock::new(Mutex::default);
+/// Tells those who wait for a name that there is a new one.
+static NEWS: LazyLock<watch::Sender<()>> = LazyLock::new(|| watch::Sender::new(()));
+
+fn bound() -> MutexGuard<'static, HashMap<String, TaskContext>> {
+    BOUND.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name that a socket is bound to; given back when dropped.
+pub(super) struct Name(String);
+
+impl Name {
+    pub(super) fn bind(context: &TaskContext, name: &str) -> Result<Self> {
+        let mut bound = bound();
+        if bound.contains_key(name) {
+            return Err(Error::endpoint(format!("another socket of this process is bound to `inproc://{name}`")));
+        }
+        bound.insert(name.to_owned(), context.clone());
+        drop(bound);
+        NEWS.send_replace(());
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let context = bound().remove(&self.0);
+        drop(context);
+    }
+}
+
+/// Keeps a name until `stop`.
+pub(super) async fn listen(context: TaskContext, name: Name, endpoint: Endpoint, stop: CancellationToken) {
+    stop.cancelled().await;
+    drop(name);
+    context.shared.tell(MonitorEvent::ListeningEnded { endpoint });
+}
+
+/// Waits until somebody is bound to the name, then carries messages until one of the two ends it.
+pub(super) async fn connect(link: &Link, name: &str) -> End {
+    let server = tokio::select! {
+        biased;
+        () = patience(&link.context.shared, &link.stop) => return End::Stopped,
+        server = find(name) => server,
+    };
+    match attach(link, &server) {
+        Ok(wire) => wire.carry(link).await,
+        Err(error) => link.failed(error),
+    }
+}
+
+async fn find(name: &str) -> TaskContext {
+    let mut news = NEWS.subscribe();
+    loop {
+        news.borrow_and_update();
+        let found = bound().get(name).cloned();
+        if let Some(context) = found {
+            return context;
+        }
+        // The sender is static, so it is never gone.
+        let _ = news.changed().await;
+    }
+}
+
+fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
+    let (ours, theirs) = (&link.context.shared, &server.shared);
+    if !ours.socket_type.is_compatible_with(theirs.socket_type) {
+        let (ours, theirs) = (ours.socket_type, theirs.socket_type);
+        return Err(protocol::Error::incompatible(format!("a {theirs} socket cannot talk to a {ours} socket")).into());
+    }
+    let their_stop = theirs.token.child_token();
+    let their_pipe = theirs.attach(ours.identity(), their_stop)?;
+    let our_pipe = match ours.attach(theirs.identity(), link.stop.clone()) {
+        Ok(pipe) => pipe,
+        Err(error) => {
+            theirs.detach(&their_pipe, VecDeque::new());
+            return Err(error);
+        }
+    };
+    Ok(Wire {
+        there: Way::new(ours.clone(), our_pipe.clone(), Delivery::new(theirs.clone(), their_pipe.clone())),
+        back: Way::new(theirs.clone(), their_pipe, Delivery::new(ours.clone(), our_pipe)),
+        _server: server.clone(),
+    })
+}
+
+/// Two ways between two sockets.
+struct Wire {
+    there: Way,
+    back: Way,
+    _server: TaskContext,
+}
+
+impl Wire {
+    async fn carry(mut self, link: &Link) -> End {
+        self.there.tell_connected(&link.endpoint, &self.back.shared);
+        self.back.tell_connected(&link.endpoint, &self.there.shared);
+        let (our_stop, their_stop) = (self.there.pipe.stop.clone(), self.back.pipe.stop.clone());
+        let end = tokio::select! {
+            biased;
+            () = our_stop.cancelled() => End::Stopped,
+            () = their_stop.cancelled() => End::Lost,
+            () = poll_fn(|context| self.poll(context)) => End::Lost,
+        };
+        match end {
+            End::Stopped => self.there.finish().await,
+            _ => self.back.finish().await,
+        }
+        let peers = (self.there.shared.clone(), self.back.shared.clone());
+        self.there.leave(&link.endpoint, &peers.1);
+        self.back.leave(&link.endpoint, &peers.0);
+        end
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let there = self.there.poll(context);
+        let back = self.back.poll(context);
+        if there.is_ready() || back.is_ready() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// What goes from one socket to another.
+struct Way {
+    shared: Arc<Shared>,
+    pipe: Arc<Pipe>,
+    taken: VecDeque<Outgoing>,
+    sent: Done,
+    delivery: Delivery,
+}
+
+impl Way {
+    fn new(shared: Arc<Shared>, pipe: Arc<Pipe>, delivery: Delivery) -> Self {
+        Self { shared, pipe, taken: VecDeque::new(), sent: Done::default(), delivery }
+    }
+
+    /// Hands messages over as long as there are any and room for them. Ends when there will be no more.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let progress = ready!(coop::poll_proceed(context));
+            ready!(self.delivery.poll_room(context));
+            if self.taken.is_empty() && !ready!(self.poll_take(context)) {
+                return Poll::Ready(());
+            }
+            self.hand_over();
+            progress.made_progress();
+        }
+    }
+
+    fn poll_take(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        if self.shared.take_backlog(&self.pipe, &mut self.taken) {
+            return Poll::Ready(true);
+        }
+        self.pipe.outgoing.poll_take(context, &mut self.taken)
+    }
+
+    fn hand_over(&mut self) {
+        while self.delivery.has_room() {
+            match self.taken.pop_front() {
+                Some(Outgoing::Message(message)) => {
+                    self.sent.messages += 1;
+                    self.sent.bytes += message.byte_len();
+                    self.delivery.message(message);
+                }
+                Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
+                Some(Outgoing::Cancel(topic)) => self.delivery.cancelled(&topic),
+                None => break,
+            }
+        }
+        self.delivery.flush();
+        self.pipe.outgoing.done(&mut self.sent);
+    }
+
+    /// Hands over what is queued, for as long as the socket lingers.
+    async fn finish(&mut self) {
+        self.shared.retire(&self.pipe);
+        let deadline = self.shared.linger_deadline();
+        let flush = poll_fn(|context| self.poll(context));
+        match deadline {
+            // What is left then is counted as dropped.
+            Some(deadline) => drop(timeout_at(deadline, flush).await),
+            None => flush.await,
+        }
+    }
+
+    fn tell_connected(&self, endpoint: &Endpoint, other: &Shared) {
+        self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: Box::new(other.as_peer()) });
+    }
+
+    fn leave(mut self, endpoint: &Endpoint, other: &Shared) {
+        self.shared.detach(&self.pipe, std::mem::take(&mut self.taken));
+        let (endpoint, peer) = (endpoint.clone(), Box::new(other.as_peer()));
+        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0 });
+    }
+}
+
+impl Shared {
+    fn identity(&self) -> Option<&protocol::Identity> {
+        self.protocol.identity.as_ref().filter(|_| self.socket_type.tells_identity())
+    }
+
+    /// As another socket of this process sees it.
+    fn as_peer(&self) -> Peer {
+        Peer {
+            socket_type: self.socket_type,
+            identity: self.identity().cloned(),
+            version: (3, 1),
+            client_key: None,
+            metadata: protocol::Metadata::default(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a socket is subscribed to, at its own side.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+
+use super::error::{Error, Result};
+use super::limits::SUBSCRIPTIONS;
+use crate::protocol::limits::TOPIC_BYTES;
+
+/// The topics of a SUB or XSUB, each as often as it was subscribed to: two subscriptions need two cancellations. Peers are told of the first
+/// and of the last.
+#[derive(Default)]
+pub(super) struct Interest {
+    counts: HashMap<Bytes, u64, RandomState>,
+    /// How many topics there are of each length.
+    lengths: BTreeMap<usize, usize>,
+}
+
+impl Interest {
+    /// Adds a subscription. True if it is the first to its topic.
+    pub(super) fn subscribe(&mut self, topic: &Bytes) -> Result<bool> {
+        if topic.len() > TOPIC_BYTES {
+            return Err(Error::limit(format!("a topic has at most {TOPIC_BYTES} bytes, not {}", topic.len())));
+        }
+        if let Some(count) = self.counts.get_mut(topic) {
+            *count += 1;
+            return Ok(false);
+        }
+        if self.counts.len() >= SUBSCRIPTIONS {
+            return Err(Error::limit(format!("a socket is subscribed to at most {SUBSCRIPTIONS} topics; cancel some")));
+        }
+        self.counts.insert(topic.clone(), 1);
+        *self.lengths.entry(topic.len()).or_default() += 1;
+        Ok(true)
+    }
+
+    /// Takes a subscription back. True if it was the last to its topic.
+    pub(super) fn cancel(&mut self, topic: &Bytes) -> bool {
+        let Some(count) = self.counts.get_mut(topic) else { return false };
+        *count -= 1;
+        if *count > 0 {
+            return false;
+        }
+        self.counts.remove(topic);
+        if let Some(topics) = self.lengths.get_mut(&topic.len()) {
+            *topics -= 1;
+            if *topics == 0 {
+                self.lengths.remove(&topic.len());
+            }
+        }
+        true
+    }
+
+    /// Whether a message that begins with this frame is wanted.
+    pub(super) fn matches(&self, frame: &[u8]) -> bool {
+        self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
+    }
+
+    /// All topics.
+    pub(super) fn topics(&self) -> impl Iterator<Item = &Bytes> {
+        self.counts.keys()
+    }
+}

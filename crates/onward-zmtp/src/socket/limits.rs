@@ -1,0 +1,45 @@
+//! Every limit of the sockets, by name. What one peer may send is limited in [`protocol::limits`](crate::protocol::limits).
+
+use std::time::Duration;
+
+/// How many messages a queue to or from one peer holds, unless the socket was made with another mark.
+pub const HIGH_WATER_MARK_MESSAGES: usize = 1000;
+
+/// How many bytes of payload a queue to or from one peer holds, unless the socket was made with another mark.
+pub const HIGH_WATER_MARK_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many connections one listener has in their handshakes at a time; the oldest gives way to the next.
+pub const PENDING_HANDSHAKES: usize = 1024;
+
+/// How many peers one socket has at a time, unless it was made with another limit.
+pub const PEERS: usize = 65_536;
+
+/// How many endpoints one socket is connected and bound to at a time.
+pub const ENDPOINTS: usize = 4096;
+
+/// How many different topics one socket is subscribed to at a time.
+pub const SUBSCRIPTIONS: usize = 65_536;
+
+/// How many events a monitor keeps for a reader that is late.
+pub const MONITOR_EVENTS: usize = 256;
+
+/// How long a closed socket goes on sending what was queued, unless it was made with another time.
+pub const LINGER: Duration = Duration::from_secs(1);
+
+/// How long a socket waits before it connects again for the first time, unless it was made with another time.
+pub const RECONNECT_FIRST: Duration = Duration::from_millis(100);
+
+/// The longest time between two attempts to connect, unless the socket was made with another time.
+pub const RECONNECT_LONGEST: Duration = Duration::from_secs(5);
+
+/// How long one attempt to connect a stream may take, unless the socket was made with another time.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a listener waits after the operating system could not accept a connection: there are no file descriptors left, say.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What the operating system is asked to buffer for a Unix stream, in bytes each way; its own default is too little for batches.
+pub const IPC_BUFFER_BYTES: usize = 1024 * 1024;
+
+/// The longest text of an endpoint, in bytes.
+pub const ENDPOINT_BYTES: usize = 1024;

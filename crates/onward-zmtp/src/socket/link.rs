@@ -1,0 +1,172 @@
+//! The life of one connection: handshake, traffic, leave.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::io::poll_read_buf;
+use tokio_util::sync::CancellationToken;
+
+use super::authentication::{Candidate, Decision};
+use super::driver::Driver;
+use super::endpoint::Endpoint;
+use super::error::{Error, Result};
+use super::monitor::MonitorEvent;
+use super::shared::{Shared, TaskContext};
+use super::transport::Stream;
+use crate::protocol::{self, Connection, Credentials, Entropy, Event, Peer};
+
+/// How long a peer that is sent away has to be told so.
+const REFUSAL_TIME: Duration = Duration::from_millis(100);
+
+/// A stream whose handshake has not begun.
+pub(super) struct Link {
+    pub(super) context: TaskContext,
+    pub(super) endpoint: Endpoint,
+    /// Where the peer is.
+    pub(super) address: String,
+    /// Ends the connection.
+    pub(super) stop: CancellationToken,
+}
+
+/// How a connection ended.
+pub(super) enum End {
+    /// Because it was to.
+    Stopped,
+    /// Before the handshake was done.
+    Failed(Error),
+    /// After that.
+    Lost,
+}
+
+impl Link {
+    fn shared(&self) -> &Arc<Shared> {
+        &self.context.shared
+    }
+
+    /// Does the handshake. May be dropped at any time, which closes the stream.
+    pub(super) async fn establish(&self, stream: Stream) -> Result<Established> {
+        let entropy = Entropy::from_system()?;
+        let connection = Connection::new(self.shared().protocol.clone(), entropy, Instant::now().into_std());
+        let mut handshake = Handshake { stream, connection };
+        match handshake.complete(self).await {
+            Ok(peer) => Ok(Established { handshake, peer }),
+            Err(error) => {
+                handshake.take_leave().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Carries messages until the connection ends.
+    pub(super) async fn carry(&self, established: Established) -> End {
+        let Established { handshake: Handshake { stream, connection }, peer } = established;
+        let shared = self.shared();
+        let pipe = match shared.attach(peer.identity(), self.stop.clone()) {
+            Ok(pipe) => pipe,
+            Err(error) => return self.failed(error),
+        };
+        self.shared().tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        let mut driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
+        let reason = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            reason = driver.run() => Some(reason),
+        };
+        let end = if reason.is_some() { End::Lost } else { End::Stopped };
+        if reason.is_none() {
+            shared.retire(&pipe);
+            driver.finish(shared.linger_deadline()).await;
+        }
+        let (unsent, uncertain) = driver.into_unsent();
+        shared.detach(&pipe, unsent);
+        shared.drop_outgoing(uncertain);
+        let reason = reason.unwrap_or_else(Error::closed);
+        shared.tell(MonitorEvent::Disconnected { endpoint: self.endpoint.clone(), peer, reason, uncertain });
+        end
+    }
+
+    /// Tells that a connection came to nothing.
+    pub(super) fn failed(&self, reason: Error) -> End {
+        self.report_failure(reason.clone());
+        End::Failed(reason)
+    }
+
+    pub(super) fn report_failure(&self, reason: Error) {
+        self.shared().tell(MonitorEvent::ConnectionFailed { endpoint: self.endpoint.clone(), reason });
+    }
+
+    async fn decide(&self, credentials: Credentials) -> Decision {
+        let Some(authenticator) = &self.shared().options.authenticator else { return Decision::refuse() };
+        let (endpoint, address) = (self.endpoint.clone(), self.address.clone());
+        authenticator(Candidate { endpoint, address, credentials }).await
+    }
+}
+
+/// A connection whose handshake is done.
+pub(super) struct Established {
+    handshake: Handshake,
+    peer: Box<Peer>,
+}
+
+struct Handshake {
+    stream: Stream,
+    connection: Connection,
+}
+
+impl Handshake {
+    async fn complete(&mut self, link: &Link) -> Result<Box<Peer>> {
+        let Some(deadline) = self.connection.next_timeout() else { return self.proceed(link).await };
+        match timeout_at(Instant::from_std(deadline), self.proceed(link)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                // It is at least as late as it was told.
+                self.connection.handle_timeout(deadline.max(Instant::now().into_std()))?;
+                Err(protocol::Error::timeout("the peer did not complete the handshake in time").into())
+            }
+        }
+    }
+
+    async fn proceed(&mut self, link: &Link) -> Result<Box<Peer>> {
+        loop {
+            match self.connection.poll_event(Instant::now().into_std())? {
+                Some(Event::Ready(peer)) => return Ok(peer),
+                Some(Event::Authenticate(credentials)) => match link.decide(credentials).await {
+                    Decision::Accept => self.connection.accept()?,
+                    Decision::Refuse(reason) => self.connection.refuse(&reason)?,
+                },
+                Some(_) => {}
+                None => self.exchange().await?,
+            }
+        }
+    }
+
+    /// Writes all there is, then reads once.
+    async fn exchange(&mut self) -> Result<()> {
+        self.stream
+            .write_all_buf(self.connection.output())
+            .await
+            .map_err(|error| Error::io("writing to the peer failed", error))?;
+        let (stream, connection) = (&mut self.stream, &mut self.connection);
+        let read = poll_fn(|context| poll_read_buf(Pin::new(&mut *stream), context, &mut connection.read_buf())).await;
+        match read.map_err(|error| Error::io("reading from the peer failed", error))? {
+            0 => Err(self.connection.end_of_stream().into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the peer why it is sent away, if that can be done at once.
+    async fn take_leave(&mut self) {
+        if self.connection.wants_write() {
+            let farewell = async {
+                self.stream.write_all_buf(self.connection.output()).await?;
+                self.stream.shutdown().await
+            };
+            // It is gone, or does not listen.
+            let _ = timeout(REFUSAL_TIME, farewell).await;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A bound endpoint: accepts connections, and bounds those that are not through with their handshakes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::endpoint::Endpoint;
+use super::error::Error;
+use super::limits::ACCEPT_PAUSE;
+use super::link::Link;
+use super::monitor::MonitorEvent;
+use super::shared::TaskContext;
+use super::transport::{Acceptor, Stream};
+
+/// Accepts until `stop`. Connections that are there then go on.
+pub(super) async fn listen(context: TaskContext, acceptor: Acceptor, endpoint: Endpoint, stop: CancellationToken) {
+    let pending = Arc::new(Pending::new(context.shared.options.pending_handshakes));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            accepted = acceptor.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, address)) => serve(&context, &endpoint, &pending, stream, address),
+            Err(error) => pause(&context, &endpoint, &stop, error).await,
+        }
+    }
+    drop(acceptor);
+    context.shared.tell(MonitorEvent::ListeningEnded { endpoint });
+}
+
+fn serve(context: &TaskContext, endpoint: &Endpoint, pending: &Arc<Pending>, stream: Stream, address: String) {
+    let (context, endpoint) = (context.clone(), endpoint.clone());
+    let stop = context.shared.token.child_token();
+    let place = Pending::enter(pending, stop.clone());
+    tokio::spawn(async move {
+        let link = Link { context, endpoint, address, stop };
+        let established = tokio::select! {
+            biased;
+            () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),
+            established = link.establish(stream) => established,
+        };
+        drop(place);
+        match established {
+            Ok(established) => drop(link.carry(established).await),
+            Err(error) => link.report_failure(error),
+        }
+    });
+}
+
+/// There may be no file descriptors left: others need time to give some back.
+async fn pause(context: &TaskContext, endpoint: &Endpoint, stop: &CancellationToken, error: io::Error) {
+    let reason = Error::io(format_args!("cannot accept a connection on {endpoint}"), error);
+    context.shared.tell(MonitorEvent::AcceptFailed { endpoint: endpoint.clone(), reason });
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = sleep(ACCEPT_PAUSE) => {}
+    }
+}
+
+/// The connections that are in their handshakes, oldest first.
+struct Pending {
+    limit: usize,
+    places: Mutex<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    next: u64,
+    taken: BTreeMap<u64, CancellationToken>,
+}
+
+/// One of them; leaves when dropped.
+struct Place {
+    pending: Arc<Pending>,
+    number: u64,
+}
+
+impl Pending {
+    fn new(limit: usize) -> Self {
+        Self { limit, places: Mutex::new(Places::default()) }
+    }
+
+    /// Takes a place, for which the oldest has to go if all are taken: whoever means it is through in a moment.
+    fn enter(pending: &Arc<Self>, stop: CancellationToken) -> Place {
+        let mut places = pending.places();
+        let oldest = if places.taken.len() >= pending.limit { places.taken.pop_first() } else { None };
+        let number = places.next;
+        places.next += 1;
+        places.taken.insert(number, stop);
+        drop(places);
+        if let Some((_, stop)) = oldest {
+            stop.cancel();
+        }
+        Place { pending: pending.clone(), number }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.pending.places().taken.remove(&self.number);
+    }
+}

@@ -1,0 +1,328 @@
+//! What a socket is made with.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::authentication::{Authenticator, Candidate, Decision};
+use super::error::Result;
+use super::limits::{
+    CONNECT_TIMEOUT, HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES, LINGER, PEERS, PENDING_HANDSHAKES,
+    RECONNECT_FIRST, RECONNECT_LONGEST,
+};
+use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
+
+/// How a socket behaves. The defaults are safe and bounded; set what differs.
+///
+/// ```
+/// use std::time::Duration;
+/// use onward_zmtp::socket::{HighWaterMark, SocketOptions};
+/// use onward_zmtp::PushSocket;
+///
+/// let options = SocketOptions::new()
+///     .send_mark(HighWaterMark { messages: 10_000, bytes: 64 * 1024 * 1024 })
+///     .linger(Duration::from_secs(10));
+/// let push = PushSocket::with_options(options);
+/// ```
+#[derive(Clone)]
+pub struct SocketOptions {
+    /// The type in it is replaced by the socket's.
+    pub(super) protocol: protocol::Options,
+    pub(super) send_mark: HighWaterMark,
+    pub(super) receive_mark: HighWaterMark,
+    pub(super) linger: Duration,
+    pub(super) reconnect: Reconnect,
+    pub(super) connect_timeout: Duration,
+    pub(super) peers: usize,
+    pub(super) pending_handshakes: usize,
+    pub(super) duplicate_identity: DuplicateIdentity,
+    pub(super) overflow: Overflow,
+    pub(super) is_verbose: bool,
+    pub(super) waits_for_peer: bool,
+    pub(super) correlates: bool,
+    pub(super) authenticator: Option<Arc<Authenticator>>,
+}
+
+/// How much a queue to or from one peer holds, whichever is reached first. Then whoever writes to it waits.
+///
+/// A single message may be larger than `bytes`; it waits until the queue is empty. At least one message always fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HighWaterMark {
+    /// Messages. Default: [`HIGH_WATER_MARK_MESSAGES`].
+    pub messages: usize,
+    /// Payload, in bytes. Default: [`HIGH_WATER_MARK_BYTES`].
+    pub bytes: usize,
+}
+
+impl HighWaterMark {
+    /// So many messages, and the default of bytes.
+    #[must_use]
+    pub fn messages(messages: usize) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// At least one of each, so that something can pass.
+    fn usable(self) -> Self {
+        Self { messages: self.messages.max(1), bytes: self.bytes.max(1) }
+    }
+}
+
+impl Default for HighWaterMark {
+    fn default() -> Self {
+        Self { messages: HIGH_WATER_MARK_MESSAGES, bytes: HIGH_WATER_MARK_BYTES }
+    }
+}
+
+/// When a socket connects again after a connection has failed or ended.
+///
+/// The time doubles from `first` with every attempt that fails, up to `longest`. Each is multiplied by a random number from 0.5 to 1.5, so
+/// that clients that lost a server together do not come back together. A connection whose handshake is done begins anew with `first`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reconnect {
+    /// Before the first new attempt. Default: [`RECONNECT_FIRST`].
+    pub first: Duration,
+    /// The most, before it is multiplied. Default: [`RECONNECT_LONGEST`].
+    pub longest: Duration,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self { first: RECONNECT_FIRST, longest: RECONNECT_LONGEST }
+    }
+}
+
+/// What a ROUTER does about a peer with the identity of another that is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateIdentity {
+    /// The newcomer is disconnected.
+    #[default]
+    Refuse,
+    /// The newcomer takes the identity over, and the other is disconnected. Only where peers are trusted, or authenticated: any of
+    /// them can so cut off any other.
+    TakeOver,
+}
+
+/// What PUB, XPUB and XSUB do about a peer whose queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// It misses the message, which is [counted](super::Statistics::dropped). The others get it.
+    #[default]
+    Drop,
+    /// The sender waits for it, and so do all others. One peer that does not read then stops everything.
+    Wait,
+}
+
+impl SocketOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            protocol: protocol::Options::new(SocketType::Pair),
+            send_mark: HighWaterMark::default(),
+            receive_mark: HighWaterMark::default(),
+            linger: LINGER,
+            reconnect: Reconnect::default(),
+            connect_timeout: CONNECT_TIMEOUT,
+            peers: PEERS,
+            pending_handshakes: PENDING_HANDSHAKES,
+            duplicate_identity: DuplicateIdentity::default(),
+            overflow: Overflow::default(),
+            is_verbose: false,
+            waits_for_peer: false,
+            correlates: false,
+            authenticator: None,
+        }
+    }
+
+    /// The identity that a ROUTER will know this socket by. Default: none.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.protocol = self.protocol.identity(identity);
+        self
+    }
+
+    /// The mechanism, and which side of it we are. Default: [`Security::Null`].
+    ///
+    /// A server of PLAIN or CURVE accepts nobody without [`authenticate_with`](Self::authenticate_with).
+    #[must_use]
+    pub fn security(mut self, security: Security) -> Self {
+        self.protocol = self.protocol.security(security);
+        self
+    }
+
+    /// Who may connect, for a server of PLAIN or CURVE. `decide` is asked once for each handshake, concurrently for several, and has what is
+    /// left of the handshake's time; then the peer is disconnected.
+    ///
+    /// It is what ZAP (RFC 27) is in libzmq, as a function.
+    ///
+    /// ```
+    /// use onward_zmtp::protocol::{Credentials, KeyPair, Security};
+    /// use onward_zmtp::socket::{Decision, SocketOptions};
+    ///
+    /// let (ours, welcome) = (KeyPair::generate()?, KeyPair::generate()?.public());
+    /// let options = SocketOptions::new()
+    ///     .security(Security::CurveServer { keys: ours })
+    ///     .authenticate_with(move |candidate| async move {
+    ///         match candidate.credentials() {
+    ///             Credentials::Curve { key } if *key == welcome => Decision::Accept,
+    ///             _ => Decision::refuse(),
+    ///         }
+    ///     });
+    /// # Ok::<(), onward_zmtp::protocol::Error>(())
+    /// ```
+    #[must_use]
+    pub fn authenticate_with<F, D>(mut self, decide: F) -> Self
+    where
+        F: Fn(Candidate) -> D + Send + Sync + 'static,
+        D: Future<Output = Decision> + Send + 'static,
+    {
+        self.authenticator = Some(Arc::new(move |candidate| Box::pin(decide(candidate))));
+        self
+    }
+
+    /// What is accepted from a peer. Default: [`Limits::default`].
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.protocol = self.protocol.limits(limits);
+        self
+    }
+
+    /// How long a handshake may take. Default: [`HANDSHAKE_TIMEOUT`](protocol::HANDSHAKE_TIMEOUT).
+    #[must_use]
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.protocol = self.protocol.handshake_timeout(timeout);
+        self
+    }
+
+    /// Asks silent peers for signs of life, and gives those up that give none. Default: does not ask.
+    ///
+    /// It goes on while the program does not receive. A peer is not given up while we do not read from it because the queue is full.
+    #[must_use]
+    pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
+        self.protocol = self.protocol.heartbeat(heartbeat);
+        self
+    }
+
+    /// Tells peers a property more; by convention its name begins with `X-`.
+    ///
+    /// # Errors
+    ///
+    /// As [`protocol::Options::property`].
+    pub fn property(mut self, name: &str, value: impl Into<Bytes>) -> Result<Self> {
+        self.protocol = self.protocol.property(name, value)?;
+        Ok(self)
+    }
+
+    /// Payloads of at least so many bytes are written from where they are; smaller ones are copied into the write buffer.
+    /// Default: [`GATHER_BYTES`](protocol::limits::GATHER_BYTES).
+    #[must_use]
+    pub fn gather_bytes(mut self, bytes: usize) -> Self {
+        self.protocol = self.protocol.gather_bytes(bytes);
+        self
+    }
+
+    /// How much may wait to be sent to one peer. Default: [`HighWaterMark::default`].
+    #[must_use]
+    pub fn send_mark(mut self, mark: HighWaterMark) -> Self {
+        self.send_mark = mark.usable();
+        self
+    }
+
+    /// How much may have been received from one peer and wait for the program. Default: [`HighWaterMark::default`].
+    #[must_use]
+    pub fn receive_mark(mut self, mark: HighWaterMark) -> Self {
+        self.receive_mark = mark.usable();
+        self
+    }
+
+    /// How long a closed socket goes on sending what was queued. Zero drops it at once. Default: [`LINGER`].
+    #[must_use]
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// When to connect again. Default: [`Reconnect::default`].
+    #[must_use]
+    pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
+        self.reconnect = reconnect;
+        self
+    }
+
+    /// How long an attempt to connect a stream may take, before its handshake. Default: [`CONNECT_TIMEOUT`].
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How many peers the socket has at a time; more are refused. Default: [`PEERS`], which is also the most.
+    #[must_use]
+    pub fn peers(mut self, peers: usize) -> Self {
+        self.peers = peers.min(PEERS);
+        self
+    }
+
+    /// How many connections of one listener may be in their handshakes at a time. When there is one more, the oldest is closed, so that
+    /// those who say nothing keep nobody out. Default: [`PENDING_HANDSHAKES`].
+    #[must_use]
+    pub fn pending_handshakes(mut self, handshakes: usize) -> Self {
+        self.pending_handshakes = handshakes.max(1);
+        self
+    }
+
+    /// For ROUTER: what to do about a second peer of the same identity. Default: [`DuplicateIdentity::Refuse`].
+    #[must_use]
+    pub fn duplicate_identity(mut self, duplicate: DuplicateIdentity) -> Self {
+        self.duplicate_identity = duplicate;
+        self
+    }
+
+    /// For PUB, XPUB and XSUB: what to do about a peer whose queue is full. Default: [`Overflow::Drop`].
+    #[must_use]
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        self.overflow = overflow;
+        self
+    }
+
+    /// For XPUB: receive every subscription and cancellation of every peer, not only the first subscription to a topic and its last
+    /// cancellation. Default: no.
+    #[must_use]
+    pub fn verbose(mut self) -> Self {
+        self.is_verbose = true;
+        self
+    }
+
+    /// For REQ: number the questions, so that one can be asked anew before the answer has come, and a late answer to an earlier one is not
+    /// taken for the answer to this one. The peer must send envelopes back as they came, as REP and ROUTER do. Default: no.
+    #[must_use]
+    pub fn correlate(mut self) -> Self {
+        self.correlates = true;
+        self
+    }
+
+    /// For PUSH, DEALER and PAIR: sending waits until a peer is connected. Default: no; up to the mark for sending is queued for whoever
+    /// is connected to first.
+    #[must_use]
+    pub fn wait_for_peer(mut self) -> Self {
+        self.waits_for_peer = true;
+        self
+    }
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for SocketOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("SocketOptions");
+        fields.field("protocol", &self.protocol);
+        fields.field("send_mark", &self.send_mark).field("receive_mark", &self.receive_mark);
+        fields.field("linger", &self.linger).field("reconnect", &self.reconnect).finish_non_exhaustive()
+    }
+}

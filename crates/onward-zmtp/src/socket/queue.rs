@@ -1,0 +1,239 @@
+//! The queue between a socket and the driver of one connection, with marks that its writer feels.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::options::HighWaterMark;
+
+/// What is in a queue counts by its payload.
+pub(super) trait Payload {
+    /// The payload, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+/// One writer, one reader, and a lock that is held for a moment: once for each message written, once for each batch read.
+///
+/// What the reader has taken counts until it says that it is done with it, so that marks bound what is anywhere on the way.
+///
+/// Invariant: no code of the user's runs under the lock, and nobody is woken under it.
+pub(super) struct Queue<T> {
+    mark: HighWaterMark,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    items: VecDeque<T>,
+    /// Of `items`, and of those that were taken and are not done.
+    messages: usize,
+    bytes: usize,
+    closed: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// Why an item was not queued.
+pub(super) enum Refused<T> {
+    /// A mark is reached.
+    Full(T),
+    /// Nobody will read it.
+    Closed(T),
+}
+
+/// What was taken and is done with.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Done {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+}
+
+impl Done {
+    pub(super) fn add<T: Payload>(&mut self, item: &T) {
+        self.messages += 1;
+        self.bytes += item.bytes();
+    }
+}
+
+impl<T> State<T> {
+    fn has_room(&self, mark: HighWaterMark) -> bool {
+        self.messages < mark.messages && self.bytes < mark.bytes
+    }
+}
+
+impl<T: Payload> Queue<T> {
+    pub(super) fn new(mark: HighWaterMark) -> Self {
+        let state = State { items: VecDeque::new(), messages: 0, bytes: 0, closed: false, reader: None, writer: None };
+        Self { mark, state: Mutex::new(state) }
+    }
+
+    pub(super) fn mark(&self) -> HighWaterMark {
+        self.mark
+    }
+
+    /// Queues an item if there is room. A single one may be larger than the mark.
+    #[inline]
+    pub(super) fn push(&self, item: T) -> Result<(), Refused<T>> {
+        let bytes = item.bytes();
+        let mut state = self.state();
+        if state.closed {
+            return Err(Refused::Closed(item));
+        }
+        if !state.has_room(self.mark) {
+            return Err(Refused::Full(item));
+        }
+        state.items.push_back(item);
+        state.messages += 1;
+        state.bytes += bytes;
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+        Ok(())
+    }
+
+    /// Queues an item whether or not there is room: for what is bounded otherwise. It does not count.
+    pub(super) fn push_uncounted(&self, item: T) {
+        let mut state = self.state();
+        if !state.closed {
+            state.items.push_back(item);
+        }
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+    }
+
+    /// Moves a batch into the queue, for which its writer has made sure of room. Answers with what is not wanted any more.
+    pub(super) fn push_batch(&self, batch: &mut VecDeque<T>, size: Done) -> bool {
+        let mut state = self.state();
+        if state.closed {
+            return false;
+        }
+        if state.items.is_empty() {
+            mem::swap(&mut state.items, batch);
+        } else {
+            state.items.append(batch);
+        }
+        state.messages += size.messages;
+        state.bytes += size.bytes;
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+        true
+    }
+
+    /// How many messages and bytes there is room for (any number when the queue is closed, for nothing is kept then); the writer is woken when half of the queue is free, if there is no room now.
+    pub(super) fn poll_room(&self, context: &mut Context<'_>) -> Poll<Done> {
+        let mut state = self.state();
+        if state.closed {
+            return Poll::Ready(Done { messages: usize::MAX, bytes: usize::MAX });
+        }
+        if state.has_room(self.mark) {
+            return Poll::Ready(Done {
+                messages: self.mark.messages - state.messages,
+                bytes: self.mark.bytes - state.bytes,
+            });
+        }
+        remember(&mut state.writer, context);
+        Poll::Pending
+    }
+
+    /// Whether there is room now.
+    pub(super) fn has_room(&self) -> bool {
+        self.state().has_room(self.mark)
+    }
+
+    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be.
+    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>) -> Poll<bool> {
+        let mut state = self.state();
+        if !state.items.is_empty() {
+            mem::swap(&mut state.items, taken);
+            return Poll::Ready(true);
+        }
+        if state.closed {
+            return Poll::Ready(false);
+        }
+        remember(&mut state.reader, context);
+        Poll::Pending
+    }
+
+    /// The reader is done with so much of what it took. The writer is woken once half of the queue is free.
+    pub(super) fn done(&self, done: &mut Done) {
+        if done.messages == 0 {
+            return;
+        }
+        let mut state = self.state();
+        state.messages = state.messages.saturating_sub(done.messages);
+        state.bytes = state.bytes.saturating_sub(done.bytes);
+        let is_low = state.messages <= self.mark.messages / 2 && state.bytes <= self.mark.bytes / 2;
+        let writer = if is_low { state.writer.take() } else { None };
+        drop(state);
+        *done = Done::default();
+        wake(writer);
+    }
+
+    /// No more is queued from now on; what is there can still be read. Wakes both.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        let wakers = (state.reader.take(), state.writer.take());
+        drop(state);
+        wake(wakers.0);
+        wake(wakers.1);
+    }
+
+    /// Takes everything away and closes.
+    pub(super) fn close_and_take(&self) -> VecDeque<T> {
+        let mut state = self.state();
+        let items = mem::take(&mut state.items);
+        (state.messages, state.bytes) = (0, 0);
+        drop(state);
+        self.close();
+        items
+    }
+
+    /// The reader took so much from elsewhere, which counts as if it had been queued here.
+    pub(super) fn adopt(&self, size: Done) {
+        let mut state = self.state();
+        state.messages += size.messages;
+        state.bytes += size.bytes;
+    }
+
+    /// Wakes the reader without a reason of this queue.
+    pub(super) fn wake_reader(&self) {
+        let reader = self.state().reader.take();
+        wake(reader);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// Whether nothing is queued, nor taken and not done.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.items.is_empty() && state.messages == 0
+    }
+
+    /// How many messages and bytes are on the way.
+    pub(super) fn size(&self) -> Done {
+        let state = self.state();
+        Done { messages: state.messages, bytes: state.bytes }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remember(place: &mut Option<Waker>, context: &Context<'_>) {
+    match place {
+        Some(known) if known.will_wake(context.waker()) => {}
+        _ => *place = Some(context.waker().clone()),
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,143 @@
+//! The receiving half of a socket.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use super::error::{Error, Result};
+use super::kind::Receives;
+use super::owner::Owner;
+use super::pipe::Inbox;
+use crate::fair_queue::FairQueue;
+use crate::protocol::{Message, SocketType};
+
+/// How messages reach a socket, whatever its type: the peers' queues take turns.
+pub(super) struct ReceiveCore {
+    pub(super) owner: Arc<Owner>,
+    pub(super) queue: FairQueue<u64, Inbox>,
+    batch: Vec<(u64, Message)>,
+    is_subscriber: bool,
+}
+
+impl ReceiveCore {
+    pub(super) fn new(owner: Arc<Owner>, queue: FairQueue<u64, Inbox>) -> Self {
+        let is_subscriber = matches!(owner.shared.socket_type, SocketType::Sub | SocketType::Xsub);
+        Self { owner, queue, batch: Vec::new(), is_subscriber }
+    }
+
+    /// The next message, and the number of the peer that it came from.
+    #[inline]
+    pub(super) fn poll_recv_from(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Message)>> {
+        loop {
+            match ready!(self.queue.poll_recv(context)) {
+                Some((peer, message)) if self.is_wanted(&message) => return Poll::Ready(Ok((peer, message))),
+                Some(_) => {}
+                // Only when no task could insert a source any more.
+                None => return Poll::Ready(Err(Error::closed())),
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        self.poll_recv_from(context).map_ok(|(_, message)| message)
+    }
+
+    pub(super) fn try_recv(&mut self) -> Option<Message> {
+        loop {
+            let (_, message) = self.queue.try_recv()?;
+            if self.is_wanted(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    pub(super) fn poll_recv_many(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut Vec<Message>,
+        limit: usize,
+    ) -> Poll<Result<usize>> {
+        loop {
+            if ready!(self.queue.poll_recv_many(context, &mut self.batch, limit)) == 0 {
+                return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
+            }
+            let before = messages.len();
+            let mut batch = std::mem::take(&mut self.batch);
+            messages.extend(batch.drain(..).map(|(_, message)| message).filter(|message| self.is_wanted(message)));
+            self.batch = batch;
+            if messages.len() > before {
+                return Poll::Ready(Ok(messages.len() - before));
+            }
+        }
+    }
+
+    /// A subscriber may get what it has just cancelled.
+    #[inline]
+    fn is_wanted(&self, message: &Message) -> bool {
+        !self.is_subscriber || self.matches(message)
+    }
+
+    fn matches(&self, message: &Message) -> bool {
+        message.frames().first().is_some_and(|frame| self.owner.shared.roster().interest.matches(frame))
+    }
+}
+
+/// The receiving half of a [`Socket`](super::Socket), from [`Socket::split`](super::Socket::split).
+pub struct Receiver<T> {
+    pub(super) core: ReceiveCore,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Receiver<T> {
+    pub(super) fn new(core: ReceiveCore) -> Self {
+        Self { core, kind: PhantomData }
+    }
+}
+
+impl<T: Receives> Receiver<T> {
+    /// As [`Socket::recv`](super::Socket::recv).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn recv(&mut self) -> Result<Message> {
+        poll_fn(|context| self.core.poll_recv(context)).await
+    }
+
+    /// As [`Socket::recv_many`](super::Socket::recv_many).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn recv_many(&mut self, messages: &mut Vec<Message>, limit: usize) -> Result<usize> {
+        poll_fn(|context| self.core.poll_recv_many(context, messages, limit)).await
+    }
+
+    /// As [`Socket::try_recv`](super::Socket::try_recv).
+    pub fn try_recv(&mut self) -> Option<Message> {
+        self.core.try_recv()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Receiver").field("type", &self.core.owner.shared.socket_type).finish_non_exhaustive()
+    }
+}
+
+impl<T> Unpin for Receiver<T> {}
+
+/// Does not end while the receiver lives.
+impl<T: Receives> Stream for Receiver<T> {
+    type Item = Result<Message>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        self.core.poll_recv(context).map(Some)
+    }
+}

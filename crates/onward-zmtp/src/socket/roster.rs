@@ -1,0 +1,162 @@
+//! Who is connected, and what waits for whoever will be.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+
+use super::interest::Interest;
+use super::options::HighWaterMark;
+use super::pipe::{Outgoing, Pipe};
+use super::queue::Done;
+
+/// How many messages a driver takes of the backlog at a time, so that others get some.
+const BACKLOG_SHARE: usize = 64;
+
+/// The peers of a socket. Behind the lock of [`Shared`](super::shared::Shared).
+#[derive(Default)]
+pub(super) struct Roster {
+    /// In the order in which they came.
+    pub(super) live: Vec<Arc<Pipe>>,
+    by_id: HashMap<u64, Arc<Pipe>, RandomState>,
+    /// Only of a ROUTER, whose peers choose them: hashed with a seed at random.
+    by_identity: HashMap<Bytes, Arc<Pipe>, RandomState>,
+    /// How many endpoints the socket connects to.
+    pub(super) connecting: usize,
+    pub(super) interest: Interest,
+    pub(super) is_closed: bool,
+    backlog: VecDeque<Outgoing>,
+    backlog_size: Done,
+    /// Whoever waits for a peer, or for room in the backlog.
+    sender: Option<Waker>,
+}
+
+impl Roster {
+    pub(super) fn add(&mut self, pipe: Arc<Pipe>) {
+        self.by_id.insert(pipe.id, pipe.clone());
+        if !pipe.routing.is_empty() {
+            self.by_identity.insert(pipe.routing.clone(), pipe.clone());
+        }
+        self.live.push(pipe);
+    }
+
+    pub(super) fn remove(&mut self, pipe: &Pipe) {
+        self.live.retain(|known| known.id != pipe.id);
+        self.by_id.remove(&pipe.id);
+        // Another may have taken the identity over.
+        if self.by_identity.get(&pipe.routing).is_some_and(|known| known.id == pipe.id) {
+            self.by_identity.remove(&pipe.routing);
+        }
+    }
+
+    pub(super) fn by_id(&self, id: u64) -> Option<&Arc<Pipe>> {
+        self.by_id.get(&id)
+    }
+
+    pub(super) fn by_identity(&self, identity: &[u8]) -> Option<&Arc<Pipe>> {
+        self.by_identity.get(identity)
+    }
+
+    /// Has `context` woken when a peer comes or goes.
+    pub(super) fn wait(&mut self, context: &Context<'_>) {
+        match &self.sender {
+            Some(known) if known.will_wake(context.waker()) => {}
+            _ => self.sender = Some(context.waker().clone()),
+        }
+    }
+
+    /// Whoever waits for a change; to be woken outside the lock.
+    #[must_use]
+    pub(super) fn take_sender(&mut self) -> Option<Waker> {
+        self.sender.take()
+    }
+
+    pub(super) fn backlog_size(&self) -> Done {
+        self.backlog_size
+    }
+
+    /// Whether one message more may wait for a peer.
+    pub(super) fn backlog_has_room(&self, mark: HighWaterMark) -> bool {
+        self.backlog_size.messages < mark.messages && self.backlog_size.bytes < mark.bytes
+    }
+
+    pub(super) fn push_backlog(&mut self, item: Outgoing) {
+        self.backlog_size.add(&item);
+        self.backlog.push_back(item);
+    }
+
+    /// Gives messages back that a peer did not get, to go before all others. The order is kept.
+    pub(super) fn return_to_backlog(&mut self, items: VecDeque<Outgoing>) {
+        for item in items.into_iter().rev() {
+            if matches!(item, Outgoing::Message(_)) {
+                self.backlog_size.add(&item);
+                self.backlog.push_front(item);
+            }
+        }
+    }
+
+    /// Takes a share of the backlog, and says how large it is.
+    pub(super) fn take_backlog(&mut self, taken: &mut VecDeque<Outgoing>) -> Done {
+        let mut size = Done::default();
+        for item in self.backlog.drain(..self.backlog.len().min(BACKLOG_SHARE)) {
+            size.add(&item);
+            taken.push_back(item);
+        }
+        self.backlog_size.messages -= size.messages;
+        self.backlog_size.bytes -= size.bytes;
+        size
+    }
+
+    /// How much waits to be sent, to anybody.
+    pub(super) fn outgoing_size(&self) -> Done {
+        sum(self.backlog_size, self.live.iter().map(|pipe| pipe.outgoing.size()))
+    }
+
+    /// How much was received, from anybody, and waits to be read.
+    pub(super) fn incoming_size(&self) -> Done {
+        sum(Done::default(), self.live.iter().map(|pipe| pipe.incoming.size()))
+    }
+}
+
+fn sum(first: Done, sizes: impl Iterator<Item = Done>) -> Done {
+    sizes.fold(first, |sum, size| Done { messages: sum.messages + size.messages, bytes: sum.bytes + size.bytes })
+}
+
+/// The payload of a list of items that are messages.
+pub(super) fn messages(items: &VecDeque<Outgoing>) -> usize {
+    items.iter().filter(|item| matches!(item, Outgoing::Message(_))).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Message;
+
+    fn item(text: &'static str) -> Outgoing {
+        Outgoing::Message(Message::from(text))
+    }
+
+    fn texts(items: &VecDeque<Outgoing>) -> Vec<String> {
+        items.iter().map(|item| format!("{item:?}")).collect()
+    }
+
+    #[test]
+    fn what_is_given_back_goes_before_what_waits_and_in_its_order() {
+        let mut roster = Roster::default();
+        roster.push_backlog(item("three"));
+        roster.return_to_backlog(VecDeque::from([item("one"), item("two")]));
+        let mut taken = VecDeque::new();
+        assert_eq!(roster.take_backlog(&mut taken).messages, 3);
+        assert_eq!(texts(&taken), texts(&VecDeque::from([item("one"), item("two"), item("three")])));
+        assert_eq!(roster.backlog_size().bytes, 0);
+    }
+
+    #[test]
+    fn subscriptions_of_a_lost_peer_are_not_given_back() {
+        let mut roster = Roster::default();
+        roster.return_to_backlog(VecDeque::from([Outgoing::Subscribe(Bytes::from("a")), item("one")]));
+        assert_eq!(roster.backlog_size().messages, 1);
+    }
+}

@@ -1,0 +1,132 @@
+//! Peers in turn.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::error::{Error, Result};
+use super::pipe::{Outgoing, Pipe};
+use super::queue::Refused;
+use super::shared::Shared;
+use crate::protocol::Message;
+
+/// The sender's own list of peers, brought up to date when a peer has come or gone.
+#[derive(Default)]
+pub(super) struct Rotation {
+    version: u64,
+    pipes: Vec<Arc<Pipe>>,
+    next: usize,
+}
+
+impl Rotation {
+    /// Gives the message in `slot` to the next peer that has room; without any peer, to the backlog if `may_wait_for_peer`. Answers which
+    /// peer it was. What is `Pending` is still in `slot`, and the task is woken if there is a context.
+    pub(super) fn poll_send(
+        &mut self,
+        shared: &Shared,
+        mut context: Option<&mut Context<'_>>,
+        slot: &mut Option<Message>,
+        may_wait_for_peer: bool,
+    ) -> Poll<Result<Option<Arc<Pipe>>>> {
+        loop {
+            self.refresh(shared);
+            if self.pipes.is_empty() {
+                let version = self.version;
+                match poll_nobody(shared, version, context.as_deref_mut(), slot, may_wait_for_peer) {
+                    Poll::Ready(Ok(true)) => return Poll::Ready(Ok(None)),
+                    Poll::Ready(Ok(false)) => continue,
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+            if let Some(index) = self.offer(slot) {
+                return Poll::Ready(Ok(Some(self.pipes[index].clone())));
+            }
+            let Some(context) = context.as_deref_mut() else { return Poll::Pending };
+            if !self.wait(shared, context) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// The peers, in the order in which they came.
+    pub(super) fn pipes(&mut self, shared: &Shared) -> &[Arc<Pipe>] {
+        self.refresh(shared);
+        &self.pipes
+    }
+
+    #[inline]
+    fn refresh(&mut self, shared: &Shared) {
+        if shared.version() != self.version {
+            self.reload(shared);
+        }
+    }
+
+    #[cold]
+    fn reload(&mut self, shared: &Shared) {
+        let roster = shared.roster();
+        self.version = shared.version();
+        self.pipes.clear();
+        if !roster.is_closed {
+            self.pipes.extend(roster.live.iter().cloned());
+        }
+    }
+
+    /// The index of the peer that took it.
+    #[inline]
+    fn offer(&mut self, slot: &mut Option<Message>) -> Option<usize> {
+        let mut message = slot.take()?;
+        for _ in 0..self.pipes.len() {
+            let index = if self.next < self.pipes.len() { self.next } else { 0 };
+            self.next = index + 1;
+            match self.pipes[index].outgoing.push(Outgoing::Message(message)) {
+                Ok(()) => return Some(index),
+                Err(Refused::Full(Outgoing::Message(back)) | Refused::Closed(Outgoing::Message(back))) => {
+                    message = back
+                }
+                Err(_) => return None,
+            }
+        }
+        *slot = Some(message);
+        None
+    }
+
+    /// Arranges to be woken. True if something has changed already.
+    fn wait(&self, shared: &Shared, context: &mut Context<'_>) -> bool {
+        let mut roster = shared.roster();
+        if shared.version() != self.version {
+            return true;
+        }
+        roster.wait(context);
+        drop(roster);
+        // A closed one is about to leave, which is a change that wakes.
+        self.pipes.iter().any(|pipe| !pipe.outgoing.is_closed() && pipe.outgoing.poll_room(context).is_ready())
+    }
+}
+
+/// Without peers: `Ready(Ok(true))` if the message waits in the backlog now, `Ready(Ok(false))` if there are peers after all.
+fn poll_nobody(
+    shared: &Shared,
+    version: u64,
+    context: Option<&mut Context<'_>>,
+    slot: &mut Option<Message>,
+    may_wait_for_peer: bool,
+) -> Poll<Result<bool>> {
+    let mut roster = shared.roster();
+    if roster.is_closed {
+        return Poll::Ready(Err(Error::closed()));
+    }
+    if shared.version() != version {
+        return Poll::Ready(Ok(false));
+    }
+    let may_queue = may_wait_for_peer && !shared.options.waits_for_peer && roster.connecting > 0;
+    if may_queue && roster.backlog_has_room(shared.options.send_mark) {
+        if let Some(message) = slot.take() {
+            shared.push_backlog(&mut roster, message);
+        }
+        return Poll::Ready(Ok(true));
+    }
+    if let Some(context) = context {
+        roster.wait(context);
+    }
+    Poll::Pending
+}

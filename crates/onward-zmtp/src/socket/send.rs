@@ -1,0 +1,329 @@
+//! The sending half of a socket.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_sink::Sink;
+use tokio::task::coop;
+
+use super::error::{Error, Result};
+use super::kind::Sends;
+use super::options::Overflow;
+use super::owner::Owner;
+use super::pipe::{Outgoing, Pipe};
+use super::queue::Refused;
+use super::rotation::Rotation;
+use super::shared::Shared;
+use crate::protocol::{Message, SocketType};
+
+/// How messages leave a socket, whatever its type.
+pub(super) struct SendCore {
+    pub(super) owner: Arc<Owner>,
+    pub(super) rotation: Rotation,
+    /// What a `Sink` has accepted and not sent.
+    pending: Option<Message>,
+}
+
+impl SendCore {
+    pub(super) fn new(owner: Arc<Owner>) -> Self {
+        Self { owner, rotation: Rotation::default(), pending: None }
+    }
+
+    /// Sends the message in `slot`, which stays there while this is `Pending`, and if it fails.
+    pub(super) fn poll_send(
+        &mut self,
+        context: Option<&mut Context<'_>>,
+        slot: &mut Option<Message>,
+    ) -> Poll<Result<()>> {
+        let shared = &self.owner.shared;
+        if slot.as_ref().is_none_or(Message::is_empty) {
+            return Poll::Ready(Err(Error::state("a message needs a frame, even if it is an empty one")));
+        }
+        match shared.socket_type {
+            SocketType::Router => poll_route(shared, context, slot),
+            SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
+            SocketType::Xsub => poll_upstream(shared, &mut self.rotation, context, slot),
+            _ => self.rotation.poll_send(shared, context, slot, true).map_ok(drop),
+        }
+    }
+
+    /// The same, and lets other tasks of the runtime have their turn now and then.
+    pub(super) fn poll_send_in_turn(
+        &mut self,
+        context: &mut Context<'_>,
+        slot: &mut Option<Message>,
+    ) -> Poll<Result<()>> {
+        let progress = ready!(coop::poll_proceed(context));
+        let sent = ready!(self.poll_send(Some(context), slot));
+        progress.made_progress();
+        Poll::Ready(sent)
+    }
+
+    pub(super) fn try_send(&mut self, message: Message) -> std::result::Result<(), TrySendError> {
+        let mut slot = Some(message);
+        match self.poll_send(None, &mut slot) {
+            Poll::Ready(Ok(())) => Ok(()),
+            Poll::Ready(Err(error)) => Err(TrySendError::new(error, slot)),
+            Poll::Pending => Err(TrySendError::new(Error::full(), slot)),
+        }
+    }
+
+    /// Sends what a `Sink` has accepted.
+    fn poll_pending(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut slot = self.pending.take();
+        if slot.is_none() {
+            return Poll::Ready(Ok(()));
+        }
+        let sent = self.poll_send_in_turn(context, &mut slot);
+        if sent.is_pending() {
+            self.pending = slot;
+        }
+        sent
+    }
+
+    pub(super) fn poll_sink_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_pending(context)
+    }
+
+    pub(super) fn start_sink_send(&mut self, message: Message) -> Result<()> {
+        if self.pending.is_some() {
+            return Err(Error::state("`start_send` was called before `poll_ready` was ready"));
+        }
+        self.pending = Some(message);
+        Ok(())
+    }
+}
+
+/// To the peer that the first frame names.
+fn poll_route(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
+    let Some(message) = slot.as_mut().filter(|message| message.len() > 1) else {
+        return Poll::Ready(Err(Error::state(
+            "a message of a ROUTER is the identity of a peer and at least one more frame",
+        )));
+    };
+    if shared.is_closed() {
+        return Poll::Ready(Err(Error::closed()));
+    }
+    let pipe = shared.roster().by_identity(&message.frames()[0]).cloned();
+    let Some(pipe) = pipe else {
+        return Poll::Ready(Err(Error::unroutable("no peer of this identity is connected")));
+    };
+    ready!(poll_room(&pipe, context));
+    message.pop_front();
+    Poll::Ready(push(&pipe, slot).map_err(|()| Error::unroutable("the peer of this identity has just disconnected")))
+}
+
+/// Waits for room in the queue to one peer.
+pub(super) fn poll_room(pipe: &Pipe, context: Option<&mut Context<'_>>) -> Poll<()> {
+    match context {
+        Some(context) => pipe.outgoing.poll_room(context).map(drop),
+        None if pipe.outgoing.has_room() => Poll::Ready(()),
+        None => Poll::Pending,
+    }
+}
+
+/// Queues a message for a peer that has room; `Err` when it is gone.
+pub(super) fn push(pipe: &Pipe, slot: &mut Option<Message>) -> std::result::Result<(), ()> {
+    let Some(message) = slot.take() else { return Ok(()) };
+    pipe.outgoing.push(Outgoing::Message(message)).map_err(drop)
+}
+
+/// To all who are subscribed.
+fn poll_publish(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
+    if shared.is_closed() {
+        return Poll::Ready(Err(Error::closed()));
+    }
+    let Some(message) = slot.as_ref() else { return Poll::Ready(Ok(())) };
+    let first = &message.frames()[0];
+    let mut topics = shared.topics();
+    if shared.options.overflow == Overflow::Wait {
+        let mut gate = Gate { context, is_open: true };
+        topics.each_match(first, |pipe| gate.pass(pipe));
+        if !gate.is_open {
+            return Poll::Pending;
+        }
+    }
+    let mut dropped = 0;
+    topics.each_match(first, |pipe| dropped += offer_copy(pipe, message));
+    drop(topics);
+    shared.drop_outgoing(dropped);
+    *slot = None;
+    Poll::Ready(Ok(()))
+}
+
+/// From an XSUB to all publishers: a subscription, or a message.
+fn poll_upstream(
+    shared: &Shared,
+    rotation: &mut Rotation,
+    context: Option<&mut Context<'_>>,
+    slot: &mut Option<Message>,
+) -> Poll<Result<()>> {
+    if shared.is_closed() {
+        return Poll::Ready(Err(Error::closed()));
+    }
+    let Some(message) = slot.as_ref() else { return Poll::Ready(Ok(())) };
+    match (message.len(), message.frames()[0].first()) {
+        (1, Some(1)) => shared.subscribe(message.frames()[0].slice(1..))?,
+        (1, Some(0)) => shared.cancel(&message.frames()[0].slice(1..)),
+        _ => ready!(poll_broadcast(shared, rotation, context, message)),
+    }
+    *slot = None;
+    Poll::Ready(Ok(()))
+}
+
+fn poll_broadcast(
+    shared: &Shared,
+    rotation: &mut Rotation,
+    context: Option<&mut Context<'_>>,
+    message: &Message,
+) -> Poll<()> {
+    let pipes = rotation.pipes(shared);
+    if shared.options.overflow == Overflow::Wait {
+        let mut gate = Gate { context, is_open: true };
+        pipes.iter().for_each(|pipe| gate.pass(pipe));
+        if !gate.is_open {
+            return Poll::Pending;
+        }
+    }
+    shared.drop_outgoing(pipes.iter().map(|pipe| offer_copy(pipe, message)).sum());
+    Poll::Ready(())
+}
+
+/// How many messages were dropped for it.
+fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
+    match pipe.outgoing.push(Outgoing::Message(message.clone())) {
+        Err(Refused::Full(_)) => 1,
+        Ok(()) | Err(Refused::Closed(_)) => 0,
+    }
+}
+
+/// Open while every peer has room.
+struct Gate<'a, 'b> {
+    context: Option<&'a mut Context<'b>>,
+    is_open: bool,
+}
+
+impl Gate<'_, '_> {
+    fn pass(&mut self, pipe: &Pipe) {
+        self.is_open &= poll_room(pipe, self.context.as_deref_mut()).is_ready();
+    }
+}
+
+/// A message that was not sent at once. It is in here.
+#[derive(Debug)]
+pub struct TrySendError(Box<Unsent>);
+
+#[derive(Debug)]
+struct Unsent {
+    error: Error,
+    message: Option<Message>,
+}
+
+impl TrySendError {
+    #[cold]
+    fn new(error: Error, message: Option<Message>) -> Self {
+        Self(Box::new(Unsent { error, message }))
+    }
+
+    /// Whether it would have had to wait: try again later, or use `send`.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.error.is_full()
+    }
+
+    /// Why it was not sent.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.0.error
+    }
+
+    /// The message, as far as it is still there: a ROUTER whose peer disconnects in that very moment has lost it.
+    #[must_use]
+    pub fn into_message(self) -> Option<Message> {
+        self.0.message
+    }
+}
+
+impl From<TrySendError> for Error {
+    fn from(error: TrySendError) -> Self {
+        error.0.error
+    }
+}
+
+impl fmt::Display for TrySendError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.error.fmt(formatter)
+    }
+}
+
+impl std::error::Error for TrySendError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.error.source()
+    }
+}
+
+/// The sending half of a [`Socket`](super::Socket), from [`Socket::split`](super::Socket::split).
+pub struct Sender<T> {
+    pub(super) core: SendCore,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Sender<T> {
+    pub(super) fn new(core: SendCore) -> Self {
+        Self { core, kind: PhantomData }
+    }
+}
+
+impl<T: Sends> Sender<T> {
+    /// As [`Socket::send`](super::Socket::send).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
+        let mut slot = Some(message.into());
+        poll_fn(|context| self.core.poll_send_in_turn(context, &mut slot)).await
+    }
+
+    /// As [`Socket::try_send`](super::Socket::try_send).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
+        self.core.try_send(message.into())
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sender").field("type", &self.core.owner.shared.socket_type).finish_non_exhaustive()
+    }
+}
+
+impl<T> Unpin for Sender<T> {}
+
+/// Keeps one message beyond the queues; flushing gives it to a queue, and says nothing of whether it has left the machine.
+impl<T: Sends> Sink<Message> for Sender<T> {
+    type Error = Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.core.poll_sink_ready(context)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, message: Message) -> Result<()> {
+        self.core.start_sink_send(message)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.core.poll_sink_ready(context)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.core.poll_sink_ready(context)
+    }
+}

@@ -1,0 +1,349 @@
+//! What a socket and the tasks of its connections have in common.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{Error, Result};
+use super::monitor::{MonitorEvent, Reporter};
+use super::options::{DuplicateIdentity, SocketOptions};
+use super::pipe::{Inbox, Outgoing, Pipe};
+use super::queue::Done;
+use super::roster::{Roster, messages};
+use super::topics::Topics;
+use crate::fair_queue::Handle;
+use crate::protocol::{self, Message, SocketType};
+
+/// The middle of a socket. Its two halves, its endpoints and its connections each hold it.
+pub(super) struct Shared {
+    pub(super) socket_type: SocketType,
+    pub(super) options: SocketOptions,
+    /// The same for every connection.
+    pub(super) protocol: Arc<protocol::Options>,
+    pub(super) reporter: Reporter,
+    /// Ends everything.
+    pub(super) token: CancellationToken,
+    sources: Handle<u64, Inbox>,
+    roster: Mutex<Roster>,
+    /// Goes up whenever a peer comes or goes.
+    version: AtomicU64,
+    /// Whether anything may be in the backlog.
+    has_backlog: AtomicBool,
+    topics: Mutex<Topics>,
+    next_id: AtomicU64,
+    first_identity: u32,
+    closed_at: OnceLock<Instant>,
+    pub(super) dropped_outgoing: AtomicU64,
+    pub(super) dropped_incoming: AtomicU64,
+}
+
+/// What a task of a socket has: the socket's middle, and a sign that the task lives.
+#[derive(Clone)]
+pub(super) struct TaskContext {
+    pub(super) shared: Arc<Shared>,
+    /// Closing a socket waits until all of these are gone.
+    pub(super) _alive: watch::Receiver<()>,
+}
+
+impl Shared {
+    pub(super) fn new(socket_type: SocketType, mut options: SocketOptions, sources: Handle<u64, Inbox>) -> Self {
+        options.protocol.socket_type = socket_type;
+        Self {
+            socket_type,
+            protocol: Arc::new(options.protocol.clone()),
+            options,
+            reporter: Reporter::default(),
+            token: CancellationToken::new(),
+            sources,
+            roster: Mutex::new(Roster::default()),
+            version: AtomicU64::new(1),
+            has_backlog: AtomicBool::new(false),
+            topics: Mutex::new(Topics::default()),
+            next_id: AtomicU64::new(1),
+            first_identity: fastrand::u32(..),
+            closed_at: OnceLock::new(),
+            dropped_outgoing: AtomicU64::new(0),
+            dropped_incoming: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn roster(&self) -> MutexGuard<'_, Roster> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn topics(&self) -> MutexGuard<'_, Topics> {
+        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn tell(&self, event: MonitorEvent) {
+        self.reporter.tell(event);
+    }
+
+    /// Whether messages of peers go anywhere.
+    pub(super) fn receives(&self) -> bool {
+        !matches!(self.socket_type, SocketType::Push | SocketType::Pub)
+    }
+
+    fn publishes(&self) -> bool {
+        matches!(self.socket_type, SocketType::Pub | SocketType::Xpub)
+    }
+
+    /// Whether a message that one peer did not get may go to another.
+    fn hands_on(&self) -> bool {
+        matches!(self.socket_type, SocketType::Push | SocketType::Dealer | SocketType::Pair)
+    }
+
+    fn limit(&self) -> usize {
+        if self.socket_type == SocketType::Pair { 1 } else { self.options.peers }
+    }
+
+    /// A peer is connected: from now on messages go to it and come from it.
+    pub(super) fn attach(&self, identity: Option<&protocol::Identity>, stop: CancellationToken) -> Result<Arc<Pipe>> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let routing = self.routing(id, identity);
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
+        let mut roster = self.roster();
+        self.admit(&roster, &pipe)?;
+        for topic in roster.interest.topics() {
+            pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
+        }
+        roster.add(pipe.clone());
+        self.version.fetch_add(1, Ordering::AcqRel);
+        let sender = roster.take_sender();
+        drop(roster);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+        self.insert_source(&pipe)?;
+        Ok(pipe)
+    }
+
+    fn routing(&self, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
+        match (self.socket_type, identity) {
+            (SocketType::Router, Some(identity)) => identity.as_bytes().clone(),
+            (SocketType::Router, None) => {
+                let mut routing = BytesMut::with_capacity(5);
+                routing.put_u8(0);
+                routing.put_u32(self.first_identity.wrapping_add(id as u32));
+                routing.freeze()
+            }
+            _ => Bytes::new(),
+        }
+    }
+
+    fn admit(&self, roster: &Roster, pipe: &Pipe) -> Result<()> {
+        if roster.is_closed && !self.has_backlog() {
+            return Err(Error::closed());
+        }
+        let limit = self.limit();
+        if roster.live.len() >= limit {
+            return Err(Error::refused(format!("the socket has {limit} peers already, which is its limit")));
+        }
+        match roster.by_identity(&pipe.routing) {
+            None => Ok(()),
+            Some(known) if self.options.duplicate_identity == DuplicateIdentity::TakeOver => {
+                known.stop.cancel();
+                Ok(())
+            }
+            Some(_) => Err(Error::refused("another peer has the same identity; give them different ones")),
+        }
+    }
+
+    fn insert_source(&self, pipe: &Arc<Pipe>) -> Result<()> {
+        if !self.receives() {
+            return Ok(());
+        }
+        match self.sources.insert(pipe.id, Inbox::new(pipe.clone())) {
+            Ok(_) => Ok(()),
+            // The receiving half was dropped, and with the error so is the inbox, which is closed by that.
+            Err(error) if error.is_closed() => Ok(()),
+            Err(error) => {
+                self.detach(pipe, VecDeque::new());
+                Err(Error::limit(error.to_string()))
+            }
+        }
+    }
+
+    /// Nothing more is queued for this peer. What is queued can still be sent.
+    pub(super) fn retire(&self, pipe: &Pipe) {
+        let mut roster = self.roster();
+        roster.remove(pipe);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        let sender = roster.take_sender();
+        drop(roster);
+        pipe.outgoing.close();
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+    }
+
+    /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
+    pub(super) fn detach(&self, pipe: &Arc<Pipe>, mut unsent: VecDeque<Outgoing>) {
+        let mut roster = self.roster();
+        roster.remove(pipe);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        unsent.append(&mut pipe.outgoing.close_and_take());
+        let lost = if self.hands_on() { 0 } else { messages(&unsent) };
+        if self.hands_on() && !unsent.is_empty() {
+            roster.return_to_backlog(unsent);
+            self.has_backlog.store(true, Ordering::Release);
+        }
+        let (sender, others) = (roster.take_sender(), roster.live.clone());
+        drop(roster);
+        self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
+        self.forget_subscriptions(pipe);
+        pipe.incoming.close();
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+        if self.has_backlog.load(Ordering::Acquire) {
+            others.iter().for_each(|other| other.outgoing.wake_reader());
+        }
+    }
+
+    fn forget_subscriptions(&self, pipe: &Pipe) {
+        if !self.publishes() {
+            return;
+        }
+        let topics = self.topics().forget(pipe.id);
+        if self.socket_type == SocketType::Xpub {
+            for topic in topics {
+                pipe.incoming.push_uncounted(notice(0, &topic));
+            }
+        }
+    }
+
+    /// A peer subscribed. Answers what an XPUB is to receive.
+    pub(super) fn subscribed(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        let is_new = self.topics().subscribe(pipe, topic);
+        (self.socket_type == SocketType::Xpub && (is_new || self.options.is_verbose)).then(|| notice(1, topic))
+    }
+
+    /// A peer took a subscription back. Answers what an XPUB is to receive.
+    pub(super) fn cancelled(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        let was_last = self.topics().cancel(pipe.id, topic);
+        (self.socket_type == SocketType::Xpub && (was_last || self.options.is_verbose)).then(|| notice(0, topic))
+    }
+
+    /// Queues a message for whoever is connected to first, if there is room.
+    pub(super) fn push_backlog(&self, roster: &mut Roster, message: Message) {
+        roster.push_backlog(Outgoing::Message(message));
+        self.has_backlog.store(true, Ordering::Release);
+    }
+
+    /// Takes messages that wait for anybody, for this peer. Costs a load when there are none.
+    pub(super) fn take_backlog(&self, pipe: &Pipe, taken: &mut VecDeque<Outgoing>) -> bool {
+        if !self.has_backlog.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut roster = self.roster();
+        let size = roster.take_backlog(taken);
+        if roster.backlog_size().messages == 0 {
+            self.has_backlog.store(false, Ordering::Release);
+        }
+        let sender = roster.take_sender();
+        drop(roster);
+        pipe.outgoing.adopt(size);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+        size.messages > 0
+    }
+
+    /// Subscribes, at those who are connected and at those who will be.
+    pub(super) fn subscribe(&self, topic: Bytes) -> Result<()> {
+        let mut roster = self.roster();
+        if roster.interest.subscribe(&topic)? {
+            Self::tell_peers(&roster, &Outgoing::Subscribe(topic));
+        }
+        Ok(())
+    }
+
+    /// Takes a subscription back.
+    pub(super) fn cancel(&self, topic: &Bytes) {
+        let mut roster = self.roster();
+        if roster.interest.cancel(topic) {
+            Self::tell_peers(&roster, &Outgoing::Cancel(topic.clone()));
+        }
+    }
+
+    /// Tells all peers that a subscription was made or taken back. The caller holds the roster, so that peers who come meanwhile are told
+    /// once.
+    fn tell_peers(roster: &Roster, item: &Outgoing) {
+        for pipe in &roster.live {
+            pipe.outgoing.push_uncounted(item.clone());
+        }
+    }
+
+    /// The socket connects to one endpoint more, or less.
+    pub(super) fn count_connecting(&self, is_more: bool) {
+        let mut roster = self.roster();
+        roster.connecting = if is_more { roster.connecting + 1 } else { roster.connecting.saturating_sub(1) };
+        let sender = roster.take_sender();
+        drop(roster);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+    }
+
+    /// Ends everything: nothing is accepted, sent by the program or kept for it from now on; what is queued goes out for as long as the socket
+    /// lingers.
+    pub(super) fn close(&self) {
+        let mut roster = self.roster();
+        roster.is_closed = true;
+        let _ = self.closed_at.set(Instant::now());
+        self.version.fetch_add(1, Ordering::AcqRel);
+        let sender = roster.take_sender();
+        drop(roster);
+        if let Some(sender) = sender {
+            sender.wake();
+        }
+        self.token.cancel();
+    }
+
+    /// Until when a connection that is ended goes on sending what is queued; `None` if for ever.
+    pub(super) fn linger_deadline(&self) -> Option<Instant> {
+        let since = self.closed_at.get().copied().unwrap_or_else(Instant::now);
+        since.checked_add(self.options.linger)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed_at.get().is_some()
+    }
+
+    /// Whether messages wait for whoever will be connected.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.has_backlog.load(Ordering::Acquire)
+    }
+
+    pub(super) fn drop_outgoing(&self, messages: usize) {
+        self.dropped_outgoing.fetch_add(messages as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn drop_incoming(&self, messages: usize) {
+        self.dropped_incoming.fetch_add(messages as u64, Ordering::Relaxed);
+    }
+
+    /// What waits to be sent and to be read.
+    pub(super) fn sizes(&self) -> (usize, Done, Done) {
+        let roster = self.roster();
+        (roster.live.len(), roster.outgoing_size(), roster.incoming_size())
+    }
+}
+
+/// What an XPUB receives about a topic: 1 or 0, and the topic.
+pub(super) fn notice(first: u8, topic: &[u8]) -> Message {
+    let mut frame = BytesMut::with_capacity(1 + topic.len());
+    frame.put_u8(first);
+    frame.put_slice(topic);
+    Message::from(frame.freeze())
+}

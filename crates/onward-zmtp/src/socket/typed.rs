@@ -1,0 +1,297 @@
+//! The socket as its user sees it.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_sink::Sink;
+
+use super::dialogue::Dialogue;
+use super::endpoint::Endpoint;
+use super::error::{Error, Result};
+use super::kind::{Kind, Receives, Sends, Subscribes};
+use super::monitor::Monitor;
+use super::options::SocketOptions;
+use super::owner::Owner;
+use super::receive::{ReceiveCore, Receiver};
+use super::send::{SendCore, Sender, TrySendError};
+use super::shared::Shared;
+use super::statistics::{QueueSize, Statistics};
+use crate::fair_queue::FairQueue;
+use crate::protocol::Message;
+
+/// A socket of one of ZeroMQ's types; the [module's page](super) has examples.
+///
+/// Use it by its names: [`PushSocket`](super::PushSocket), [`PullSocket`](super::PullSocket) and so on. What a type cannot do, it has no
+/// method for.
+///
+/// It may be bound and connected to many endpoints at a time, before and while messages come and go. Its connections live in tasks of the
+/// tokio runtime in which `bind` and `connect` are called: heartbeats, reconnects and disconnects go on while the program does something
+/// else.
+///
+/// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
+/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it.
+pub struct Socket<T> {
+    pub(super) sender: Sender<T>,
+    pub(super) receiver: Receiver<T>,
+    pub(super) dialogue: Dialogue,
+}
+
+impl<T: Kind> Socket<T> {
+    /// A socket with the default options. It does nothing until it is bound or connected.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_options(SocketOptions::default())
+    }
+
+    /// A socket with these options.
+    #[must_use]
+    pub fn with_options(options: SocketOptions) -> Self {
+        let queue = FairQueue::with_limit(options.peers.max(1));
+        let owner = Owner::new(Shared::new(T::TYPE, options, queue.handle()));
+        Self {
+            sender: Sender::new(SendCore::new(owner.clone())),
+            receiver: Receiver::new(ReceiveCore::new(owner, queue)),
+            dialogue: Dialogue::Idle,
+        }
+    }
+
+    fn owner(&self) -> &Owner {
+        &self.sender.core.owner
+    }
+
+    /// Listens on an endpoint, and answers which it is: with the port, where the operating system chose one.
+    ///
+    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
+    /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), or outside a tokio runtime.
+    pub async fn bind<E>(&self, endpoint: E) -> Result<Endpoint>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().bind(endpoint.try_into()?).await
+    }
+
+    /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).
+    ///
+    /// Returns at once. Messages can be sent from now on, and wait until there is a connection; [`monitor`](Self::monitor) tells of it. A peer
+    /// that answers the handshake with an error is not asked again.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
+    /// ([`Error::is_limit`]), or outside a tokio runtime.
+    pub fn connect<E>(&self, endpoint: E) -> Result<()>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().connect(endpoint.try_into()?)
+    }
+
+    /// Stops listening on an endpoint that [`bind`](Self::bind) answered. Connections that are there go on.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is not bound to it: [`Error::is_endpoint`].
+    pub fn unbind<E>(&self, endpoint: E) -> Result<()>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().detach(&endpoint.try_into()?, true)
+    }
+
+    /// Ends every connection to an endpoint that was connected to, and does not connect to it again. What is queued for it is sent for up to
+    /// [`SocketOptions::linger`].
+    ///
+    /// # Errors
+    ///
+    /// If the socket is not connected to it: [`Error::is_endpoint`].
+    pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().detach(&endpoint.try_into()?, false)
+    }
+
+    /// Tells what happens to the socket's connections from now on.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.owner().shared.reporter.monitor()
+    }
+
+    /// How many peers there are, and how much is queued and was dropped. Takes time in the number of peers.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let shared = &self.owner().shared;
+        let (peers, outgoing, incoming) = shared.sizes();
+        Statistics {
+            peers,
+            outgoing: QueueSize { messages: outgoing.messages, bytes: outgoing.bytes },
+            incoming: QueueSize { messages: incoming.messages, bytes: incoming.bytes },
+            dropped: shared.dropped_outgoing.load(Ordering::Relaxed),
+            discarded: shared.dropped_incoming.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Closes the socket and waits until all of its tasks have ended: at once if nothing is queued and the peers take leave, at the latest
+    /// after [`SocketOptions::linger`]. Answers how many messages were not sent.
+    ///
+    /// Dropping the future leaves the socket closed; the rest happens without being waited for.
+    pub async fn close(self) -> u64 {
+        let Self { sender, receiver, .. } = self;
+        let owner = sender.core.owner.clone();
+        drop((sender, receiver));
+        let before = owner.shared.dropped_outgoing.load(Ordering::Relaxed);
+        owner.close().await;
+        let (_, left, _) = owner.shared.sizes();
+        owner.shared.dropped_outgoing.load(Ordering::Relaxed) - before + left.messages as u64
+    }
+}
+
+impl<T: Sends> Socket<T> {
+    /// Sends a message: gives it to the queue of a peer, or of all who are to get it.
+    ///
+    /// | type | to whom | when the queue is full, or nobody is connected |
+    /// |---|---|---|
+    /// | PUSH, DEALER | the next in turn that has room | waits; but until somebody is connected, up to the mark is queued |
+    /// | PAIR | the peer | the same |
+    /// | ROUTER | the peer that the first frame names, which it does not get | waits; or fails if it is not connected |
+    /// | PUB, XPUB | all who are subscribed to what the first frame begins with | drops it for those whose queue is full, or [waits](super::Overflow) |
+    /// | XSUB | all; a frame of 1 or 0 and a topic subscribes or cancels | drops it, or waits |
+    ///
+    /// `Ok` says that the message is queued, not that it has arrived.
+    ///
+    /// Cancel safe: a message whose future was dropped before it was ready is not sent; use [`try_send`](Self::try_send) to keep it.
+    ///
+    /// # Errors
+    ///
+    /// If the message has no frame ([`Error::is_state`]), or if a ROUTER has no peer of this identity ([`Error::is_unroutable`]).
+    pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
+        self.sender.send(message).await
+    }
+
+    /// Sends a message if that can be done at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send); and if it would have to wait ([`TrySendError::is_full`]). The error has the message.
+    pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
+        self.sender.try_send(message)
+    }
+}
+
+impl<T: Receives> Socket<T> {
+    /// The next message; waits for one. Peers take turns.
+    ///
+    /// The first frame of a message to a ROUTER is the identity of its peer. What an XPUB receives of subscriptions is one frame: 1 or 0, then
+    /// the topic.
+    ///
+    /// Cancel safe: a future that is dropped before it is ready has taken nothing.
+    ///
+    /// # Errors
+    ///
+    /// None today, for a socket that has this method.
+    pub async fn recv(&mut self) -> Result<Message> {
+        self.receiver.recv().await
+    }
+
+    /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Answers how many; zero only if
+    /// `limit` is zero.
+    ///
+    /// Cancel safe: nothing is appended before the future is ready.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    pub async fn recv_many(&mut self, messages: &mut Vec<Message>, limit: usize) -> Result<usize> {
+        self.receiver.recv_many(messages, limit).await
+    }
+
+    /// The next message if one is there now.
+    pub fn try_recv(&mut self) -> Option<Message> {
+        self.receiver.try_recv()
+    }
+}
+
+impl<T: Sends + Receives> Socket<T> {
+    /// Two halves for two tasks. The socket closes when both are dropped.
+    #[must_use]
+    pub fn split(self) -> (Sender<T>, Receiver<T>) {
+        (self.sender, self.receiver)
+    }
+}
+
+impl<T: Subscribes> Socket<T> {
+    /// Subscribes to all messages whose first frame begins with `topic`: at every publisher that is connected, and at every one that will
+    /// be. The empty topic is every message.
+    ///
+    /// Subscriptions add up: what was subscribed to twice must be cancelled twice.
+    ///
+    /// A publisher sends what matches from the moment in which it hears of the subscription; what it published before is not sent.
+    ///
+    /// # Errors
+    ///
+    /// If the topic is longer than [`TOPIC_BYTES`](crate::protocol::limits::TOPIC_BYTES), or there are more than
+    /// [`SUBSCRIPTIONS`](super::limits::SUBSCRIPTIONS): [`Error::is_limit`].
+    pub fn subscribe(&self, topic: impl Into<Bytes>) -> Result<()> {
+        self.owner().shared.subscribe(topic.into())
+    }
+
+    /// Takes one subscription back; does nothing if there is none to this topic. After the last, no message of the topic is received any
+    /// more, even if it was on its way.
+    pub fn cancel(&self, topic: impl Into<Bytes>) {
+        self.owner().shared.cancel(&topic.into());
+    }
+}
+
+impl<T: Kind> Default for Socket<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Kind> fmt::Debug for Socket<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Socket").field("type", &T::TYPE).finish_non_exhaustive()
+    }
+}
+
+/// Does not end while the socket lives.
+impl<T: Receives> Stream for Socket<T> {
+    type Item = Result<Message>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
+        self.receiver.core.poll_recv(context).map(Some)
+    }
+}
+
+/// As that of [`Sender`].
+impl<T: Sends> Sink<Message> for Socket<T> {
+    type Error = Error;
+
+    fn poll_ready(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.sender.core.poll_sink_ready(context)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, message: Message) -> Result<()> {
+        self.sender.core.start_sink_send(message)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.sender.core.poll_sink_ready(context)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.sender.core.poll_sink_ready(context)
+    }
+}

@@ -1,0 +1,69 @@
+//! Waiting for what happens.
+
+use std::time::Duration;
+
+use onward_zmtp::socket::{Monitor, MonitorEvent, Statistics};
+use tokio::time::{interval, timeout};
+
+/// How long anything may take before a test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the future says, which it must in time.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it happens in time")
+}
+
+/// Waits until `is_so`.
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+    let mut ticks = interval(Duration::from_millis(1));
+    within(async {
+        while !is_so() {
+            ticks.tick().await;
+        }
+    })
+    .await;
+}
+
+/// The next event for which `find` has an answer.
+pub(crate) async fn event<T>(monitor: &mut Monitor, mut find: impl FnMut(&MonitorEvent) -> Option<T>) -> T {
+    within(async {
+        loop {
+            let event = monitor.next().await.expect("the socket is open");
+            if let Some(found) = find(&event) {
+                return found;
+            }
+        }
+    })
+    .await
+}
+
+pub(crate) async fn connected(monitor: &mut Monitor) {
+    event(monitor, |event| matches!(event, MonitorEvent::Connected { .. }).then_some(())).await;
+}
+
+pub(crate) async fn disconnected(monitor: &mut Monitor) -> onward_zmtp::socket::Error {
+    event(monitor, |event| match event {
+        MonitorEvent::Disconnected { reason, .. } => Some(reason.clone()),
+        _ => None,
+    })
+    .await
+}
+
+pub(crate) async fn failed(monitor: &mut Monitor) -> onward_zmtp::socket::Error {
+    event(monitor, |event| match event {
+        MonitorEvent::ConnectionFailed { reason, .. } => Some(reason.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until the socket has so many peers.
+pub(crate) async fn peers(count: usize, statistics: impl Fn() -> Statistics) {
+    until(|| statistics().peers == count).await;
+}
+
+/// Waits until no task is left on this test's runtime.
+pub(crate) async fn no_tasks() {
+    let metrics = tokio::runtime::Handle::current().metrics();
+    until(|| metrics.num_alive_tasks() == 0).await;
+}

@@ -1,0 +1,183 @@
+//! Faults seen in other implementations, which must not be ours, on real streams.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_zmtp::socket::{HighWaterMark, SocketOptions};
+use onward_zmtp::{PullSocket, PushSocket, RouterSocket};
+
+use super::events::{disconnected, failed, no_tasks, peers, until, within};
+use super::raw::Raw;
+use crate::zmtp::link::{command, frame, greeting};
+
+fn announces(length: u64) -> Vec<u8> {
+    [&[2][..], &length.to_be_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_length_of_2_to_the_62_costs_the_peer_its_connection_and_nobody_else() {
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut evil = Raw::introduced(&endpoint, "PUSH").await;
+    let mut good = Raw::introduced(&endpoint, "PUSH").await;
+    evil.write(&announces(1 << 62)).await;
+    assert!(disconnected(&mut monitor).await.is_limit());
+    good.write(&frame(0, b"good")).await;
+    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["good"]);
+}
+
+#[tokio::test]
+async fn a_length_of_2_to_the_62_in_the_handshake_costs_the_peer_its_connection() {
+    let pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut evil = Raw::connect(&endpoint).await;
+    evil.write(&[greeting(1, "NULL", false), announces(1 << 62)].concat()).await;
+    assert!(failed(&mut monitor).await.is_limit());
+}
+
+#[tokio::test]
+async fn a_peer_that_connects_and_says_nothing_is_disconnected_in_time() {
+    let pull = PullSocket::with_options(SocketOptions::new().handshake_timeout(Duration::from_millis(20)));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut silent = Raw::connect(&endpoint).await;
+    let reason = failed(&mut monitor).await;
+    assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_timeout), "{reason:?}");
+    silent.read_to_end().await;
+}
+
+#[tokio::test]
+async fn a_peer_that_drips_a_byte_now_and_then_is_disconnected_in_time() {
+    let pull = PullSocket::with_options(SocketOptions::new().handshake_timeout(Duration::from_millis(50)));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut dripping = Raw::connect(&endpoint).await;
+    let mut ticks = tokio::time::interval(Duration::from_millis(5));
+    let reason = tokio::select! {
+        reason = failed(&mut monitor) => reason,
+        () = async {
+            for byte in greeting(1, "NULL", false).repeat(100) {
+                ticks.tick().await;
+                dripping.write(&[byte]).await;
+            }
+        } => panic!("it goes on"),
+    };
+    assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_timeout), "{reason:?}");
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_and_messages_around_it_arrive() {
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    raw.write(&[frame(0, b"one"), command("PING", b"\0\0context"), frame(0, b"two")].concat()).await;
+    let pong = command("PONG", b"context");
+    assert_eq!(raw.read(pong.len()).await, pong);
+    for expected in ["one", "two"] {
+        assert_eq!(within(pull.recv()).await.unwrap().frames(), [expected]);
+    }
+}
+
+/// A fault of zmq.rs: each small message that was kept held the 64 KiB in which it had been read.
+#[tokio::test]
+async fn small_messages_that_are_kept_hold_no_large_buffers() {
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(HighWaterMark::messages(10_000)));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    raw.write(&frame(0, &[5; 16]).repeat(1000)).await;
+    let mut kept = Vec::new();
+    while kept.len() < 1000 {
+        kept.push(within(pull.recv()).await.unwrap());
+    }
+    // What is shared has another owner besides; what is unique can be made mutable without a copy.
+    assert!(kept.into_iter().flatten().all(|frame: Bytes| frame.is_unique()));
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_keep_nobody_out() {
+    let mut pull = PullSocket::with_options(SocketOptions::new().pending_handshakes(8));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(Raw::connect(&endpoint).await);
+    }
+    for _ in 0..92 {
+        assert!(failed(&mut monitor).await.is_limit());
+    }
+    let mut good = Raw::introduced(&endpoint, "PUSH").await;
+    good.write(&frame(0, b"good")).await;
+    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["good"]);
+    drop((pull, silent, good));
+    no_tasks().await;
+}
+
+/// A fault of libzmq, CVE-2020-15166: half-open connections took a place among those that messages go to.
+#[tokio::test]
+async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
+    let mut push = PushSocket::new();
+    let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut half_open = Raw::connect(&endpoint).await;
+    half_open.write(&greeting(1, "NULL", false)).await;
+    half_open.read(64).await;
+    let mut pull = PullSocket::new();
+    pull.connect(&endpoint).unwrap();
+    for _ in 0..10 {
+        within(push.send("work")).await.unwrap();
+    }
+    for _ in 0..10 {
+        within(pull.recv()).await.unwrap();
+    }
+    assert_eq!(push.statistics().peers, 1);
+}
+
+/// A fault of others: marks that count messages alone let 100 000 messages of 64 KiB wait.
+#[tokio::test]
+async fn what_waits_is_bounded_in_bytes_by_default() {
+    let mut push = PushSocket::new();
+    push.connect("tcp://127.0.0.1:1").unwrap();
+    while push.try_send(vec![0; 1024 * 1024]).is_ok() {}
+    assert_eq!(push.statistics().outgoing.bytes, onward_zmtp::socket::limits::HIGH_WATER_MARK_BYTES);
+}
+
+/// A fault of libzmq: it understands ZMTP 1.0 and 2.0 where nobody asked it to, so that anybody's bytes become messages.
+#[tokio::test]
+async fn bytes_of_another_protocol_are_no_message() {
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    for bytes in [&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..], b"\x01\x00\x05\x00hello", &[0; 100]] {
+        let mut scanner = Raw::connect(&endpoint).await;
+        scanner.write(bytes).await;
+        failed(&mut monitor).await;
+    }
+    assert!(pull.try_recv().is_none());
+}
+
+#[tokio::test]
+async fn an_identity_that_begins_with_zero_is_refused() {
+    let router = RouterSocket::new();
+    let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = router.monitor();
+    let mut raw = Raw::connect(&endpoint).await;
+    let properties = crate::zmtp::link::metadata(&[("Socket-Type", b"DEALER"), ("Identity", b"\0abc")]);
+    raw.write(&[greeting(1, "NULL", false), command("READY", &properties)].concat()).await;
+    let reason = failed(&mut monitor).await;
+    assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_malformed), "{reason:?}");
+}
+
+#[tokio::test]
+async fn a_peer_that_leaves_in_the_middle_of_a_message_leaves_nothing_behind() {
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    raw.write(&[frame(1, b"first part"), announces(1000), vec![0; 500]].concat()).await;
+    drop(raw);
+    disconnected(&mut monitor).await;
+    peers(0, || pull.statistics()).await;
+    assert!(pull.try_recv().is_none());
+    until(|| pull.statistics().incoming.bytes == 0).await;
+}

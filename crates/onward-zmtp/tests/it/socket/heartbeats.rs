@@ -1,0 +1,65 @@
+//! Signs of life, while the program does something else.
+
+use std::time::Duration;
+
+use onward_zmtp::protocol::Heartbeat;
+use onward_zmtp::socket::{HighWaterMark, SocketOptions};
+use onward_zmtp::{PullSocket, PushSocket};
+
+use super::events::{connected, disconnected, peers, until, within};
+use super::raw::Raw;
+use crate::zmtp::link::{command, frame};
+
+fn beating(milliseconds: u64) -> SocketOptions {
+    SocketOptions::new().heartbeat(Heartbeat::every(Duration::from_millis(milliseconds)))
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_silent_peer_is_asked_and_leaves_the_rotation_though_nobody_receives() {
+    let push = PushSocket::with_options(beating(20));
+    let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = push.monitor();
+    let mut dead = Raw::introduced(&endpoint, "PULL").await;
+    connected(&mut monitor).await;
+    let ping = command("PING", b"\0\0");
+    assert_eq!(dead.read(ping.len()).await, ping);
+    let reason = disconnected(&mut monitor).await;
+    assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_timeout), "{reason:?}");
+    assert_eq!(push.statistics().peers, 0);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_ping_is_answered_though_nobody_receives() {
+    let pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    for _ in 0..3 {
+        raw.write(&command("PING", b"\0\x0acontext")).await;
+        let pong = command("PONG", b"context");
+        assert_eq!(raw.read(pong.len()).await, pong);
+    }
+    peers(1, || pull.statistics()).await;
+}
+
+/// A fault of libzmq (its issues 2709, 3937, 4767): a peer was taken for dead while it was we who did not read.
+#[tokio::test]
+async fn a_peer_is_not_taken_for_dead_while_we_do_not_read() {
+    let mut pull = PullSocket::with_options(beating(10).receive_mark(HighWaterMark::messages(1)));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    raw.write(&[frame(0, b"one"), frame(0, b"two"), frame(0, b"three")].concat()).await;
+    until(|| pull.statistics().incoming.messages == 1).await;
+    // Each is sent only when the time for an answer to the one before is over.
+    let ping = command("PING", b"\0\0");
+    for _ in 0..5 {
+        assert_eq!(raw.read(ping.len()).await, ping);
+    }
+    for expected in ["one", "two", "three"] {
+        assert_eq!(within(pull.recv()).await.unwrap().frames(), [expected]);
+    }
+    connected(&mut monitor).await;
+    assert!(monitor.try_next().is_none());
+}

@@ -1,0 +1,103 @@
+//! ROUTER, DEALER, and who is who.
+
+use std::time::Duration;
+
+use onward_zmtp::protocol::{Identity, Message};
+use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions};
+use onward_zmtp::{DealerSocket, RouterSocket};
+
+use super::events::{connected, disconnected, failed, peers, within};
+
+async fn router(options: SocketOptions) -> (RouterSocket, Endpoint) {
+    let router = RouterSocket::with_options(options);
+    let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
+    (router, endpoint)
+}
+
+fn named(name: &'static str) -> DealerSocket {
+    DealerSocket::with_options(SocketOptions::new().identity(Identity::new(name).unwrap()))
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_router_answers_each_peer_by_the_identity_in_front() {
+    let (mut router, endpoint) = router(SocketOptions::new()).await;
+    let mut dealers = [named("one"), named("two"), DealerSocket::new()];
+    for dealer in &mut dealers {
+        dealer.connect(&endpoint).unwrap();
+        dealer.send(Message::from_iter(["hello", "there"])).await.unwrap();
+    }
+    for _ in 0..3 {
+        let message = within(router.recv()).await.unwrap();
+        assert_eq!(message.frames()[1..], ["hello", "there"]);
+        let identity = message.frames()[0].clone();
+        router.send(Message::from_iter([identity.clone(), identity])).await.unwrap();
+    }
+    assert_eq!(within(dealers[0].recv()).await.unwrap().frames(), ["one"]);
+    assert_eq!(within(dealers[1].recv()).await.unwrap().frames(), ["two"]);
+    let made_up = within(dealers[2].recv()).await.unwrap();
+    assert_eq!((made_up.frames()[0][0], made_up.byte_len()), (0, 5));
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_message_to_nobody_is_an_error_and_not_silence() {
+    let (mut router, _) = router(SocketOptions::new()).await;
+    let error = router.send(Message::from_iter(["nobody", "hello"])).await.unwrap_err();
+    assert!(error.is_unroutable());
+    let error = router.try_send(Message::from_iter(["nobody", "hello"])).unwrap_err();
+    assert_eq!(error.into_message().unwrap().len(), 2);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_second_peer_of_the_same_identity_is_refused_and_the_first_goes_on() {
+    let (mut router, endpoint) = router(SocketOptions::new()).await;
+    let mut monitor = router.monitor();
+    let (mut first, second) = (named("name"), named("name"));
+    first.connect(&endpoint).unwrap();
+    connected(&mut monitor).await;
+    second.connect(&endpoint).unwrap();
+    assert!(failed(&mut monitor).await.is_refused());
+    router.send(Message::from_iter(["name", "hello"])).await.unwrap();
+    assert_eq!(within(first.recv()).await.unwrap().frames(), ["hello"]);
+    assert_eq!(router.statistics().peers, 1);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn an_identity_is_handed_over_if_asked() {
+    let options = SocketOptions::new().duplicate_identity(DuplicateIdentity::TakeOver);
+    let (mut router, endpoint) = router(options).await;
+    let mut monitor = router.monitor();
+    // It would come back and take the identity over again.
+    let never = Reconnect { first: Duration::from_secs(3600), longest: Duration::from_secs(3600) };
+    let first =
+        DealerSocket::with_options(SocketOptions::new().identity(Identity::new("name").unwrap()).reconnect(never));
+    first.connect(&endpoint).unwrap();
+    connected(&mut monitor).await;
+    let mut second = named("name");
+    second.connect(&endpoint).unwrap();
+    disconnected(&mut monitor).await;
+    router.send(Message::from_iter(["name", "hello"])).await.unwrap();
+    assert_eq!(within(second.recv()).await.unwrap().frames(), ["hello"]);
+}
+
+#[tokio::test]
+async fn a_limit_on_peers_is_kept() {
+    let (router, endpoint) = router(SocketOptions::new().peers(2)).await;
+    let mut monitor = router.monitor();
+    let dealers = [DealerSocket::new(), DealerSocket::new(), DealerSocket::new()];
+    for dealer in &dealers {
+        dealer.connect(&endpoint).unwrap();
+    }
+    assert!(failed(&mut monitor).await.is_refused());
+    peers(2, || router.statistics()).await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_router_needs_more_than_an_identity() {
+    let (mut router, _) = router(SocketOptions::new()).await;
+    assert!(router.send("alone").await.unwrap_err().is_state());
+    assert!(router.send(Message::new()).await.unwrap_err().is_state());
+}

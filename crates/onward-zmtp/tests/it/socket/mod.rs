@@ -1,0 +1,17 @@
+//! Sockets on tokio, over real streams of this machine.
+
+mod cancellation;
+mod dialogue;
+mod events;
+mod faults;
+mod heartbeats;
+mod identities;
+mod interoperation;
+mod life;
+mod pipeline;
+mod proxies;
+mod publishing;
+mod raw;
+mod security;
+mod storms;
+mod transports;
