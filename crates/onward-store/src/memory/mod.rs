@@ -50,8 +50,11 @@ mod history;
 mod intervene;
 mod io;
 mod keys;
+mod known;
 mod moving;
 mod names;
+#[cfg(feature = "postgres")]
+mod partial;
 mod queues;
 mod reads;
 mod removal;
@@ -67,4 +70,8 @@ mod task;
 mod tasks;
 mod why;
 
+#[cfg(feature = "postgres")]
+pub(crate) use known::{Lane, Want};
+#[cfg(feature = "postgres")]
+pub(crate) use partial::*;
 pub use store::MemoryStore;

@@ -1,0 +1,71 @@
+//! Reads that the memory store's code answers over what is loaded.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::Client;
+
+use super::super::error::classified;
+use super::super::fetch::{Fetcher, take};
+use super::super::store::Shared;
+use super::super::transaction::begin_with;
+use crate::error::{Error, Result};
+use crate::memory::{Answered, Now, Partial, Want};
+use crate::reason::WaitReason;
+use crate::task::{TaskId, TaskRecord};
+use crate::write::Claim;
+
+/// How a transaction that only reads begins: it sees one moment.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// How often what a read looks for is loaded at the most.
+const ROUNDS: usize = 10_000;
+
+pub(in super::super) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, _| partial.record(task)).await
+}
+
+pub(in super::super) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, now| partial.why(task, now)).await
+}
+
+pub(in super::super) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Lanes]), move |partial, now| partial.peek(&claim, now)).await
+}
+
+/// Answers from what is loaded, and loads until it can be answered.
+pub(in super::super) async fn look<T>(
+    shared: &Shared,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    look_first(shared, BTreeSet::new(), answer).await
+}
+
+async fn look_first<T>(
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    let client = shared.pool.get().await?;
+    let answer = within(&client, shared, first, answer).await?;
+    client.batch_execute("COMMIT").await.map_err(classified)?;
+    client.give_back();
+    Ok(answer)
+}
+
+/// Answers in a transaction of its own, which is begun and not ended here.
+pub(super) async fn within<T>(
+    client: &Client,
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    let mut fetcher = Fetcher::new(client, &shared.sql, 1, 0);
+    let mut header = begin_with(client, shared, BEGIN, &mut fetcher, first).await?;
+    for _ in 0..ROUNDS {
+        match answer(&mut header.partial, header.now) {
+            Ok(answer) => return Ok(answer),
+            Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
+        }
+    }
+    Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))
+}
