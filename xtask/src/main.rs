@@ -12,6 +12,7 @@ mod deny;
 mod examples;
 mod features;
 mod mutants;
+mod postgres;
 mod project;
 mod readme;
 mod reference;

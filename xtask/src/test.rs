@@ -15,11 +15,11 @@ pub(crate) struct Options {
 
 /// Prepares what the tests need, then runs them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let variables = backends::prepare()?;
+    let ready = backends::prepare()?;
     let mut test = command::cargo();
-    test.arg("test").current_dir(project.root()).envs(variables);
+    test.arg("test").current_dir(project.root()).envs(ready.variables.iter().cloned());
     if !options.arguments.iter().any(|argument| argument == "-p" || argument.starts_with("--package")) {
-        test.arg("--workspace");
+        test.arg("--workspace").args(ready.features.iter().map(|feature| format!("--features={feature}")));
     }
     command::run(test.arg("--no-fail-fast").args(&options.arguments))
 }

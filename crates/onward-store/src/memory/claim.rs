@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::known::Lane;
 use super::affinity::{SeriesLine, line_of};
+use super::known::Lane;
 use super::state::{Moment, State};
 use super::task::Task;
 use crate::event::Change;
@@ -220,7 +220,8 @@ impl<'a> Lines<'a> {
     fn know_of_every_lane(&self, state: &State, line: &Line) {
         for (known, task) in state.tasks.more_waiting() {
             let lane = Lane::of(task);
-            let is_next = |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+            let is_next =
+                |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
             let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
             if may_have && state.may_start(task, self.now) && !state.tasks.any_waiting(is_next) {
                 state.tasks.want_lane_of(task);

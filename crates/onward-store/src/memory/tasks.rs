@@ -169,7 +169,11 @@ impl Tasks {
     }
 
     /// Tasks of a queue in some states, by number.
-    pub(super) fn of_queue<'a>(&'a self, queue: &'a Name, states: &'a [TaskState]) -> impl Iterator<Item = TaskId> + 'a {
+    pub(super) fn of_queue<'a>(
+        &'a self,
+        queue: &'a Name,
+        states: &'a [TaskState],
+    ) -> impl Iterator<Item = TaskId> + 'a {
         let is_meant = |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
         let numbers: BTreeSet<TaskId> = self.iter().filter(is_meant).map(|task| task.id).collect();
         let line = (queue.clone(), states.to_vec());
@@ -213,7 +217,8 @@ impl Tasks {
     /// Has at least one waiting task of each lane known that has any.
     pub(super) fn know_every_lane(&self) {
         for (lane, place, task) in self.known.more_waiting() {
-            let is_known = |at: &Place| *at <= place && self.all.get(&at.task).is_some_and(|one| Lane::of(one) == *lane);
+            let is_known =
+                |at: &Place| *at <= place && self.all.get(&at.task).is_some_and(|one| Lane::of(one) == *lane);
             if !self.waiting.iter().any(is_known) {
                 self.want_lane_of(task);
             }

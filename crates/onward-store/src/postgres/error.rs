@@ -27,10 +27,24 @@ pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || is_lost(error) || error.code().is_some_and(|code| again.contains(code))
 }
 
+/// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
+pub(super) fn concerns_everyone(error: &Error) -> bool {
+    error.is_full()
+        || error.is_read_only()
+        || driver_error(error).is_some_and(|it| is_lost(it) || is_to_be_repeated(it))
+}
+
+/// The driver's error beneath one of the store's.
+pub(super) fn driver_error(error: &Error) -> Option<&tokio_postgres::Error> {
+    std::error::Error::source(error).and_then(|source| source.downcast_ref())
+}
+
 /// Whether the connection is gone: no answer came, or the server says that it ends.
 pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
     match error.code() {
-        Some(code) => matches!(code.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03") || code.code().starts_with("08"),
+        Some(code) => {
+            matches!(code.code(), "57P01" | "57P02" | "57P03" | "57P05" | "25P03") || code.code().starts_with("08")
+        }
         None => true,
     }
 }

@@ -15,13 +15,27 @@ use crate::memory::{KeyRow, Lane, LaneRows, Links, Partial, TaskRow, Want};
 use crate::name::Name;
 use crate::task::{SessionId, TaskState};
 
+/// After so many rounds who is wanted is taken to be the beginning of a long chain.
+const SHALLOW: u32 = 2;
+
+/// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
+const DEEP: usize = 4 * limits::CASCADE;
+
 /// Wants of one sort, as one query.
 #[derive(Debug)]
 enum Query {
-    Tasks(Vec<i64>),
+    /// Those with these numbers; where `deep`, also all that wait for them, and for those.
+    Tasks {
+        ids: Vec<i64>,
+        deep: bool,
+    },
     Keys(Vec<(Name, String)>),
     KeysOver(i64),
-    Children(Vec<i64>),
+    /// The children of these; where `deep`, also theirs.
+    Children {
+        parents: Vec<i64>,
+        deep: bool,
+    },
     Held(Vec<i64>),
     ToCancel(Vec<i64>),
     Running,
@@ -51,11 +65,12 @@ pub(super) struct Fetcher<'a> {
     claimed: usize,
     now: i64,
     wanted: BTreeMap<Want, u32>,
+    rounds: u32,
 }
 
 impl<'a> Fetcher<'a> {
     pub(super) fn new(client: &'a Client, sql: &'a Sql, claimed: usize, now: i64) -> Self {
-        Self { client, sql, claimed, now, wanted: BTreeMap::new() }
+        Self { client, sql, claimed, now, wanted: BTreeMap::new(), rounds: 0 }
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
@@ -66,6 +81,8 @@ impl<'a> Fetcher<'a> {
     }
 
     fn queries(&mut self, wants: BTreeSet<Want>) -> Vec<Query> {
+        self.rounds += 1;
+        let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
         for want in wants {
@@ -87,9 +104,13 @@ impl<'a> Fetcher<'a> {
                 }
             }
         }
-        let lists = [Query::Tasks(tasks), Query::Children(children), Query::Held(held), Query::ToCancel(to_cancel)];
+        let (tasks, children) = (Query::Tasks { ids: tasks, deep }, Query::Children { parents: children, deep });
+        let lists = [tasks, children, Query::Held(held), Query::ToCancel(to_cancel)];
         let is_empty = |query: &Query| match query {
-            Query::Tasks(ids) | Query::Children(ids) | Query::Held(ids) | Query::ToCancel(ids) => ids.is_empty(),
+            Query::Tasks { ids, .. }
+            | Query::Children { parents: ids, .. }
+            | Query::Held(ids)
+            | Query::ToCancel(ids) => ids.is_empty(),
             _ => false,
         };
         queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
@@ -128,7 +149,7 @@ pub(super) fn take(partial: &mut Partial, fetched: Vec<Fetched>) -> Result<()> {
 fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
     let Fetched { query, rows, waits, members } = fetched;
     match query {
-        Query::Tasks(ids) => {
+        Query::Tasks { ids, .. } => {
             take_tasks(partial, &rows)?;
             partial.looked_for(&ids, &waits, &members);
         }
@@ -137,8 +158,11 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
             keys.into_iter().for_each(|(kind, key)| partial.known(Want::Key(kind, key)));
         }
         Query::KeysOver(_) => take_keys(partial, &rows)?,
-        Query::Children(parents) => {
+        Query::Children { mut parents, deep } => {
             take_tasks(partial, &rows)?;
+            if deep && rows.len() < DEEP {
+                parents.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            }
             parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
         }
         Query::Held(sessions) => {
@@ -212,12 +236,12 @@ fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
 async fn ask(client: &Client, sql: &Sql, query: Query) -> Result<Fetched> {
     let rows = rows(client, sql, &query).await.map_err(classified)?;
     let mut fetched = Fetched { query, rows, waits: Vec::new(), members: Vec::new() };
-    if let Query::Tasks(ids) = &fetched.query
-        && fetched.rows.len() < ids.len()
-    {
-        let there: BTreeSet<i64> = fetched.rows.iter().map(|row| row.get(0)).collect();
-        let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
-        fetched.waits = pairs(client, &sql.text("SELECT task, dependent FROM {s}.wait WHERE task = ANY($1)"), &gone).await?;
+    let Query::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
+    let there: BTreeSet<i64> = fetched.rows.iter().map(|row| row.get(0)).collect();
+    let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
+    if !gone.is_empty() {
+        fetched.waits =
+            pairs(client, &sql.text("SELECT task, dependent FROM {s}.wait WHERE task = ANY($1)"), &gone).await?;
         fetched.members =
             pairs(client, &sql.text("SELECT member, bundle FROM {s}.member WHERE bundle = ANY($1)"), &gone).await?;
     }
@@ -231,8 +255,12 @@ async fn pairs(client: &Client, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i
 
 async fn rows(client: &Client, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     match query {
-        Query::Tasks(ids) => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
-        Query::Children(parents) => by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents).await,
+        Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
+        Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids).await,
+        Query::Children { parents, deep: false } => {
+            by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents).await
+        }
+        Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents).await,
         Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions).await,
         Query::ToCancel(sessions) => {
             by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions).await
@@ -271,6 +299,26 @@ async fn rows(client: &Client, sql: &Sql, query: &Query) -> std::result::Result<
     }
 }
 
+/// Those with the numbers `$1`, who waits for them, and so on.
+fn dependents() -> String {
+    format!(
+        "WHERE t.id = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
+           SELECT unnest($1) UNION SELECT w.dependent FROM down d JOIN {{s}}.wait w ON w.task = d.id) \
+         SELECT id FROM down LIMIT {DEEP}))"
+    )
+}
+
+/// The children of those with the numbers `$1`, theirs, and so on.
+fn descendants() -> String {
+    format!(
+        "WHERE t.parent = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
+           SELECT unnest($1) UNION SELECT c.id FROM down d CROSS JOIN LATERAL (\
+             SELECT id FROM {{s}}.task WHERE parent = d.id UNION ALL \
+             SELECT id FROM {{s}}.ended WHERE parent = d.id) c) \
+         SELECT id FROM down LIMIT {DEEP}))"
+    )
+}
+
 async fn by_ids(client: &Client, sql: &str, ids: &Vec<i64>) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await
 }
@@ -305,13 +353,9 @@ async fn order(
     let limit = number(limit);
     let text = match want {
         Want::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
-        Want::Expiring => sql.tasks(
-            "task",
-            "WHERE t.expires_at IS NOT NULL AND t.session IS NULL ORDER BY t.expires_at, t.id LIMIT $1",
-        ),
-        Want::Overdue => {
-            sql.tasks("task", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1")
-        }
+        Want::Expiring => sql
+            .tasks("task", "WHERE t.expires_at IS NOT NULL AND t.session IS NULL ORDER BY t.expires_at, t.id LIMIT $1"),
+        Want::Overdue => sql.tasks("task", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1"),
         Want::OfQueue(queue, states) => {
             let states: Vec<i16> = states.iter().map(code).collect();
             let both = sql.all_tasks("WHERE t.queue = $2 AND t.state = ANY($3)");

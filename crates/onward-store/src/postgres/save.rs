@@ -53,10 +53,10 @@ pub(super) async fn save_and_commit(
     counts(&mut statements, difference);
     counters(&mut statements, difference);
     if let Some(text) = notify {
-        statements.send("SELECT pg_notify($1, $2)", vec![
-            (Box::new(super::wake::channel(&sql.schema)), Type::TEXT),
-            (Box::new(text.to_owned()), Type::TEXT),
-        ]);
+        statements.send(
+            "SELECT pg_notify($1, $2)",
+            vec![(Box::new(super::wake::channel(&sql.schema)), Type::TEXT), (Box::new(text.to_owned()), Type::TEXT)],
+        );
     }
     statements.sent.push(Box::pin(async move { client.batch_execute("COMMIT").await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
@@ -73,10 +73,10 @@ fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     if !difference.tags.is_empty() {
         let (tasks, tags): (Vec<i64>, Vec<&[u8]>) =
             difference.tags.iter().map(|(task, tag)| (*task, tag.as_slice())).unzip();
-        statements.send("INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)", vec![
-            (Box::new(tasks), Type::INT8_ARRAY),
-            (Box::new(tags), Type::BYTEA_ARRAY),
-        ]);
+        statements.send(
+            "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)",
+            vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)],
+        );
     }
 }
 
@@ -89,8 +89,7 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
                    cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body";
     let taken: Vec<String> = columns.split(", ").map(|column| format!("u.{column}")).collect();
     let taken = taken.join(", ").replace("u.body", "u.body::json");
-    let set: Vec<String> =
-        columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
+    let set: Vec<String> = columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
     let source: Vec<String> = (2..=23).map(|number| format!("${number}")).collect();
     let statement = format!(
         "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
@@ -104,10 +103,7 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
     statements.send(&statement, columns_of(rows, moved));
 }
 
-fn columns_of<'a>(
-    rows: &'a [TaskRow],
-    moved: &'a Vec<i64>,
-) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
+fn columns_of<'a>(rows: &'a [TaskRow], moved: &'a Vec<i64>) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
     macro_rules! column {
         ($sort:expr, |$row:ident| $value:expr) => {{
             let values: Vec<_> = rows.iter().map(|$row| $value).collect();
@@ -215,31 +211,32 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
 
 fn log<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     if difference.forget_before > 0 {
-        statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![
-            (Box::new(difference.forget_before), Type::INT8),
-        ]);
+        statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(difference.forget_before), Type::INT8)]);
     }
     if !difference.log.is_empty() {
         let entries: Vec<i64> = difference.log.iter().map(|(entry, ..)| *entry).collect();
         let next: Vec<i64> = difference.log.iter().map(|(_, next, _)| *next).collect();
         let changes: Vec<&str> = difference.log.iter().map(|(.., changes)| changes.as_str()).collect();
-        statements.send("INSERT INTO {s}.log (entry, next_task, changes) SELECT * FROM unnest($1, $2, $3)", vec![
-            (Box::new(entries), Type::INT8_ARRAY),
-            (Box::new(next), Type::INT8_ARRAY),
-            (Box::new(changes), Type::TEXT_ARRAY),
-        ]);
+        statements.send(
+            "INSERT INTO {s}.log (entry, next_task, changes) SELECT * FROM unnest($1, $2, $3)",
+            vec![
+                (Box::new(entries), Type::INT8_ARRAY),
+                (Box::new(next), Type::INT8_ARRAY),
+                (Box::new(changes), Type::TEXT_ARRAY),
+            ],
+        );
     }
 }
 
-fn ended_columns<'a>(
-    ended: &[EndedCounts],
-) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
+fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
     let columns: [fn(&EndedCounts) -> u64; 5] =
         [|it| it.completed, |it| it.failed, |it| it.dead, |it| it.cancelled, |it| it.expired];
-    let column = |count: fn(&EndedCounts) -> u64| -> Vec<i64> {
-        ended.iter().map(|ended| count(ended).cast_signed()).collect()
-    };
-    columns.into_iter().map(|count| (Box::new(column(count)) as Box<dyn ToSql + Sync + Send>, Type::INT8_ARRAY)).collect()
+    let column =
+        |count: fn(&EndedCounts) -> u64| -> Vec<i64> { ended.iter().map(|ended| count(ended).cast_signed()).collect() };
+    columns
+        .into_iter()
+        .map(|count| (Box::new(column(count)) as Box<dyn ToSql + Sync + Send>, Type::INT8_ARRAY))
+        .collect()
 }
 
 fn counts<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
@@ -289,11 +286,14 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
         .into_iter()
         .flat_map(|io| all.into_iter().map(move |sort| io.get(sort).to_string()))
         .collect();
-    statements.send(&statement, vec![
-        (Box::new(kind.kind.as_str()), Type::TEXT),
-        (Box::new(numbers), Type::INT8_ARRAY),
-        (Box::new(io), Type::TEXT_ARRAY),
-    ]);
+    statements.send(
+        &statement,
+        vec![
+            (Box::new(kind.kind.as_str()), Type::TEXT),
+            (Box::new(numbers), Type::INT8_ARRAY),
+            (Box::new(io), Type::TEXT_ARRAY),
+        ],
+    );
 }
 
 /// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are

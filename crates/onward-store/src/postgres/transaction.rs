@@ -6,7 +6,7 @@ use futures_util::future::join4;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::error::{classified, is_lost, is_to_be_repeated};
+use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
 use super::fetch::{Fetcher, take};
 use super::migrate::LOCK;
 use super::save::save_and_commit;
@@ -24,9 +24,16 @@ const ROUNDS: usize = 10_000;
 pub(super) enum Fate {
     Committed(Ran),
     /// It did not happen. `again` if the same may go through now.
-    Failed { error: Error, again: bool },
+    Failed {
+        error: Error,
+        again: bool,
+    },
     /// The connection was lost while it was committed: the server knows of it by this number.
-    Unknown { ran: Ran, transaction: String, error: Error },
+    Unknown {
+        ran: Ran,
+        transaction: String,
+        error: Error,
+    },
 }
 
 /// What the store says of itself at the beginning of a transaction.
@@ -44,7 +51,7 @@ pub(super) async fn apply(client: &Client, shared: &Shared, calls: &[&[Write]]) 
         Err(error) => {
             // A connection on which this fails is not used again.
             let is_over = client.batch_execute("ROLLBACK").await.is_err();
-            let again = is_over || error.is_transient() && is_repeatable(&error);
+            let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
             return Fate::Failed { error, again };
         }
     };
@@ -66,11 +73,6 @@ pub(super) async fn apply(client: &Client, shared: &Shared, calls: &[&[Write]]) 
             Fate::Failed { error: classified(error), again }
         }
     }
-}
-
-fn is_repeatable(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
-    source.is_some_and(is_to_be_repeated)
 }
 
 async fn decide(client: &Client, shared: &Shared, calls: &[&[Write]]) -> Result<(Header, Ran)> {
@@ -157,7 +159,8 @@ pub(super) async fn has_happened(client: &Client, transaction: &str) -> Result<O
 impl Shared {
     /// How a transaction that writes begins. One whose process stands still gives way to the others after a while.
     fn begin(&self) -> String {
-        let synchronous = if self.options.durability == Durability::Full { "" } else { "; SET LOCAL synchronous_commit = off" };
+        let synchronous =
+            if self.options.durability == Durability::Full { "" } else { "; SET LOCAL synchronous_commit = off" };
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL jit = off; SET LOCAL lock_timeout = '30s'; \
              SET LOCAL idle_in_transaction_session_timeout = '5s'{synchronous}"

@@ -28,7 +28,8 @@ pub(super) fn channel(schema: &str) -> String {
 pub(super) async fn run(shared: Weak<Shared>) {
     while let Some(store) = shared.upgrade() {
         let poll = store.options.poll;
-        let outcome = if store.listens { listen(&store).await } else { connect(&store.config).await.map(|it| (it, None)) };
+        let outcome =
+            if store.listens { listen(&store).await } else { connect(&store.config).await.map(|it| (it, None)) };
         // Weak from here on, so that nothing here keeps the store open.
         drop(store);
         match outcome {

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Client;
 
 use super::connection::connect;
+use super::error::concerns_everyone;
 use super::store::Shared;
 use super::transaction::{Fate, apply, has_happened};
 use crate::error::{Error, Result};
@@ -64,7 +65,7 @@ impl Writer {
                     let _ = call.answer.send(Ok(outcomes));
                 }
             }
-            Err(error) if batch.len() == 1 || error.is_transient() => {
+            Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
                 batch.into_iter().for_each(|call| drop(call.answer.send(Err(error.clone()))));
             }
             Err(_) => {
@@ -99,7 +100,10 @@ impl Writer {
             Some(client) => client,
             None => {
                 let connected = connect(&self.shared.config).await;
-                connected.map_err(|error| { let again = error.is_transient(); (error, again) })?
+                connected.map_err(|error| {
+                    let again = error.is_transient();
+                    (error, again)
+                })?
             }
         };
         match apply(&client, &self.shared, calls).await {

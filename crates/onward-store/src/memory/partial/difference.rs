@@ -135,12 +135,14 @@ impl Difference {
     fn counts(&mut self, before: &State, after: &State) {
         self.statistics = after.statistics.values().cloned().collect();
         let days = after.history.days.iter().filter(|(_, ended)| ended.total() > 0);
-        let row =
-            |((day, queue), ended): (&(i64, _), &EndedCounts)| DayCounts { day: *day, queue: name(queue), ended: *ended };
+        let row = |((day, queue), ended): (&(i64, _), &EndedCounts)| DayCounts {
+            day: *day,
+            queue: name(queue),
+            ended: *ended,
+        };
         self.days = days.map(row).collect();
         let latest = after.history.latest();
-        self.first_day = (latest != before.history.latest())
-            .then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
+        self.first_day = (latest != before.history.latest()).then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
         self.counters = Counters {
             last_task: after.last_task,
             last_session: after.last_session,

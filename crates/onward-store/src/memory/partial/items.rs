@@ -53,11 +53,7 @@ struct CollectionBody {
 
 impl Settings {
     fn of(state: &State) -> Self {
-        Self {
-            mode: state.mode,
-            configuration: state.configuration,
-            schedule_revision: state.schedules.revision,
-        }
+        Self { mode: state.mode, configuration: state.configuration, schedule_revision: state.schedules.revision }
     }
 }
 

@@ -8,7 +8,7 @@ mod run;
 mod wanted;
 
 pub(crate) use changes::{decode, read_changes};
-pub(crate) use difference::{DayCounts, Difference, KeyRow};
+pub(crate) use difference::{Difference, KeyRow};
 pub(crate) use items::ItemRow;
 pub(crate) use row::{Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};

@@ -8,7 +8,6 @@ use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
-use crate::rules::order::place;
 use crate::task::{AttemptError, NewTask, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
@@ -129,9 +128,7 @@ impl TaskRow {
         let plain = self.plain()?;
         let new = match body.new {
             // The columns may be newer.
-            Some(new) => {
-                NewTask { queue: plain.queue, priority: plain.priority, payload: plain.payload, ..new }
-            }
+            Some(new) => NewTask { queue: plain.queue, priority: plain.priority, payload: plain.payload, ..new },
             None => plain,
         };
         let at = |microseconds: Option<i64>| microseconds.map(Timestamp::from_microseconds);

@@ -149,7 +149,8 @@ impl Partial {
     }
 
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
-        let key = String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
+        let key =
+            String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
         let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
         self.state.keys.taken.insert((Name::new(row.kind)?, key), taken);
         Ok(())
@@ -238,9 +239,8 @@ impl Partial {
             running.retain(|_, count| *count > 0);
             running
         });
-        let count = |is_counted: &dyn Fn(&Task) -> bool| {
-            self.state.tasks.iter().filter(|task| is_counted(task)).count() as u64
-        };
+        let count =
+            |is_counted: &dyn Fn(&Task) -> bool| self.state.tasks.iter().filter(|task| is_counted(task)).count() as u64;
         let ended = self.ended.saturating_sub(count(&|task| task.state.is_ended()));
         let live = self.live.iter().map(|(queue, live)| {
             let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
@@ -341,7 +341,6 @@ impl Partial {
     pub(crate) fn queues(&self) -> BTreeMap<Name, QueueRecord> {
         self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue))).collect()
     }
-
 }
 
 fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> Frontier<K> {
