@@ -158,7 +158,8 @@ impl Tasks {
 
     /// The children of a task, by number.
     pub(super) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
-        self.known.lacks(|part| part.children.contains(&parent), || Want::Children(parent));
+        self.known
+            .lacks(|part| parent.0 > part.last_task || part.children.contains(&parent), || Want::Children(parent));
         self.iter().filter(move |task| task.new.parent == Some(parent))
     }
 

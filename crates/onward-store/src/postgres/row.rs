@@ -11,7 +11,7 @@ use crate::memory::{Links, TaskRow};
 const LINKS: usize = 22;
 
 /// Where the columns behind the links begin.
-pub(super) const BEHIND_LINKS: usize = LINKS + 6;
+pub(super) const BEHIND_LINKS: usize = LINKS + 7;
 
 /// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
 pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
@@ -54,6 +54,7 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Erro
         bundle: row.try_get(LINKS + 2)?,
         members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
         key: key_task.map(|task| (task, key_until)),
+        has_children: row.try_get(LINKS + 6)?,
     };
     Ok((task, links))
 }

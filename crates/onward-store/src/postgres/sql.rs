@@ -17,7 +17,8 @@ const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent
      (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id), \
      (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id), \
      (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
-     (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key)";
+     (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
+     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)";
 
 impl Sql {
     /// A statement, with `{s}` replaced by the schema.

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -38,6 +39,9 @@ use crate::task::{TaskId, TaskRecord};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Write};
 
+/// For how long the server's machine may say nothing at all before a connection counts as lost.
+const UNANSWERED: Duration = Duration::from_secs(10);
+
 /// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
 ///
 /// ```no_run
@@ -64,11 +68,10 @@ pub(super) struct Shared {
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
-    pub(super) listens: bool,
     /// Tells this process's messages from those of others.
     pub(super) node: u64,
-    /// The newest entry of the log that this process knows of.
-    pub(super) entry: AtomicI64,
+    /// The stamp of the store when this process saw it last.
+    stamp: AtomicI64,
     server_clock: Arc<ServerClock>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
@@ -99,6 +102,7 @@ impl Shared {
 
     /// Tells those who wait here what was committed, and answers the outcomes.
     pub(super) fn tell(&self, ran: Ran) -> Outcomes {
+        self.stamp.store(ran.stamp(), Ordering::Relaxed);
         self.news.tell(ran.news);
         self.hint(ran.hint);
         ran.outcomes
@@ -109,6 +113,13 @@ impl Shared {
             hints.add(hint);
             hint != Hint::default()
         });
+    }
+
+    /// Takes the stamp that the store has now; another one than the last says that somebody else wrote.
+    pub(super) fn saw(&self, stamp: i64) {
+        if self.stamp.swap(stamp, Ordering::Relaxed) != stamp {
+            self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
+        }
     }
 
     /// Somebody else wrote: anything may have happened.
@@ -150,9 +161,7 @@ impl PostgresStore {
     }
 
     pub(super) async fn open_with(mut config: Config, options: PostgresOptions) -> Result<Self> {
-        if config.get_application_name().is_none() {
-            config.application_name("onward");
-        }
+        fill_in(&mut config);
         let sql = Sql { schema: options.schema.clone() };
         let client = connect(&config).await?;
         migrate(&client, &sql).await?;
@@ -160,21 +169,33 @@ impl PostgresStore {
             pool: Pool::new(config.clone(), options.readers),
             config,
             sql,
-            listens: options.listen,
             node: node(),
-            entry: AtomicI64::new(0),
+            stamp: AtomicI64::new(0),
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
             news: NewsSender::new(),
             options,
         });
-        let entry = wake::newest_entry(&client, &shared).await?;
-        shared.entry.store(entry, Ordering::Relaxed);
+        shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(limits::PENDING);
         tokio::spawn(writer::run(Arc::clone(&shared), waiting));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared)));
         Ok(Self { shared, calls, waker })
     }
+}
+
+/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
+fn fill_in(config: &mut Config) {
+    if config.get_application_name().is_none() {
+        config.application_name("onward");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(UNANSWERED);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(UNANSWERED);
+    }
+    config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
 }
 
 impl Drop for PostgresStore {

@@ -60,7 +60,7 @@ pub(super) async fn apply(client: &Client, shared: &Shared, calls: &[&[Write]]) 
         Ok(difference) => difference,
         Err(error) => return Fate::Failed { error, again: false },
     };
-    let notify = (shared.listens && ran.hint != Hint::default()).then(|| shared.message(ran.hint));
+    let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
     match save_and_commit(client, &shared.sql, &difference, notify.as_deref()).await {
         Ok(()) => Fate::Committed(ran),
         Err(error) if is_lost(&error) => match header.transaction {
@@ -84,6 +84,7 @@ async fn decide(client: &Client, shared: &Shared, calls: &[&[Write]]) -> Result<
     let now = shared.clock().now().as_microseconds();
     let mut fetcher = Fetcher::new(client, &shared.sql, claimed, now);
     let mut header = begin_with(client, shared, &begin, &mut fetcher, first.into_iter().collect()).await?;
+    shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
         match header.partial.run(calls, header.now)? {
             Ok(ran) => return Ok((header, ran)),

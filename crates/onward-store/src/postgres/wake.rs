@@ -1,6 +1,5 @@
 //! Hearing of what other processes wrote: by listening, and by looking now and then.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub(super) async fn run(shared: Weak<Shared>) {
     while let Some(store) = shared.upgrade() {
         let poll = store.options.poll;
         let outcome =
-            if store.listens { listen(&store).await } else { connect(&store.config).await.map(|it| (it, None)) };
+            if store.options.listen { listen(&store).await } else { connect(&store.config).await.map(|it| (it, None)) };
         // Weak from here on, so that nothing here keeps the store open.
         drop(store);
         match outcome {
@@ -55,9 +54,8 @@ async fn follow(shared: &Weak<Shared>, client: &Client, mut messages: Messages, 
             Ok(Some(message)) => heard_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {
-                if look(client, &shared).await.is_err() {
-                    return;
-                }
+                let Ok(stamp) = stamp(client, &shared).await else { return };
+                shared.saw(stamp);
             }
         }
     }
@@ -87,17 +85,8 @@ fn heard_from(shared: &Shared, message: &str) {
     }
 }
 
-/// Looks whether the log has grown.
-async fn look(client: &Client, shared: &Shared) -> Result<()> {
-    let newest = newest_entry(client, shared).await?;
-    if shared.entry.swap(newest, Ordering::Relaxed) != newest {
-        shared.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
-    }
-    Ok(())
-}
-
 /// A number that is another one after every write that changes anything.
-pub(super) async fn newest_entry(client: &Client, shared: &Shared) -> Result<i64> {
+pub(super) async fn stamp(client: &Client, shared: &Shared) -> Result<i64> {
     let text = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
     let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(|| Error::io("PostgreSQL did not say where the store stands"))

@@ -19,6 +19,9 @@ use crate::write::Write;
 /// How many writes one transaction takes in, unless a single call has more.
 const WRITES: usize = 4096;
 
+/// After how many bytes of payloads and results a transaction takes no further call in: the server takes a gigabyte in one statement.
+const BYTES: usize = 64 * 1024 * 1024;
+
 /// For how long a transaction is tried again before its callers are told.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -37,16 +40,28 @@ pub(super) async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<Call>) {
     let mut writer = Writer { shared, client: None };
     while let Some(first) = calls.recv().await {
         let mut batch = vec![first];
-        let mut writes = batch[0].writes.len();
+        let (mut writes, mut bytes) = (batch[0].writes.len(), bytes_of(&batch[0].writes));
         while batch.len() < limits::COMMIT
             && writes < WRITES
+            && bytes < BYTES
             && let Ok(call) = calls.try_recv()
         {
             writes += call.writes.len();
+            bytes += bytes_of(&call.writes);
             batch.push(call);
         }
         writer.commit(batch).await;
     }
+}
+
+fn bytes_of(writes: &[Write]) -> usize {
+    let one = |write: &Write| match write {
+        Write::Submit(new) => new.payload.len(),
+        Write::Complete { result, .. } => result.as_ref().map_or(0, bytes::Bytes::len),
+        Write::All(writes) => bytes_of(writes),
+        _ => 0,
+    };
+    writes.iter().map(one).sum()
 }
 
 struct Writer {

@@ -14,8 +14,11 @@ async fn apply(store: &PostgresStore, write: Write) -> Outcome {
     store.apply(vec![write]).await.unwrap().remove(0)
 }
 
-async fn session(store: &PostgresStore) -> SessionId {
-    let open = OpenSession::new("node", Duration::from_secs(2));
+/// Far longer than a test takes on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
+
+async fn session(store: &PostgresStore, lease: Duration) -> SessionId {
+    let open = OpenSession::new("node", lease);
     let Outcome::SessionOpened(session) = apply(store, Write::OpenSession(open)).await else { panic!("no session") };
     session
 }
@@ -26,7 +29,7 @@ fn submits(count: usize) -> Vec<Write> {
 
 /// Claims and completes until nothing waits; answers how many.
 async fn work(store: &PostgresStore) -> usize {
-    let session = session(store).await;
+    let session = session(store, LONG).await;
     let mut done = 0;
     loop {
         let Outcome::Claimed(claimed) = apply(store, Write::Claim(Claim::any(session, 7))).await else {
@@ -60,7 +63,7 @@ async fn nodes_together_never_exceed_a_limit() {
     let limit = SetQueue::new(Name::default_queue()).concurrency(3);
     apply(&nodes[0], Write::SetQueue(limit)).await;
     nodes[0].apply(submits(20)).await.unwrap();
-    let (one, other) = (session(&nodes[0]).await, session(&nodes[1]).await);
+    let (one, other) = (session(&nodes[0], LONG).await, session(&nodes[1], LONG).await);
     let claims = tokio::join!(
         apply(&nodes[0], Write::Claim(Claim::any(one, 10))),
         apply(&nodes[1], Write::Claim(Claim::any(other, 10)))
@@ -75,7 +78,7 @@ async fn a_node_whose_lease_is_over_can_change_nothing() {
     let options = options().clock(clock.clone());
     let nodes = [open(options.clone()).await, open(options).await];
     nodes[0].apply(submits(1)).await.unwrap();
-    let late = session(&nodes[0]).await;
+    let late = session(&nodes[0], Duration::from_secs(2)).await;
     let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(late, 1))).await else {
         panic!("no claim")
     };

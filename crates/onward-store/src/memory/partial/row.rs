@@ -48,6 +48,8 @@ pub(crate) struct Links {
     pub(crate) dependents: Vec<i64>,
     pub(crate) bundle: Option<i64>,
     pub(crate) members: Vec<i64>,
+    /// Whether any task is its child.
+    pub(crate) has_children: bool,
     /// Who has its key, and until when that is kept.
     pub(crate) key: Option<(i64, Option<i64>)>,
 }

@@ -119,6 +119,9 @@ impl Partial {
         self.part(|part| {
             part.tasks.insert(id);
             part.keys.extend(key);
+            if !links.has_children {
+                part.children.insert(id);
+            }
         });
         Ok(id)
     }
@@ -289,6 +292,11 @@ impl Partial {
         Ok(difference)
     }
 
+    /// The [stamp](Ran::stamp) of the store as it was loaded.
+    pub(crate) fn stamp(&self) -> i64 {
+        stamp(&self.state)
+    }
+
     fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Answered<T> {
         let answer = look(&self.state);
         let wants = self.state.tasks.known.take_wants();
@@ -341,6 +349,17 @@ impl Partial {
     pub(crate) fn queues(&self) -> BTreeMap<Name, QueueRecord> {
         self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue))).collect()
     }
+}
+
+impl Ran {
+    /// A number that is another one after every write that changes a task.
+    pub(crate) fn stamp(&self) -> i64 {
+        stamp(&self.after)
+    }
+}
+
+fn stamp(state: &State) -> i64 {
+    state.entry - 1 + state.last_task
 }
 
 fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> Frontier<K> {
