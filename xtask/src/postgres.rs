@@ -80,7 +80,7 @@ impl Server {
             &file,
             format!(
                 "[databases]\n* = host=127.0.0.1 port={} user=onward\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-                 auth_type = any\npool_mode = transaction\nunix_socket_dir =\nmax_client_conn = 500\nignore_startup_parameters = extra_float_digits\n",
+                 auth_type = any\npool_mode = transaction\nunix_socket_dir =\nmax_client_conn = 500\n",
                 self.port
             ),
         )?;
@@ -126,8 +126,9 @@ fn as_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
-    let mut command = Command::new("runuser");
-    command.args(["-u", USER, "--"]).arg(program);
+    // Becomes the program, so that who stops it stops the program.
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"]).arg(program);
     command
 }
 

@@ -50,6 +50,7 @@ mod history;
 mod intervene;
 mod io;
 mod keys;
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only a store that loads a part of itself makes one"))]
 mod known;
 mod moving;
 mod names;
