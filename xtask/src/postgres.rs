@@ -80,7 +80,7 @@ impl Server {
             &file,
             format!(
                 "[databases]\n* = host=127.0.0.1 port={} user=onward\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-                 auth_type = any\npool_mode = transaction\nunix_socket_dir =\nmax_client_conn = 500\n",
+                 auth_type = any\npool_mode = transaction\nunix_socket_dir =\nmax_client_conn = 500\nignore_startup_parameters = extra_float_digits\n",
                 self.port
             ),
         )?;
