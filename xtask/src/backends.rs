@@ -1,10 +1,11 @@
 //! What the tests need beside cargo, store by store.
 //!
 //! `ONWARD_REQUIRE_BACKENDS` says which stores must be there: `all`, or names with commas between. A required store that
-//! cannot be prepared is an error; one that is not required is reported, and its tests are not built.
+//! cannot be prepared is an error; one that is not required is reported, and its tests say that they did not run.
 
 use anyhow::{Result, bail};
 
+use crate::libzmq;
 use crate::postgres::Server;
 
 /// The variable that says which stores must be tested.
@@ -22,6 +23,8 @@ const BACKENDS: &[Backend] = &[
     // Built into the test programs.
     Backend { name: "sqlite", prepare: nothing },
     Backend { name: "postgres", prepare: postgres },
+    // No store, but another implementation that the transport is tested with.
+    Backend { name: "libzmq", prepare: libzmq },
 ];
 
 /// What is there for the tests, for as long as this is.
@@ -29,8 +32,8 @@ const BACKENDS: &[Backend] = &[
 pub(crate) struct Ready {
     /// The variables that tell the tests where it is.
     pub(crate) variables: Vec<(String, String)>,
-    /// The features under which the tests are built.
-    pub(crate) features: Vec<&'static str>,
+    /// Packages, and the features under which their tests are built.
+    pub(crate) features: Vec<(&'static str, &'static str)>,
     servers: Vec<Server>,
 }
 
@@ -48,13 +51,29 @@ fn nothing() -> Result<Ready> {
 
 fn postgres() -> Result<Ready> {
     let server = Server::start()?;
-    Ok(Ready { variables: server.variables(), features: vec!["onward-store/postgres"], servers: vec![server] })
+    Ok(Ready {
+        variables: server.variables(),
+        features: vec![("onward-store", "onward-store/postgres")],
+        servers: vec![server],
+    })
+}
+
+fn libzmq() -> Result<Ready> {
+    Ok(Ready { variables: libzmq::prepare()?, ..Ready::default() })
 }
 
 /// Prepares every store.
 pub(crate) fn prepare() -> Result<Ready> {
     let required = std::env::var(REQUIRE).unwrap_or_default();
     prepare_all(BACKENDS, &required)
+}
+
+/// Prepares one store, which must be there.
+pub(crate) fn prepare_only(name: &str) -> Result<Ready> {
+    let Some(backend) = BACKENDS.iter().find(|backend| backend.name == name) else {
+        bail!("there is no store `{name}`")
+    };
+    (backend.prepare)()
 }
 
 fn prepare_all(backends: &[Backend], required: &str) -> Result<Ready> {

@@ -11,6 +11,7 @@ mod command;
 mod deny;
 mod examples;
 mod features;
+mod libzmq;
 mod mutants;
 mod postgres;
 mod project;

@@ -63,7 +63,7 @@ impl Server {
         command::run(make.stdout(Stdio::null()))?;
         // Loopback alone, and no wait for the disk: it is thrown away.
         let options = format!(
-            "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off -c max_connections=300",
+            "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off -c full_page_writes=off -c max_connections=300",
             self.port,
             self.directory.display()
         );
@@ -157,8 +157,9 @@ fn install() -> Result<()> {
     if !is_root() {
         bail!("PostgreSQL is not installed; install Debian's `postgresql` and `pgbouncer`, or run this as root once");
     }
+    command::run(Command::new("apt-get").arg("update"))?;
     let mut install = Command::new("apt-get");
-    install.args(["install", "-y", "--no-install-recommends", "postgresql", "pgbouncer"]);
+    install.args(["install", "--yes", "--no-install-recommends", "postgresql", "pgbouncer"]);
     command::run(&mut install)
 }
 

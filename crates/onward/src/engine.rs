@@ -350,12 +350,13 @@ impl Engine {
 impl Engine {
     /// Submits a typed task. To be waited for, or not: the task runs anyhow.
     ///
+    /// Nothing is written before the future is awaited; if it is dropped while the commit is under way, the task may have been submitted.
+    ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
-    pub async fn submit<T: Task>(&self, task: T) -> Result<Handle<T::Output>> {
-        let new = typed::new_task(&task);
-        drop(task);
-        submit_described(self.clone(), new).await
+    #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
+    pub fn submit<T: Task>(&self, task: T) -> impl Future<Output = Result<Handle<T::Output>>> + Send + use<T> {
+        submit_described(self.clone(), typed::new_task(&task).map(Box::new))
     }
 
     /// Submits a typed task with other than its type's settings: `engine.submit_with(task).priority(Priority::HIGH).await?`.
@@ -364,11 +365,17 @@ impl Engine {
         Submission::new(self.clone(), &task)
     }
 
-    /// Submits a task.
+    /// Submits a task. Nothing is written before the future is awaited; if it is dropped while the commit is under way, the task may
+    /// have been submitted.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
-    pub async fn submit_task(&self, task: NewTask) -> Result<Submitted> {
+    pub fn submit_task(&self, task: NewTask) -> impl Future<Output = Result<Submitted>> + Send {
+        self.submit_boxed(Box::new(task))
+    }
+
+    /// Boxed, so that futures that wait for a commit are small: thousands may at once.
+    pub(crate) async fn submit_boxed(&self, task: Box<NewTask>) -> Result<Submitted> {
         let telemetry = self.inner.telemetry.kind(&task.kind);
         let span = tracing::info_span!(
             "submit",
@@ -378,7 +385,7 @@ impl Engine {
         );
         let recorded = span.clone();
         let submitted = async {
-            match self.apply(Write::Submit(Box::new(task))).await? {
+            match self.apply(Write::Submit(task)).await? {
                 Outcome::Submitted(submitted) => Ok(submitted),
                 _ => Err(Error::unexpected("a submit")),
             }

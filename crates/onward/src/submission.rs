@@ -21,7 +21,7 @@ use crate::wait::Waiters;
 #[must_use = "nothing is submitted until it is awaited"]
 pub struct Submission<T: Task> {
     engine: Engine,
-    task: Result<NewTask>,
+    task: Result<Box<NewTask>>,
     of: PhantomData<fn(T)>,
 }
 
@@ -33,7 +33,7 @@ impl<T: Task> std::fmt::Debug for Submission<T> {
 
 impl<T: Task> Submission<T> {
     pub(crate) fn new(engine: Engine, task: &T) -> Self {
-        Self { engine, task: new_task(task), of: PhantomData }
+        Self { engine, task: new_task(task).map(Box::new), of: PhantomData }
     }
 
     fn set(mut self, set: impl FnOnce(&mut NewTask)) -> Self {
@@ -166,10 +166,10 @@ fn unique(key: String) -> UniqueKey {
 }
 
 /// Submits what was described, and answers a handle to wait with.
-pub(crate) async fn submit_described<O>(engine: Engine, task: Result<NewTask>) -> Result<Handle<O>> {
+pub(crate) async fn submit_described<O>(engine: Engine, task: Result<Box<NewTask>>) -> Result<Handle<O>> {
     let task = task?;
     let moment = Waiters::moment(&engine.inner);
-    let submitted = engine.submit_task(task).await?;
+    let submitted = engine.submit_boxed(task).await?;
     Ok(Handle::new(engine, submitted, moment))
 }
 

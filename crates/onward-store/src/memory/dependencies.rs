@@ -130,7 +130,7 @@ impl State {
         for _ in 0..limits::CASCADE {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
             // Who waits for it is known once it was looked for, though it may be gone.
-            let _ = self.tasks.get(over.task);
+            self.tasks.know(over.task);
             match self.waits.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
                 None => self.settle_next_member(over),
@@ -141,7 +141,8 @@ impl State {
     /// What a task waits for, by number.
     pub(super) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
         // Who waits for whom is known of the tasks that are known.
-        self.tasks.get(task).map(|task| self.waits.open_of(task.id)).unwrap_or_default()
+        self.tasks.know(task);
+        self.waits.open_of(task)
     }
 
     fn settle_next_member(&mut self, over: Over) {

@@ -147,20 +147,39 @@ impl Known {
         lacks
     }
 
+    /// Notes that a key is wanted, unless it is known who has it.
+    pub(super) fn lacks_key(&self, kind: &Name, key: &str) {
+        // The copy is made for a part alone: the memory store looks at every key, and holds everything.
+        let Some(part) = self.part() else { return };
+        let key = (kind.clone(), key.to_owned());
+        if !part.keys.contains(&key) {
+            self.want(Want::Key(key.0, key.1));
+        }
+    }
+
     /// Walks an order; who walks past what is known of it wants more.
     pub(super) fn walk<'a, K: Copy + Ord + 'a>(
         &'a self,
         order: &'a BTreeSet<K>,
         frontier: impl FnOnce(&Part) -> Frontier<K>,
-        want: Want,
+        want: impl Fn() -> Want + 'a,
     ) -> impl Iterator<Item = K> + 'a {
         let frontier = self.part().map_or(Frontier::End, frontier);
-        let mut order = order.iter().copied();
+        self.walk_up_to(order.iter().copied(), frontier, want)
+    }
+
+    /// Walks an order of which it is known up to where it is loaded.
+    pub(super) fn walk_up_to<'a, K: Copy + Ord + 'a>(
+        &'a self,
+        mut order: impl Iterator<Item = K> + 'a,
+        frontier: Frontier<K>,
+        want: impl Fn() -> Want + 'a,
+    ) -> impl Iterator<Item = K> + 'a {
         std::iter::from_fn(move || match (order.next(), frontier) {
             (next, Frontier::End) => next,
             (Some(next), Frontier::UpTo(last)) if next <= last => Some(next),
             _ => {
-                self.want(want.clone());
+                self.want(want());
                 None
             }
         })

@@ -1,6 +1,5 @@
 //! Accepting tasks.
 
-use super::known::Want;
 use super::state::State;
 use super::task::Task;
 use crate::event::Change;
@@ -35,8 +34,7 @@ impl State {
 
     fn decide(&self, new: &NewTask) -> Decision {
         if let Some(UniqueKey { key, .. }) = &new.unique {
-            let key = (new.kind.clone(), key.clone());
-            self.tasks.known.lacks(|part| part.keys.contains(&key), || Want::Key(key.0.clone(), key.1.clone()));
+            self.tasks.known.lacks_key(&new.kind, key);
         }
         let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id)).map(|holder| KeyHolder {
             running: self.tasks.get(holder.id).is_some_and(|task| self.standing_of(task) == TaskState::Running),

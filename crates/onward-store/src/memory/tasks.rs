@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::known::{Known, Lane, Want};
+use super::known::{Frontier, Known, Lane, Want};
 use super::task::{End, Task};
 use crate::flow::LimitScope;
 use crate::name::Name;
@@ -35,6 +35,13 @@ impl Tasks {
             self.known.miss(id);
         }
         task
+    }
+
+    /// Has a task known, and who waits for it.
+    pub(super) fn know(&self, id: TaskId) {
+        if self.known.part().is_some() && !self.all.contains_key(&id) {
+            self.known.miss(id);
+        }
     }
 
     pub(super) fn insert(&mut self, task: Task) {
@@ -111,17 +118,17 @@ impl Tasks {
 
     /// Scheduled tasks by when they are due.
     pub(super) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.scheduled, |part| part.scheduled, Want::Scheduled)
+        self.known.walk(&self.scheduled, |part| part.scheduled, || Want::Scheduled)
     }
 
     /// Live tasks that are not running, by when they expire.
     pub(super) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.expiring, |part| part.expiring, Want::Expiring)
+        self.known.walk(&self.expiring, |part| part.expiring, || Want::Expiring)
     }
 
     /// Tasks that must be finished from elsewhere within a time, by when that is over.
     pub(super) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.overdue, |part| part.overdue, Want::Overdue)
+        self.known.walk(&self.overdue, |part| part.overdue, || Want::Overdue)
     }
 
     /// What a session holds, by number.
@@ -141,6 +148,11 @@ impl Tasks {
         self.held_here(session).count() as u64 + self.known.held_elsewhere(session)
     }
 
+    /// Whether a session holds any task.
+    pub(super) fn holds_any(&self, session: SessionId) -> bool {
+        self.held_here(session).next().is_some() || self.known.held_elsewhere(session) > 0
+    }
+
     fn held_here(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         let (first, last) = ((session, TaskId(i64::MIN)), (session, TaskId(i64::MAX)));
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
@@ -148,7 +160,7 @@ impl Tasks {
 
     /// Ended tasks, the oldest end first.
     pub(super) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
-        self.known.walk(&self.ended, |part| part.ended, Want::Ended)
+        self.known.walk(&self.ended, |part| part.ended, || Want::Ended)
     }
 
     /// How many have ended.
@@ -175,13 +187,12 @@ impl Tasks {
         queue: &'a Name,
         states: &'a [TaskState],
     ) -> impl Iterator<Item = TaskId> + 'a {
-        let is_meant = |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
-        let numbers: BTreeSet<TaskId> = self.iter().filter(is_meant).map(|task| task.id).collect();
-        let line = (queue.clone(), states.to_vec());
-        let mut walked: Vec<TaskId> = Vec::new();
-        let frontier = |part: &super::known::Part| part.of_queue.get(&line).copied().unwrap_or_default();
-        walked.extend(self.known.walk(&numbers, frontier, Want::OfQueue(queue.clone(), states.to_vec())));
-        walked.into_iter()
+        let is_meant = move |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
+        let frontier = self.known.part().map_or(Frontier::End, |part| {
+            part.of_queue.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
+        });
+        let numbers = self.iter().filter(is_meant).map(|task| task.id);
+        self.known.walk_up_to(numbers, frontier, || Want::OfQueue(queue.clone(), states.to_vec()))
     }
 
     /// How many live tasks a queue has.

@@ -178,7 +178,7 @@ impl PostgresStore {
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(limits::PENDING);
-        tokio::spawn(writer::run(Arc::clone(&shared), waiting));
+        tokio::spawn(writer::run(Arc::clone(&shared), waiting, client));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared)));
         Ok(Self { shared, calls, waker })
     }

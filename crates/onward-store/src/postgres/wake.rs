@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Client, NoTls};
 
-use super::connection::connect;
 use super::error::classified;
 use super::store::Shared;
 use crate::error::{Error, Result};
@@ -27,8 +26,11 @@ pub(super) fn channel(schema: &str) -> String {
 pub(super) async fn run(shared: Weak<Shared>) {
     while let Some(store) = shared.upgrade() {
         let poll = store.options.poll;
-        let outcome =
-            if store.options.listen { listen(&store).await } else { connect(&store.config).await.map(|it| (it, None)) };
+        if !store.options.listen {
+            drop(store);
+            return look_now_and_then(&shared, poll).await;
+        }
+        let outcome = listen(&store).await;
         // Weak from here on, so that nothing here keeps the store open.
         drop(store);
         match outcome {
@@ -39,16 +41,30 @@ pub(super) async fn run(shared: Weak<Shared>) {
     }
 }
 
-type Messages = Option<mpsc::Receiver<String>>;
+/// Looks for changes over a connection of the readers.
+async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
+    loop {
+        tokio::time::sleep(poll).await;
+        let Some(shared) = shared.upgrade() else { return };
+        let looked = async {
+            let client = shared.pool.get().await?;
+            let stamp = stamp(&client, &shared).await?;
+            client.give_back();
+            Ok::<i64, Error>(stamp)
+        };
+        match looked.await {
+            Ok(stamp) => shared.saw(stamp),
+            Err(error) => tracing::debug!(%error, "cannot see what other processes wrote"),
+        }
+    }
+}
+
+type Messages = mpsc::Receiver<String>;
 
 /// Follows until the connection breaks or the store is gone.
 async fn follow(shared: &Weak<Shared>, client: &Client, mut messages: Messages, poll: Duration) {
-    let next = async |messages: &mut Messages| match messages {
-        Some(messages) => messages.recv().await,
-        None => std::future::pending().await,
-    };
     loop {
-        let heard = tokio::time::timeout(poll, next(&mut messages)).await;
+        let heard = tokio::time::timeout(poll, messages.recv()).await;
         let Some(shared) = shared.upgrade() else { return };
         match heard {
             Ok(Some(message)) => heard_from(&shared, &message),
@@ -73,7 +89,7 @@ async fn listen(shared: &Arc<Shared>) -> Result<(Client, Messages)> {
         }
     });
     client.batch_execute(&format!("LISTEN {}", channel(&shared.sql.schema))).await.map_err(classified)?;
-    Ok((client, Some(messages)))
+    Ok((client, messages))
 }
 
 fn heard_from(shared: &Shared, message: &str) {

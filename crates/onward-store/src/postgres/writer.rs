@@ -35,9 +35,9 @@ pub(super) struct Call {
     pub(super) answer: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
-/// Writes until the store is dropped.
-pub(super) async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<Call>) {
-    let mut writer = Writer { shared, client: None };
+/// Writes until the store is dropped, at first over the connection on which it was opened.
+pub(super) async fn run(shared: Arc<Shared>, mut calls: mpsc::Receiver<Call>, client: Client) {
+    let mut writer = Writer { shared, client: Some(client) };
     while let Some(first) = calls.recv().await {
         let mut batch = vec![first];
         let (mut writes, mut bytes) = (batch[0].writes.len(), bytes_of(&batch[0].writes));

@@ -1,9 +1,10 @@
 //! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
 //!
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
-//! without harm. What was added meanwhile is copied with the writer held, which is short, so that the log can start anew
-//! instead of growing without end. While others write to the file, the thread looks once a second whether their processes still
-//! live and whether they left something unsaid; alone, it sleeps until it is woken.
+//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little with
+//! the writer held, so that the log can start anew instead of growing without end: a task waits that long at such a moment. While
+//! others write to the file, the thread looks once a second whether their processes still live and whether they left something
+//! unsaid; alone, it sleeps until it is woken.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,6 +18,12 @@ use crate::sqlite::core::Core;
 
 /// How many pages make the log long: 32 MiB of 4 KiB pages.
 pub(super) const LONG_LOG: i32 = 8192;
+
+/// The most pages that are copied with the writer held, unless they come faster than they can be copied.
+const REST: i32 = 256;
+
+/// The most passes over the log before the writer is held.
+const PASSES: usize = 6;
 
 /// How often neighbours are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -64,13 +71,19 @@ impl Bell {
 
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
-        if pages >= self.long && (before < self.long || pages % self.long == 0) {
+        // Once for each length: where a reader or another process keeps the log from starting anew, it is tried again.
+        if pages / self.long > before / self.long {
             self.ring();
         }
     }
 
+    /// How long the log is, in pages.
+    fn pages(&self) -> i32 {
+        self.pages.load(Ordering::Relaxed)
+    }
+
     fn log_is_long(&self) -> bool {
-        self.pages.load(Ordering::Relaxed) >= self.long
+        self.pages() >= self.long
     }
 
     pub(super) fn ring(&self) {
@@ -103,7 +116,7 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while let Some(reason) = bell.wait(alone) {
             if bell.log_is_long() {
-                checkpoint(&connection);
+                copy_most(&connection, &bell);
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
             if bell.log_is_long() {
@@ -126,10 +139,54 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Copies what no reader needs. A failure is no loss: the log stays as it is, and the next time it is long this is tried again.
-pub(super) fn checkpoint(connection: &Connection) {
-    let outcome = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    if let Err(failure) = outcome {
-        tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
+/// Copies while the writer goes on, until little is left or a pass gets no further.
+fn copy_most(connection: &Connection, bell: &Bell) {
+    let mut copied = 0;
+    for _ in 0..PASSES {
+        let before = std::mem::replace(&mut copied, checkpoint(connection));
+        if copied <= before || bell.pages() - copied <= REST {
+            return;
+        }
+    }
+}
+
+/// Copies what no reader needs, and answers how many pages of the log have been copied in all. A failure is no loss: the log stays as
+/// it is, and the next time it is long this is tried again.
+pub(super) fn checkpoint(connection: &Connection) -> i32 {
+    match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
+        Ok(copied) => copied,
+        Err(failure) => {
+            tracing::warn!(%failure, "the write-ahead log could not be copied back; it is tried again");
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After which of these commits, each with the length of the log, it rings.
+    fn rings<const N: usize>(lengths: [i32; N]) -> [bool; N] {
+        let bell = Bell::new(10);
+        lengths.map(|pages| {
+            bell.committed(pages);
+            std::mem::take(&mut *bell.rung.lock().unwrap())
+        })
+    }
+
+    #[test]
+    fn a_log_that_grows_past_its_length_rings_once() {
+        assert_eq!(rings([9, 12, 15]), [false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
+        assert_eq!(rings([12, 19, 23, 26]), [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_log_that_started_anew_rings_when_it_is_long_again() {
+        assert_eq!(rings([12, 3, 11]), [true, false, true]);
     }
 }

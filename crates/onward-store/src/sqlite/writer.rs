@@ -41,6 +41,8 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Job>,
     closed: bool,
+    /// How many are at a commit.
+    committing: usize,
     /// Whether the thread waits for a job, and must be woken.
     thread_waits: bool,
 }
@@ -76,8 +78,8 @@ impl Writer {
     async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
         let (answer, outcome) = oneshot::channel();
-        self.shared.push(Job { writes, tags, answer }, self.syncs)?;
-        if !self.syncs {
+        let told = self.shared.push(Job { writes, tags, answer }, self.syncs)?;
+        if !told {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
             give_way().await;
             abandoned.disarm();
@@ -105,6 +107,19 @@ impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         if self.armed {
             self.shared.wake(self.shared.queue());
+        }
+    }
+}
+
+/// Whoever commits a batch: at its end the thread is told of what has come meanwhile.
+struct Committing<'a>(&'a Shared);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        queue.committing -= 1;
+        if !queue.jobs.is_empty() {
+            self.0.wake(queue);
         }
     }
 }
@@ -143,16 +158,18 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, job: Job, wake: bool) -> Result<()> {
+    /// Leaves a job; answers whether the thread was told of it, as it is if asked to and while somebody is at a commit.
+    fn push(&self, job: Job, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
             return Err(Error::closed());
         }
         queue.jobs.push_back(job);
-        if wake {
+        let told = wake || queue.committing > 0;
+        if told {
             self.wake(queue);
         }
-        Ok(())
+        Ok(told)
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
@@ -177,23 +194,24 @@ impl Shared {
             Err(std::sync::TryLockError::WouldBlock) => return self.wake(self.queue()),
         };
         self.commit_batch(core);
-        let queue = self.queue();
-        if !queue.jobs.is_empty() {
-            self.wake(queue);
-        }
     }
 
+    /// Commits what waits; what has come meanwhile is left to the thread.
     fn commit_batch(&self, mut core: MutexGuard<'_, Core>) {
-        let jobs: Vec<Job> = {
-            let mut queue = self.queue();
-            let take = queue.jobs.len().min(limits::COMMIT);
-            queue.jobs.drain(..take).collect()
-        };
+        let (jobs, _committing) = self.take_batch();
         if !jobs.is_empty() {
             let answers = core.commit(jobs);
             drop(core);
             answers.send();
         }
+    }
+
+    fn take_batch(&self) -> (Vec<Job>, Committing<'_>) {
+        let mut queue = self.queue();
+        let take = queue.jobs.len().min(limits::COMMIT);
+        let jobs = queue.jobs.drain(..take).collect();
+        queue.committing += 1;
+        (jobs, Committing(self))
     }
 
     /// The thread: commits whatever arrives until the store is closed and the queue is empty.

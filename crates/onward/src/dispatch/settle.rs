@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{AfterFailure, Change, Claimed, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState};
+use onward_store::{
+    AfterFailure, Change, Claimed, ClaimedTask, Failed, Lease, Outcome, Refusal, SessionId, TaskId, TaskState,
+};
 
 use super::batch::Part;
 use super::choosing::StartOrder;
@@ -65,15 +67,7 @@ impl Dispatcher {
         if self.choosing.learn(&claimed) {
             self.give_back_what_was_chosen_before();
         }
-        let telemetry = &self.run.inner.telemetry;
-        let attempts: Vec<_> = claimed
-            .tasks
-            .into_iter()
-            .map(|task| {
-                let kind = telemetry.kind(&task.kind);
-                Arc::new(Attempt::new(task, kind))
-            })
-            .collect();
+        let attempts = self.attempts(claimed.tasks);
         self.agenda.probe = self.choosing.start_order() == StartOrder::MostUrgent && self.is_urgent(attempts.first());
         for attempt in &attempts {
             self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
@@ -82,6 +76,19 @@ impl Dispatcher {
             self.start(attempts);
         }
         self.cancel(&claimed.cancel);
+    }
+
+    fn attempts(&self, tasks: Vec<ClaimedTask>) -> Vec<Arc<Attempt>> {
+        let mut attempts: Vec<Arc<Attempt>> = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            // Tasks of one kind come in rows.
+            let telemetry = match attempts.last() {
+                Some(last) if last.task.kind == task.kind => Arc::clone(&last.telemetry),
+                _ => self.run.inner.telemetry.kind(&task.kind),
+            };
+            attempts.push(Arc::new(Attempt::new(task, telemetry)));
+        }
+        attempts
     }
 
     /// Queues are worked off in another way than when the buffer was filled: it is chosen anew.

@@ -1,0 +1,73 @@
+//! A queue that reads from many sources and lets none of them starve.
+//!
+//! [`FairQueue`] takes messages from sources that come and go: connections, channels, anything that is a
+//! [`Stream`](futures_core::Stream). It knows nothing of ZeroMQ, and needs no runtime.
+//!
+//! ```
+//! use std::collections::VecDeque;
+//! use std::pin::{Pin, pin};
+//! use std::task::{Context, Poll, Waker};
+//!
+//! use futures_core::Stream;
+//! use onward_zmtp::FairQueue;
+//!
+//! /// A source with its messages in memory.
+//! struct Buffered(VecDeque<&'static str>);
+//!
+//! impl Stream for Buffered {
+//!     type Item = &'static str;
+//!
+//!     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<&'static str>> {
+//!         Poll::Ready(self.0.pop_front())
+//!     }
+//! }
+//!
+//! async fn read_all() -> Vec<(u32, &'static str)> {
+//!     let mut queue = FairQueue::new();
+//!     queue.on_end(|ended| println!("source {} is through", ended.key));
+//!
+//!     // A handle works from any task or thread, while the queue is being read.
+//!     let handle = queue.handle();
+//!     handle.insert(1, Buffered(VecDeque::from(["a", "b", "c"]))).unwrap();
+//!     handle.insert(2, Buffered(VecDeque::from(["x"]))).unwrap();
+//!     // Without handles, the queue is at its end once its sources are.
+//!     drop(handle);
+//!
+//!     let mut messages = Vec::new();
+//!     while let Some(message) = queue.recv().await {
+//!         messages.push(message);
+//!     }
+//!     messages
+//! }
+//!
+//! # let mut reading = pin!(read_all());
+//! # let Poll::Ready(messages) = reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!() };
+//! // The sources took turns.
+//! assert_eq!(messages, [(1, "a"), (2, "x"), (1, "b"), (1, "c")]);
+//! ```
+//!
+//! # How it works
+//!
+//! The reader owns the sources, so that nothing has to be locked to poll them. What others do (insert, remove, wake a source) raises a
+//! signal, one word that the reader looks at before each message.
+//!
+//! - **No source**: the reader waits for a handle.
+//! - **One source**: it is polled with the waker of the task that reads. A message costs that poll, a look at the signal, and a clone of
+//!   the key.
+//! - **Many**: each has a waker of its own, which notes that the source may have something. The reader polls only those that may, in turn.
+//!   No message allocates, and none costs more because there are more sources. When all but one have left, the last is soon polled directly
+//!   again.
+
+mod handle;
+mod mailbox;
+mod many;
+mod one;
+mod queue;
+mod signal;
+mod source;
+mod sources;
+mod sync;
+
+pub use handle::{Handle, InsertError};
+pub use queue::{DEFAULT_SOURCE_LIMIT, FRUITLESS_POLLS, FairQueue, READS_BEFORE_YIELD, State};
+pub use source::{Ended, SourceId};

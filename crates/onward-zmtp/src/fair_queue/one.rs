@@ -1,0 +1,25 @@
+//! The queue of a single source.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+
+use super::source::Entry;
+use super::sources::Nothing;
+
+/// The lone source. It is polled with the waker of the task that reads, and nothing is noted about it.
+pub(super) struct One<K, S> {
+    pub(super) entry: Entry<K, S>,
+}
+
+impl<K: Clone, S: Stream + Unpin> One<K, S> {
+    #[inline(always)]
+    pub(super) fn look(&mut self, context: &mut Context<'_>) -> Result<(K, S::Item), Nothing> {
+        match Pin::new(&mut self.entry.source).poll_next(context) {
+            Poll::Ready(Some(item)) => Ok((self.entry.key.clone(), item)),
+            Poll::Ready(None) => Err(Nothing::Ended(self.entry.id)),
+            Poll::Pending => Err(Nothing::Idle),
+        }
+    }
+}

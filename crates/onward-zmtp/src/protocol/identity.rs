@@ -1,0 +1,42 @@
+//! The name by which a ROUTER knows a peer.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::error::{Error, Result, printable};
+use super::limits::IDENTITY_BYTES;
+
+/// An identity that a socket chose for itself: 1 to 255 octets, the first not zero (those are made up by the ROUTER).
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Identity(Bytes);
+
+impl Identity {
+    /// An identity of these octets.
+    ///
+    /// # Errors
+    ///
+    /// If there are none or more than 255, or if the first is zero: [`Error::is_misuse`].
+    pub fn new(identity: impl Into<Bytes>) -> Result<Self> {
+        let identity = identity.into();
+        if identity.is_empty() || identity.len() > IDENTITY_BYTES {
+            return Err(Error::misuse(format!("an identity has 1 to {IDENTITY_BYTES} octets, not {}", identity.len())));
+        }
+        if identity[0] == 0 {
+            return Err(Error::misuse("an identity may not begin with a zero octet"));
+        }
+        Ok(Self(identity))
+    }
+
+    /// The octets.
+    #[must_use]
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Identity({})", printable(&self.0))
+    }
+}

@@ -1,0 +1,99 @@
+//! What all mechanisms have in common: commands come, commands go, and at the end the peer is known.
+
+use super::cipher::Cipher;
+use super::curve_client::CurveClient;
+use super::curve_server::CurveServer;
+use super::entropy::Entropy;
+use super::keys::PublicKey;
+use super::null::Null;
+use super::plain::{PlainClient, PlainServer};
+use super::security::{Credentials, Security};
+use crate::protocol::command::error_from_peer;
+use crate::protocol::error::{Error, Result, printable};
+use crate::protocol::greeting::both_sides;
+use crate::protocol::local::Local;
+use crate::protocol::metadata::Metadata;
+use crate::protocol::output::Output;
+
+/// What came of a command of the peer.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Wait for the next.
+    Wait,
+    /// Somebody must decide about the peer; then `accept`.
+    Authenticate(Credentials),
+    /// The handshake is done.
+    Finished(Box<Finished>),
+}
+
+/// The result of a handshake.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) metadata: Metadata,
+    /// The long-term key of a CURVE client.
+    pub(crate) client_key: Option<PublicKey>,
+    pub(crate) cipher: Option<Cipher>,
+}
+
+/// The handshake of one mechanism, after the greetings.
+#[derive(Debug)]
+pub(crate) enum Negotiation {
+    Null(Null),
+    PlainClient(PlainClient),
+    PlainServer(PlainServer),
+    CurveClient(Box<CurveClient>),
+    CurveServer(Box<CurveServer>),
+}
+
+impl Negotiation {
+    /// Begins; writes the first command if it is our turn.
+    pub(crate) fn start(local: &Local<'_>, entropy: &Entropy, output: &mut Output) -> Result<Self> {
+        Ok(match &local.options.security {
+            Security::Null => Self::Null(Null::start(local, output)),
+            Security::PlainClient { username, password } => {
+                Self::PlainClient(PlainClient::start(username, password, output)?)
+            }
+            Security::PlainServer => Self::PlainServer(PlainServer::new()),
+            Security::CurveClient { server, keys } => {
+                Self::CurveClient(Box::new(CurveClient::start(*server, keys, entropy, output)?))
+            }
+            Security::CurveServer { .. } => Self::CurveServer(Box::new(CurveServer::new(entropy))),
+        })
+    }
+
+    /// Takes a command of the peer.
+    pub(crate) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        let security = &local.options.security;
+        match name {
+            b"ERROR" if !security.is_server() => return Err(error_from_peer(data)),
+            b"HELLO" if security.is_client() => return Err(both_sides("client", security.name())),
+            _ => {}
+        }
+        match self {
+            Self::Null(null) => null.command(name, data, local),
+            Self::PlainClient(client) => client.command(name, data, local, output),
+            Self::PlainServer(server) => server.command(name, data, local, output),
+            Self::CurveClient(client) => client.command(name, data, local, output),
+            Self::CurveServer(server) => server.command(name, data, local, output),
+        }
+    }
+
+    /// The peer may connect.
+    pub(crate) fn accept(&mut self, local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        match self {
+            Self::PlainServer(server) => server.accept(output),
+            Self::CurveServer(server) => server.accept(local, output),
+            Self::Null(_) | Self::PlainClient(_) | Self::CurveClient(_) => Err(nothing_to_decide()),
+        }
+    }
+}
+
+#[cold]
+pub(super) fn nothing_to_decide() -> Error {
+    Error::misuse("there is no peer to decide about")
+}
+
+#[cold]
+pub(super) fn unexpected(name: &[u8], expected: &str) -> Error {
+    Error::malformed(format!("the peer sent `{}` in the handshake where {expected} belongs", printable(name)))
+}

@@ -1,0 +1,98 @@
+//! PLAIN (RFC 24): a user name and a password in clear text.
+
+use bytes::Bytes;
+use zeroize::Zeroizing;
+
+use super::negotiation::{Finished, Step, nothing_to_decide, unexpected};
+use super::security::{Credentials, Password};
+use crate::protocol::command::{push_short, take_short};
+use crate::protocol::error::{Error, Result};
+use crate::protocol::limits::PLAIN_FIELD_BYTES;
+use crate::protocol::local::Local;
+use crate::protocol::output::Output;
+
+/// `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
+#[derive(Debug)]
+pub(crate) enum PlainClient {
+    AwaitsWelcome,
+    AwaitsReady,
+}
+
+impl PlainClient {
+    pub(super) fn start(username: &str, password: &Password, output: &mut Output) -> Result<Self> {
+        if username.len() > PLAIN_FIELD_BYTES {
+            return Err(Error::misuse(format!("a user name has at most {PLAIN_FIELD_BYTES} bytes")));
+        }
+        let mut hello = Zeroizing::new(Vec::with_capacity(2 + 2 * PLAIN_FIELD_BYTES));
+        push_short(&mut hello, username.as_bytes());
+        push_short(&mut hello, password.as_bytes());
+        output.push_command("HELLO", &hello);
+        Ok(Self::AwaitsWelcome)
+    }
+
+    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        match (&*self, name) {
+            (Self::AwaitsWelcome, b"WELCOME") if data.is_empty() => {
+                output.push_command("INITIATE", &local.metadata());
+                *self = Self::AwaitsReady;
+                Ok(Step::Wait)
+            }
+            (Self::AwaitsReady, b"READY") => {
+                let metadata = local.read(data)?;
+                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None })))
+            }
+            (Self::AwaitsWelcome, _) => Err(unexpected(name, "an empty WELCOME")),
+            (Self::AwaitsReady, _) => Err(unexpected(name, "READY")),
+        }
+    }
+}
+
+/// The other side of the same.
+#[derive(Debug)]
+pub(crate) enum PlainServer {
+    AwaitsHello,
+    Decides,
+    AwaitsInitiate,
+}
+
+impl PlainServer {
+    pub(super) fn new() -> Self {
+        Self::AwaitsHello
+    }
+
+    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        match (&*self, name) {
+            (Self::AwaitsHello, b"HELLO") => {
+                let credentials = parse_hello(data)?;
+                *self = Self::Decides;
+                Ok(Step::Authenticate(credentials))
+            }
+            (Self::AwaitsInitiate, b"INITIATE") => {
+                let metadata = local.read(data)?;
+                output.push_command("READY", &local.metadata());
+                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None })))
+            }
+            (Self::AwaitsHello, _) => Err(unexpected(name, "HELLO")),
+            (Self::Decides | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),
+        }
+    }
+
+    pub(super) fn accept(&mut self, output: &mut Output) -> Result<Step> {
+        let Self::Decides = self else { return Err(nothing_to_decide()) };
+        output.push_command("WELCOME", &[]);
+        *self = Self::AwaitsInitiate;
+        Ok(Step::Wait)
+    }
+}
+
+fn parse_hello(data: &[u8]) -> Result<Credentials> {
+    let fields = || {
+        let (username, rest) = take_short(data)?;
+        let (password, rest) = take_short(rest)?;
+        rest.is_empty().then_some((username, password))
+    };
+    let Some((username, password)) = fields() else {
+        return Err(Error::malformed("the peer's HELLO is not a user name and a password"));
+    };
+    Ok(Credentials::Plain { username: Bytes::copy_from_slice(username), password: Password::new(password)? })
+}

@@ -1,0 +1,113 @@
+//! Which mechanism a socket uses, and what a peer shows of itself.
+
+use std::fmt;
+
+use bytes::Bytes;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::keys::{KeyPair, PublicKey};
+use super::name::MechanismName;
+use crate::protocol::error::{Error, Result};
+use crate::protocol::limits::PLAIN_FIELD_BYTES;
+
+/// The mechanism of a connection and which side of it we are. The peer must be the other side of the same one; there is no
+/// negotiation and no fallback.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Security {
+    /// No authentication, no encryption.
+    Null,
+    /// Shows a user name and a password, which whoever listens on the wire can read.
+    PlainClient {
+        /// The user name, at most 255 bytes.
+        username: String,
+        /// The password.
+        password: Password,
+    },
+    /// Asks for a user name and a password: [`Credentials::Plain`].
+    PlainServer,
+    /// Encrypted, to the server that has this key.
+    CurveClient {
+        /// The server's public key, which the client must know beforehand.
+        server: PublicKey,
+        /// Our own long-term keys, by which the server knows us.
+        keys: KeyPair,
+    },
+    /// Encrypted; asks whether the client's key is welcome: [`Credentials::Curve`].
+    CurveServer {
+        /// Our own long-term keys, by which clients know us.
+        keys: KeyPair,
+    },
+}
+
+impl Security {
+    pub(crate) fn name(&self) -> MechanismName {
+        match self {
+            Self::Null => MechanismName::Null,
+            Self::PlainClient { .. } | Self::PlainServer => MechanismName::Plain,
+            Self::CurveClient { .. } | Self::CurveServer { .. } => MechanismName::Curve,
+        }
+    }
+
+    pub(crate) fn is_client(&self) -> bool {
+        matches!(self, Self::PlainClient { .. } | Self::CurveClient { .. })
+    }
+
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::PlainServer | Self::CurveServer { .. })
+    }
+}
+
+/// A password. Wiped when dropped; never shown.
+#[derive(Clone)]
+pub struct Password(Zeroizing<Vec<u8>>);
+
+impl Password {
+    /// A password of at most 255 bytes.
+    ///
+    /// # Errors
+    ///
+    /// If it is longer: [`Error::is_misuse`].
+    pub fn new(password: impl Into<Vec<u8>>) -> Result<Self> {
+        let password = Zeroizing::new(password.into());
+        if password.len() > PLAIN_FIELD_BYTES {
+            return Err(Error::misuse(format!("a password has at most {PLAIN_FIELD_BYTES} bytes")));
+        }
+        Ok(Self(password))
+    }
+
+    /// Whether it is this one, in a time that does not tell how much of it is right.
+    #[must_use]
+    pub fn is(&self, password: &[u8]) -> bool {
+        self.0.ct_eq(password).into()
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Password(…)")
+    }
+}
+
+/// What a client shows of itself, for the decision whether it may connect.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Credentials {
+    /// A user name and a password.
+    Plain {
+        /// The user name: up to 255 octets, text by convention only.
+        username: Bytes,
+        /// The password; compare it with [`Password::is`].
+        password: Password,
+    },
+    /// A public key. The client has proved that it has the secret key to it.
+    Curve {
+        /// The client's long-term key.
+        key: PublicKey,
+    },
+}

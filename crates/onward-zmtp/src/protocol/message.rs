@@ -1,0 +1,90 @@
+//! A message: one frame or several, sent and received as a whole.
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+/// A message of one frame or more. Frames are shared, so a clone copies no payload.
+///
+/// Up to two frames are kept inside the message itself, without an allocation for the list.
+///
+/// ```
+/// use onward_zmtp::protocol::Message;
+/// let mut message = Message::from("envelope");
+/// message.push("body");
+/// assert_eq!(message.frames(), ["envelope", "body"]);
+/// assert_eq!(message.byte_len(), 12);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message {
+    frames: SmallVec<[Bytes; 2]>,
+}
+
+impl Message {
+    /// A message without frames. One must be pushed before it can be sent.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a frame at the end.
+    pub fn push(&mut self, frame: impl Into<Bytes>) {
+        self.frames.push(frame.into());
+    }
+
+    /// Adds a frame in front: an envelope, an identity. Moves the others, so it takes time in their number.
+    pub fn push_front(&mut self, frame: impl Into<Bytes>) {
+        self.frames.insert(0, frame.into());
+    }
+
+    /// Takes the first frame away.
+    pub fn pop_front(&mut self) -> Option<Bytes> {
+        if self.frames.is_empty() { None } else { Some(self.frames.remove(0)) }
+    }
+
+    /// The frames, in order.
+    #[must_use]
+    pub fn frames(&self) -> &[Bytes] {
+        &self.frames
+    }
+
+    /// How many frames there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is no frame. (A message of one empty frame is not empty.)
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The payload of all frames together, in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.frames.iter().map(Bytes::len).sum()
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for Message {
+    fn from(frame: T) -> Self {
+        let mut message = Self::new();
+        message.push(frame);
+        message
+    }
+}
+
+impl<T: Into<Bytes>> FromIterator<T> for Message {
+    fn from_iter<I: IntoIterator<Item = T>>(frames: I) -> Self {
+        Self { frames: frames.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl IntoIterator for Message {
+    type Item = Bytes;
+    type IntoIter = smallvec::IntoIter<[Bytes; 2]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.frames.into_iter()
+    }
+}

@@ -1,0 +1,230 @@
+//! What a connection is beside its input: greeting, then handshake, then traffic, or over.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::command;
+use super::error::{Error, Result};
+use super::event::{Event, Peer};
+use super::greeting::{self, GREETING_BYTES};
+use super::input::{FrameLimits, Input};
+use super::local::Local;
+use super::mechanism::{Entropy, Finished, Negotiation, Step};
+use super::options::Options;
+use super::output::Output;
+use super::traffic::Traffic;
+
+/// By how much a command of a handshake may be larger than the metadata in it, in bytes: `INITIATE` of CURVE is by 257, `HELLO` of
+/// PLAIN, which has none, up to 518.
+const HANDSHAKE_OVERHEAD_BYTES: usize = 518;
+
+/// Apart from the input, so that a frame can be handled while it is still in there.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) options: Arc<Options>,
+    pub(crate) output: Output,
+    phase: Phase,
+    handshake_by: Option<Instant>,
+    pub(crate) failure: Option<Error>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The peer's greeting is not complete.
+    Greeting(Entropy),
+    /// Commands of the mechanism come and go.
+    Handshake(Box<Handshake>),
+    /// Messages come and go.
+    Traffic(Box<Traffic>),
+}
+
+#[derive(Debug)]
+struct Handshake {
+    negotiation: Negotiation,
+    version: (u8, u8),
+    /// Whether somebody decides about the peer just now.
+    decides: bool,
+    /// What the decision led to.
+    finished: Option<Box<Finished>>,
+}
+
+/// What came of looking at the input.
+pub(crate) enum Progress {
+    Event(Event),
+    /// Something was decoded that is no event.
+    Decoded,
+    /// Bytes are missing.
+    Wait,
+}
+
+impl State {
+    pub(crate) fn new(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
+        let mut output = Output::new(options.gather_bytes);
+        greeting::write(options.security.name(), options.security.is_server(), &mut output);
+        let handshake_by = now.checked_add(options.handshake_timeout);
+        Self { options, output, phase: Phase::Greeting(entropy), handshake_by, failure: None }
+    }
+
+    /// Whether nothing may be decoded for now.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        match &self.phase {
+            Phase::Traffic(traffic) => traffic.is_stalled(&self.output),
+            Phase::Handshake(handshake) => handshake.decides,
+            Phase::Greeting(_) => false,
+        }
+    }
+
+    /// Decodes the next piece of the input.
+    #[inline]
+    pub(crate) fn decode(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {
+        match &mut self.phase {
+            Phase::Traffic(traffic) => {
+                let Some(frame) = input.next_frame(traffic.frame_limits(&self.options))? else {
+                    return Ok(Progress::Wait);
+                };
+                let event = traffic.frame(frame, &self.options, &mut self.output)?;
+                Ok(event.map_or(Progress::Decoded, Progress::Event))
+            }
+            Phase::Handshake(_) => self.handshake(input, now),
+            Phase::Greeting(_) => self.greeting(input),
+        }
+    }
+
+    fn greeting(&mut self, input: &mut Input) -> Result<Progress> {
+        let security = &self.options.security;
+        let Some(version) = greeting::read(input.peek(), security.name(), security.is_server())? else {
+            return Ok(Progress::Wait);
+        };
+        input.consume(GREETING_BYTES);
+        if let Phase::Greeting(entropy) = &self.phase {
+            let negotiation = Negotiation::start(&Local { options: &self.options }, entropy, &mut self.output)?;
+            self.phase = Phase::Handshake(Box::new(Handshake { negotiation, version, decides: false, finished: None }));
+        }
+        Ok(Progress::Decoded)
+    }
+
+    fn handshake(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {
+        let Phase::Handshake(handshake) = &mut self.phase else { return Ok(Progress::Wait) };
+        let local = Local { options: &self.options };
+        let step = match handshake.finished.take() {
+            Some(finished) => Step::Finished(finished),
+            None => match next_command(handshake, &local, input, &mut self.output)? {
+                Some(step) => step,
+                None => return Ok(Progress::Wait),
+            },
+        };
+        match step {
+            Step::Wait => Ok(Progress::Decoded),
+            Step::Authenticate(credentials) => {
+                handshake.decides = true;
+                Ok(Progress::Event(Event::Authenticate(credentials)))
+            }
+            Step::Finished(finished) => {
+                let version = handshake.version;
+                self.establish(*finished, version, input, now).map(Progress::Event)
+            }
+        }
+    }
+
+    fn establish(&mut self, finished: Finished, version: (u8, u8), input: &mut Input, now: Instant) -> Result<Event> {
+        let Finished { metadata, client_key, cipher } = finished;
+        let (socket_type, identity) = (metadata.socket_type()?, metadata.identity()?);
+        let peer = Peer { socket_type, identity, version, client_key, metadata };
+        input.grow();
+        self.output.end_of_secrets();
+        self.phase = Phase::Traffic(Box::new(Traffic::start(peer.clone(), cipher, &self.options, now)));
+        Ok(Event::Ready(Box::new(peer)))
+    }
+
+    pub(crate) fn accept(&mut self) -> Result<()> {
+        let handshake = self.deciding()?;
+        handshake.decides = false;
+        let Phase::Handshake(handshake) = &mut self.phase else { return Ok(()) };
+        let step = handshake.negotiation.accept(&Local { options: &self.options }, &mut self.output)?;
+        if let Step::Finished(finished) = step {
+            handshake.finished = Some(finished);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refuse(&mut self, reason: &str) -> Result<()> {
+        self.deciding()?;
+        self.output.push_command("ERROR", &command::error_data(reason));
+        self.failure = Some(Error::refused(format!("the peer was refused: {reason}")));
+        Ok(())
+    }
+
+    fn deciding(&mut self) -> Result<&mut Handshake> {
+        match &mut self.phase {
+            Phase::Handshake(handshake) if handshake.decides => Ok(handshake),
+            _ => Err(Error::misuse("there is no peer to decide about")),
+        }
+    }
+
+    /// The parts that an established connection is sent with.
+    #[inline]
+    pub(crate) fn established(&mut self) -> Result<(&mut Traffic, &mut Output)> {
+        match &mut self.phase {
+            Phase::Traffic(traffic) => Ok((traffic, &mut self.output)),
+            _ => Err(Error::misuse("the handshake is not done; wait for `Event::Ready`")),
+        }
+    }
+
+    pub(crate) fn traffic(&self) -> Option<&Traffic> {
+        match &self.phase {
+            Phase::Traffic(traffic) => Some(traffic),
+            Phase::Greeting(_) | Phase::Handshake(_) => None,
+        }
+    }
+
+    pub(crate) fn heard(&mut self, now: Instant) {
+        if let Phase::Traffic(traffic) = &mut self.phase {
+            traffic.timers.heard(now);
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        match &self.phase {
+            _ if self.failure.is_some() => None,
+            Phase::Traffic(traffic) => traffic.timers.next(),
+            Phase::Greeting(_) | Phase::Handshake(_) => self.handshake_by,
+        }
+    }
+
+    pub(crate) fn timeout(&mut self, now: Instant) -> Result<()> {
+        match &mut self.phase {
+            Phase::Traffic(traffic) => traffic.timeout(&self.options, now, &mut self.output),
+            _ if self.handshake_by.is_some_and(|by| by <= now) => {
+                Err(Error::timeout("the peer did not complete the handshake in time"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The connection is over. A peer that does not fit is told so, as long as it waits for an answer of ours.
+    #[cold]
+    pub(crate) fn fail(&mut self, error: Error) -> Error {
+        if error.is_incompatible() && matches!(self.phase, Phase::Handshake(_)) {
+            self.output.push_command("ERROR", &command::error_data(&error.to_string()));
+        }
+        self.failure = Some(error.clone());
+        error
+    }
+}
+
+/// What the next command leads to, or `None` while bytes of it are missing.
+fn next_command(
+    handshake: &mut Handshake,
+    local: &Local<'_>,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<Option<Step>> {
+    let bytes = local.options.limits.metadata_bytes.saturating_add(HANDSHAKE_OVERHEAD_BYTES);
+    let Some(frame) = input.next_frame(FrameLimits { message: bytes, command: bytes })? else { return Ok(None) };
+    if !frame.command {
+        return Err(Error::malformed("the peer sent a message before the handshake was done"));
+    }
+    let (name, data) = command::split_in_handshake(frame.body.as_slice())?;
+    handshake.negotiation.command(name, data, local, output).map(Some)
+}

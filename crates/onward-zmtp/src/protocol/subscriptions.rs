@@ -1,0 +1,74 @@
+//! What one peer is subscribed to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+
+use super::error::{Error, Result};
+use super::limits::Limits;
+
+/// The topics of one subscriber, each as often as it was subscribed to: two subscriptions need two cancellations.
+///
+/// Nothing here recurses, whatever the peer sends. Memory is bounded by [`Limits::topics`] times [`Limits::topic_bytes`].
+#[derive(Debug, Default)]
+pub struct Subscriptions {
+    counts: HashMap<Bytes, u64>,
+    /// How many topics there are of each length.
+    lengths: BTreeMap<usize, usize>,
+}
+
+impl Subscriptions {
+    /// Whether a message whose first frame this is goes to the subscriber. Takes time in the number of different lengths of topics.
+    #[must_use]
+    pub fn matches(&self, frame: &[u8]) -> bool {
+        self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
+    }
+
+    /// How many different topics there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there is no subscription.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    pub(crate) fn subscribe(&mut self, topic: &Bytes, limits: &Limits) -> Result<()> {
+        if topic.len() > limits.topic_bytes {
+            return Err(Error::limit("a topic", topic.len() as u64, limits.topic_bytes as u64));
+        }
+        if let Some(count) = self.counts.get_mut(topic) {
+            *count = count.saturating_add(1);
+            return Ok(());
+        }
+        if self.counts.len() >= limits.topics {
+            return Err(Error::limit("a number of topics", self.counts.len() as u64 + 1, limits.topics as u64));
+        }
+        self.counts.insert(topic.clone(), 1);
+        *self.lengths.entry(topic.len()).or_default() += 1;
+        Ok(())
+    }
+
+    /// Takes one subscription back and answers whether there was one.
+    pub(crate) fn cancel(&mut self, topic: &Bytes) -> bool {
+        let Some(count) = self.counts.get_mut(topic) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.counts.remove(topic);
+            self.forget_length(topic.len());
+        }
+        true
+    }
+
+    fn forget_length(&mut self, length: usize) {
+        if let Some(topics) = self.lengths.get_mut(&length) {
+            *topics -= 1;
+            if *topics == 0 {
+                self.lengths.remove(&length);
+            }
+        }
+    }
+}

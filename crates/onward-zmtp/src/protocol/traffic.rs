@@ -1,0 +1,202 @@
+//! An established connection: frames become events, messages become frames.
+
+use std::time::Instant;
+
+use bytes::{Buf, Bytes};
+
+use super::assembler::Assembler;
+use super::command::{self, Ping};
+use super::error::{Error, Result};
+use super::event::{Event, Peer};
+use super::frame::MORE;
+use super::heartbeat::Timers;
+use super::input::{Body, Frame, FrameLimits};
+use super::limits::ANSWER_BYTES;
+use super::mechanism::{Cipher, INNER_COMMAND, Opened};
+use super::message::Message;
+use super::options::Options;
+use super::output::{Output, push_command_body};
+use super::subscriptions::Subscriptions;
+
+/// What is known of an established connection.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    pub(crate) peer: Peer,
+    cipher: Option<Cipher>,
+    assembler: Assembler,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) timers: Timers,
+    /// How many bytes of answers may still wait to be written.
+    answers: usize,
+    /// Where in all that is ever written the last answer ends.
+    answered_at: u64,
+}
+
+impl Traffic {
+    pub(crate) fn start(peer: Peer, cipher: Option<Cipher>, options: &Options, now: Instant) -> Self {
+        let heartbeat = options.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0);
+        Self {
+            timers: Timers::start(heartbeat, now),
+            peer,
+            cipher,
+            assembler: Assembler::default(),
+            subscriptions: Subscriptions::default(),
+            answers: 0,
+            answered_at: 0,
+        }
+    }
+
+    /// How large the next frame may be.
+    pub(crate) fn frame_limits(&self, options: &Options) -> FrameLimits {
+        let overhead = if self.cipher.is_some() { Cipher::OVERHEAD } else { 0 };
+        let message = self.assembler.room(&options.limits);
+        // An encrypted command comes in a frame that does not say that it is one.
+        let message = if overhead > 0 { message.max(options.limits.command_bytes) } else { message };
+        let command = options.limits.command_bytes;
+        FrameLimits {
+            message: message.saturating_add(overhead),
+            command: if overhead > 0 { message.saturating_add(overhead) } else { command },
+        }
+    }
+
+    /// Whether so many answers wait to be written that nothing more may be decoded.
+    pub(crate) fn is_stalled(&self, output: &Output) -> bool {
+        self.answers >= ANSWER_BYTES && output.total_written() < self.answered_at
+    }
+
+    /// Whether the peer owes the rest of a message.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.assembler.is_incomplete()
+    }
+
+    /// Takes a frame.
+    #[inline]
+    pub(crate) fn frame(&mut self, frame: Frame<'_>, options: &Options, output: &mut Output) -> Result<Option<Event>> {
+        if let Some(cipher) = &mut self.cipher {
+            let Opened { more, command, payload } = cipher.open(frame.body)?;
+            return if command {
+                self.encrypted_command(&payload, options, output)
+            } else {
+                self.message_frame(payload, more, options)
+            };
+        }
+        if frame.command {
+            return self.command(frame.body.as_slice(), options, output);
+        }
+        let payload = match frame.body {
+            Body::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Body::Owned(bytes) => Bytes::from(bytes),
+        };
+        self.message_frame(payload, frame.more, options)
+    }
+
+    #[inline]
+    fn message_frame(&mut self, payload: Bytes, more: bool, options: &Options) -> Result<Option<Event>> {
+        if payload.len() > options.limits.frame_bytes {
+            return Err(Error::limit("a frame", payload.len() as u64, options.limits.frame_bytes as u64));
+        }
+        let Some(message) = self.assembler.push(payload, more, &options.limits)? else { return Ok(None) };
+        if options.socket_type.has_subscribers() {
+            return self.subscriber_message(message, options);
+        }
+        Ok(Some(Event::Message(message)))
+    }
+
+    /// Peers of ZMTP 3.0 subscribe with messages: 1 or 0, then the topic.
+    fn subscriber_message(&mut self, message: Message, options: &Options) -> Result<Option<Event>> {
+        match message.frames() {
+            [frame] if frame.first() == Some(&1) => self.subscribe(&frame[1..], options),
+            [frame] if frame.first() == Some(&0) => Ok(self.cancel(&frame[1..])),
+            _ => Ok(Some(Event::Message(message))),
+        }
+    }
+
+    fn subscribe(&mut self, topic: &[u8], options: &Options) -> Result<Option<Event>> {
+        let topic = Bytes::copy_from_slice(topic);
+        self.subscriptions.subscribe(&topic, &options.limits)?;
+        Ok(Some(Event::Subscribe(topic)))
+    }
+
+    fn cancel(&mut self, topic: &[u8]) -> Option<Event> {
+        let topic = Bytes::copy_from_slice(topic);
+        self.subscriptions.cancel(&topic).then_some(Event::Cancel(topic))
+    }
+
+    fn encrypted_command(&mut self, body: &[u8], options: &Options, output: &mut Output) -> Result<Option<Event>> {
+        if body.len() > options.limits.command_bytes {
+            return Err(Error::limit("a command", body.len() as u64, options.limits.command_bytes as u64));
+        }
+        self.command(body, options, output)
+    }
+
+    /// Commands that are not known are ignored, so that later versions of the protocol can have more of them.
+    fn command(&mut self, body: &[u8], options: &Options, output: &mut Output) -> Result<Option<Event>> {
+        let (name, data) = command::split(body)?;
+        let has_subscribers = options.socket_type.has_subscribers();
+        match name {
+            b"PING" => self.ping(data, output).map(|()| None),
+            b"PONG" => Ok(Some(Event::Pong(Bytes::copy_from_slice(data)))),
+            b"SUBSCRIBE" if has_subscribers => self.subscribe(data, options),
+            b"CANCEL" if has_subscribers => Ok(self.cancel(data)),
+            b"ERROR" => Err(command::error_from_peer(data)),
+            _ => Ok(None),
+        }
+    }
+
+    fn ping(&mut self, data: &[u8], output: &mut Output) -> Result<()> {
+        let ping = Ping::parse(data)?;
+        self.timers.peer_ttl(ping.ttl);
+        if output.total_written() >= self.answered_at {
+            self.answers = 0;
+        }
+        let before = output.remaining();
+        self.push_command("PONG", ping.context, output)?;
+        self.answers += output.remaining() - before;
+        self.answered_at = output.total_written() + output.remaining() as u64;
+        Ok(())
+    }
+
+    /// Does what is due: an error if the peer must be taken for dead.
+    pub(crate) fn timeout(&mut self, options: &Options, now: Instant, output: &mut Output) -> Result<()> {
+        let heartbeat = options.heartbeat.as_ref();
+        if !self.timers.due(heartbeat, now)? {
+            return Ok(());
+        }
+        let Some(heartbeat) = heartbeat else { return Ok(()) };
+        let data = command::ping_data(heartbeat.ttl_in_tenths(), &heartbeat.context);
+        self.push_command("PING", &data, output)
+    }
+
+    /// Writes a message.
+    #[inline]
+    pub(crate) fn send(&mut self, message: Message, output: &mut Output) -> Result<()> {
+        let mut left = message.len();
+        for frame in message {
+            left -= 1;
+            match &mut self.cipher {
+                None => output.push_frame(left > 0, frame),
+                Some(cipher) => cipher.seal(if left > 0 { MORE } else { 0 }, &[&frame], output)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a subscription or its cancellation, in the form that the peer knows.
+    pub(crate) fn send_subscription(&mut self, topic: &[u8], is_new: bool, output: &mut Output) -> Result<()> {
+        if self.peer.knows_3_1() {
+            return self.push_command(if is_new { "SUBSCRIBE" } else { "CANCEL" }, topic, output);
+        }
+        let message = Bytes::from([&[u8::from(is_new)], topic].concat());
+        self.send(Message::from(message), output)
+    }
+
+    fn push_command(&mut self, name: &str, data: &[u8], output: &mut Output) -> Result<()> {
+        let Some(cipher) = &mut self.cipher else {
+            output.push_command(name, data);
+            return Ok(());
+        };
+        let mut body = Vec::with_capacity(1 + name.len() + data.len());
+        push_command_body(&mut body, name, data);
+        cipher.seal(INNER_COMMAND, &[&body], output)
+    }
+}

@@ -1,0 +1,11 @@
+//! The fair queue, from outside.
+
+mod allocations;
+mod channel;
+mod ends;
+mod handles;
+mod properties;
+mod reader;
+mod states;
+mod turns;
+mod wakes;

@@ -1,0 +1,15 @@
+//! Tests of the crate through what it offers.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+#[cfg(not(onward_loom))]
+mod fair_queue;
+#[cfg(onward_loom)]
+mod fair_queue_models;
+#[cfg(not(onward_loom))]
+mod zmtp;

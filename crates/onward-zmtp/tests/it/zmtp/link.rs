@@ -1,0 +1,210 @@
+//! Connections without streams: two of them linked, or one with a peer of hand-made bytes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use onward_zmtp::protocol::{
+    Connection, Credentials, Entropy, Error, Event, KeyPair, Message, Options, Password, SecretKey, Security,
+    SocketType,
+};
+
+/// Some moment; only differences matter.
+pub(crate) fn start() -> Instant {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    #[expect(clippy::disallowed_methods, reason = "an Instant cannot be made otherwise; nothing reads the clock again")]
+    *START.get_or_init(Instant::now)
+}
+
+pub(crate) fn after(milliseconds: u64) -> Instant {
+    start() + Duration::from_millis(milliseconds)
+}
+
+/// Always the same octets for the same number.
+pub(crate) fn entropy(seed: u8) -> Entropy {
+    Entropy::from_octets(std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ seed))
+}
+
+pub(crate) fn keys(seed: u8) -> KeyPair {
+    KeyPair::from(SecretKey::from_bytes([seed; 32]))
+}
+
+pub(crate) fn connection(options: Options, seed: u8) -> Connection {
+    Connection::new(Arc::new(options), entropy(seed), start())
+}
+
+pub(crate) fn null(socket_type: SocketType) -> Connection {
+    connection(Options::new(socket_type), 1)
+}
+
+/// The two sides of each mechanism.
+pub(crate) fn mechanisms() -> [(&'static str, Security, Security); 3] {
+    let password = Password::new("open sesame").unwrap();
+    let plain = Security::PlainClient { username: "ali".into(), password };
+    let curve = Security::CurveClient { server: keys(9).public(), keys: keys(7) };
+    [
+        ("NULL", Security::Null, Security::Null),
+        ("PLAIN", plain, Security::PlainServer),
+        ("CURVE", curve, Security::CurveServer { keys: keys(9) }),
+    ]
+}
+
+/// What can be compared of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Plain(Bytes),
+    Curve(String),
+    Ready(SocketType, Option<Bytes>),
+    Message(Vec<Bytes>),
+    Subscribe(Bytes),
+    Cancel(Bytes),
+    Pong(Bytes),
+    Error(Error),
+}
+
+impl From<Event> for Seen {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Authenticate(Credentials::Plain { username, .. }) => Self::Plain(username),
+            Event::Authenticate(Credentials::Curve { key }) => Self::Curve(key.to_string()),
+            Event::Ready(peer) => {
+                Self::Ready(peer.socket_type(), peer.identity().map(|identity| identity.as_bytes().clone()))
+            }
+            Event::Message(message) => Self::Message(message.into_iter().collect()),
+            Event::Subscribe(topic) => Self::Subscribe(topic),
+            Event::Cancel(topic) => Self::Cancel(topic),
+            Event::Pong(context) => Self::Pong(context),
+            other => panic!("an event that the tests do not know: {other:?}"),
+        }
+    }
+}
+
+/// All that the output holds, which is empty afterwards.
+pub(crate) fn drain(connection: &mut Connection) -> Vec<u8> {
+    let output = connection.output();
+    let count = output.remaining();
+    output.copy_to_bytes(count).to_vec()
+}
+
+/// Hands bytes in, takes all events, and accepts whoever asks.
+pub(crate) fn feed(connection: &mut Connection, bytes: &[u8]) -> Vec<Seen> {
+    feed_at(connection, bytes, start())
+}
+
+pub(crate) fn feed_at(connection: &mut Connection, mut bytes: &[u8], now: Instant) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    loop {
+        let taken = connection.receive(bytes);
+        bytes = &bytes[taken..];
+        let before = seen.len();
+        if !poll_all(connection, now, &mut seen) || (bytes.is_empty() || (taken == 0 && seen.len() == before)) {
+            return seen;
+        }
+    }
+}
+
+/// Whether the connection goes on.
+fn poll_all(connection: &mut Connection, now: Instant, seen: &mut Vec<Seen>) -> bool {
+    loop {
+        match connection.poll_event(now) {
+            Ok(None) => return true,
+            Ok(Some(event)) => {
+                let asks = matches!(event, Event::Authenticate(_));
+                seen.push(event.into());
+                if asks {
+                    connection.accept().unwrap();
+                }
+            }
+            Err(error) => {
+                seen.push(Seen::Error(error));
+                return false;
+            }
+        }
+    }
+}
+
+/// Carries bytes back and forth until nobody has any more to say.
+pub(crate) fn exchange(one: &mut Connection, other: &mut Connection) -> (Vec<Seen>, Vec<Seen>) {
+    let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
+    loop {
+        let (to_other, to_one) = (drain(one), drain(other));
+        if to_other.is_empty() && to_one.is_empty() {
+            return (of_one, of_other);
+        }
+        of_other.extend(feed(other, &to_other));
+        of_one.extend(feed(one, &to_one));
+    }
+}
+
+/// Two connections whose handshake is done.
+pub(crate) fn pair(one: Options, other: Options) -> (Connection, Connection) {
+    let (mut one, mut other) = (connection(one, 1), connection(other, 2));
+    exchange(&mut one, &mut other);
+    assert!(one.peer().is_some() && other.peer().is_some(), "the handshake is not done");
+    (one, other)
+}
+
+pub(crate) fn message(frames: &[&[u8]]) -> Message {
+    frames.iter().map(|frame| Bytes::copy_from_slice(frame)).collect()
+}
+
+/// A greeting by hand.
+pub(crate) fn greeting(minor: u8, mechanism: &str, as_server: bool) -> Vec<u8> {
+    let mut greeting = vec![0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, minor];
+    greeting.extend_from_slice(mechanism.as_bytes());
+    greeting.resize(32, 0);
+    greeting.push(u8::from(as_server));
+    greeting.resize(64, 0);
+    greeting
+}
+
+/// A short frame by hand.
+pub(crate) fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
+    let mut frame = vec![flags, u8::try_from(body.len()).expect("a short frame")];
+    frame.extend_from_slice(body);
+    frame
+}
+
+/// A command by hand, in a short frame.
+pub(crate) fn command(name: &str, data: &[u8]) -> Vec<u8> {
+    frame(4, &[&[name.len() as u8], name.as_bytes(), data].concat())
+}
+
+/// Metadata by hand.
+pub(crate) fn metadata(properties: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    for (name, value) in properties {
+        metadata.push(name.len() as u8);
+        metadata.extend_from_slice(name.as_bytes());
+        metadata.extend_from_slice(&(value.len() as u32).to_be_bytes());
+        metadata.extend_from_slice(value);
+    }
+    metadata
+}
+
+/// All that a peer of this type says before its first message, with NULL.
+pub(crate) fn introduction(minor: u8, socket_type: &str) -> Vec<u8> {
+    let ready = command("READY", &metadata(&[("Socket-Type", socket_type.as_bytes())]));
+    [greeting(minor, "NULL", false), ready].concat()
+}
+
+/// A connection whose peer of hand-made bytes, ZMTP 3.1 and NULL, has introduced itself, and whose own introduction was read.
+pub(crate) fn introduced(options: Options, peer: &str) -> Connection {
+    introduced_to(options, peer, 1)
+}
+
+pub(crate) fn introduced_to(options: Options, peer: &str, minor: u8) -> Connection {
+    let mut connection = connection(options, 1);
+    let seen = feed(&mut connection, &introduction(minor, peer));
+    assert!(matches!(seen[..], [Seen::Ready(..)]), "{seen:?}");
+    drain(&mut connection);
+    connection
+}
+
+/// The error at the end, which must be the last thing seen.
+pub(crate) fn error(seen: &[Seen]) -> &Error {
+    match seen.last() {
+        Some(Seen::Error(error)) => error,
+        other => panic!("no error, but {other:?}"),
+    }
+}

@@ -1,0 +1,105 @@
+//! However the same bytes are cut, the same events come of them.
+
+use std::sync::LazyLock;
+
+use onward_zmtp::protocol::Connection;
+use proptest::prelude::*;
+
+use super::link::{Seen, feed, introduced, introduced_to, mechanisms};
+use super::transcript::Transcript;
+
+static TRANSCRIPTS: LazyLock<Vec<Transcript>> = LazyLock::new(|| {
+    mechanisms().into_iter().map(|(name, client, server)| Transcript::record(name, client, server)).collect()
+});
+
+/// All that is seen when the bytes come in pieces of these lengths, again and again.
+fn in_pieces(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize]) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let mut lengths = lengths.iter().cycle();
+    while !bytes.is_empty() && !matches!(seen.last(), Some(Seen::Error(_))) {
+        let length = lengths.next().map_or(bytes.len(), |length| *length).clamp(1, bytes.len());
+        seen.extend(feed(connection, &bytes[..length]));
+        bytes = &bytes[length..];
+    }
+    seen
+}
+
+/// Each side of each conversation: who listens, and what is said to it.
+fn sides() -> impl Iterator<Item = (&'static str, Connection, &'static [u8])> {
+    TRANSCRIPTS.iter().flat_map(|transcript| {
+        let to_server = (transcript.name, transcript.new_server(), &transcript.by_client[..]);
+        [to_server, (transcript.name, transcript.new_client(), &transcript.by_server[..])]
+    })
+}
+
+fn pieces() -> impl Strategy<Value = Vec<usize>> {
+    let length = prop_oneof![1_usize..20, 1_usize..600, 1_usize..20_000, Just(usize::MAX)];
+    proptest::collection::vec(length, 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Shows: M2
+    #[test]
+    fn a_conversation_in_any_pieces_is_the_same_conversation(lengths in pieces()) {
+        for (name, mut cut, bytes) in sides() {
+            let seen = in_pieces(&mut cut, bytes, &lengths);
+            let (_, mut whole, _) = sides().find(|(other, _, said)| *other == name && std::ptr::eq(*said, bytes)).unwrap();
+            prop_assert_eq!(&seen, &in_pieces(&mut whole, bytes, &[]), "{}", name);
+            prop_assert!(!matches!(seen.last(), Some(Seen::Error(_))));
+        }
+    }
+
+    /// Shows: M2
+    #[test]
+    fn a_damaged_conversation_in_any_pieces_ends_the_same(lengths in pieces(), at in 0_usize..2000, xor in 1_u8..=255) {
+        for ((name, mut cut, bytes), (_, mut whole, _)) in sides().zip(sides()) {
+            let mut bytes = bytes.to_vec();
+            let at = at % bytes.len();
+            bytes[at] ^= xor;
+            prop_assert_eq!(in_pieces(&mut cut, &bytes, &lengths), in_pieces(&mut whole, &bytes, &[]), "{}", name);
+        }
+    }
+
+    /// Shows: M2
+    #[test]
+    fn anything_after_the_handshake_in_any_pieces_comes_to_the_same(
+        bytes in proptest::collection::vec(prop_oneof![0_u8..8, any::<u8>()], 0..400),
+        lengths in pieces(),
+        minor in 0_u8..2,
+    ) {
+        use onward_zmtp::protocol::{Options, SocketType};
+        let new = || introduced_to(Options::new(SocketType::Xpub), "XSUB", minor);
+        prop_assert_eq!(in_pieces(&mut new(), &bytes, &lengths), in_pieces(&mut new(), &bytes, &[]));
+    }
+}
+
+#[test]
+fn octet_by_octet_comes_to_the_same() {
+    for ((name, mut cut, bytes), (_, mut whole, _)) in sides().zip(sides()) {
+        assert_eq!(in_pieces(&mut cut, bytes, &[1]), in_pieces(&mut whole, bytes, &[]), "{name}");
+    }
+}
+
+#[test]
+fn bytes_read_in_place_come_to_the_same_as_bytes_handed_in() {
+    use bytes::BufMut;
+    use onward_zmtp::protocol::{Options, SocketType};
+    let bytes = [vec![2, 0, 0, 0, 0, 0, 3, 0, 0], vec![9; 3 * 65536], vec![0, 1, 7]].concat();
+    let mut rest = &bytes[..];
+    let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
+    let mut seen = Vec::new();
+    while !rest.is_empty() {
+        let mut buffer = pull.read_buf();
+        let count = buffer.remaining_mut().min(rest.len());
+        assert!(count > 0, "no room");
+        buffer.put_slice(&rest[..count]);
+        drop(buffer);
+        rest = &rest[count..];
+        seen.extend(feed(&mut pull, &[]));
+    }
+    let mut other = introduced(Options::new(SocketType::Pull), "PUSH");
+    assert_eq!(seen, feed(&mut other, &bytes));
+    assert_eq!(seen.len(), 2);
+}
