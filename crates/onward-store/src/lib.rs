@@ -77,7 +77,7 @@ pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection

@@ -24,7 +24,7 @@ pub(super) struct Bundles {
     pub(super) collections: BTreeMap<Line, (Collection, BTreeSet<TaskId>)>,
     pub(super) bundle_of: BTreeMap<TaskId, TaskId>,
     /// A bundle and a member, live or ended.
-    members: BTreeSet<(TaskId, TaskId)>,
+    pub(super) members: BTreeSet<(TaskId, TaskId)>,
 }
 
 impl Bundles {

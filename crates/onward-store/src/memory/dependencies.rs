@@ -16,7 +16,7 @@ pub(super) struct Waits {
     /// A task and one that depends on it.
     pub(super) dependents: BTreeSet<(TaskId, TaskId)>,
     /// A blocked task and one that it depends on.
-    open: BTreeSet<(TaskId, TaskId)>,
+    pub(super) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
     pub(super) unsettled: VecDeque<Over>,
 }

@@ -23,8 +23,14 @@ pub(super) fn classified(error: tokio_postgres::Error) -> Error {
 
 /// Whether the same transaction may go through when it is tried again at once, without anything having been repaired.
 pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
-    let again = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE];
-    error.is_closed() || is_lost(error) || error.code().is_some_and(|code| again.contains(code))
+    let again = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        // A plan of before a migration.
+        SqlState::FEATURE_NOT_SUPPORTED,
+    ];
+    error.is_closed() || is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
 }
 
 /// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
@@ -47,4 +53,10 @@ pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
         }
         None => true,
     }
+}
+
+/// Whether the server process does not know a statement that was prepared, or knows another of its name.
+pub(super) fn is_plan_gone(error: &tokio_postgres::Error) -> bool {
+    let gone = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+    error.code().is_some_and(|code| gone.contains(code))
 }

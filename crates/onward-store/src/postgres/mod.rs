@@ -7,10 +7,12 @@
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] writes, [`writer`] makes batches of calls and transactions of batches,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
+mod check;
 mod clock;
 mod connection;
 mod error;
 mod fetch;
+mod flusher;
 mod migrate;
 mod options;
 mod reads;
@@ -22,5 +24,6 @@ mod transaction;
 mod wake;
 mod writer;
 
+pub use check::PostgresReport;
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

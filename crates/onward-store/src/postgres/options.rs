@@ -24,6 +24,7 @@ pub struct PostgresOptions {
     pub(super) readers: usize,
     pub(super) listen: bool,
     pub(super) poll: Duration,
+    pub(super) create: bool,
 }
 
 impl Default for PostgresOptions {
@@ -36,6 +37,7 @@ impl Default for PostgresOptions {
             readers: 4,
             listen: true,
             poll: Duration::from_secs(5),
+            create: true,
         }
     }
 }
@@ -73,26 +75,38 @@ impl PostgresOptions {
         Self { readers: readers.max(1), ..self }
     }
 
-    /// Whether it listens to other processes (`LISTEN`), which a transaction-mode pooler does not pass. Where it does not, it looks
-    /// for changes by itself, every [`poll`](Self::poll). Default: yes.
+    /// Whether it listens to other processes (`LISTEN`). A transaction-mode pooler does not pass messages; a test at the beginning finds that out, and it looks
+    /// for changes by itself then, as it does where this is `false`. Default: yes.
     #[must_use]
     pub fn listen(self, listen: bool) -> Self {
         Self { listen, ..self }
     }
 
-    /// How often it looks for changes by other processes, also where it listens, for a message may get lost; at least 10 ms. Default: 5 s.
+    /// How often it looks for changes by other processes where it does not listen, at the least: after a change it looks 10 times a second, and half as
+    /// often each time that nothing has changed. Where it listens it looks a sixth as often, for a message may get lost. At least 10 ms. Default: 5 s.
     #[must_use]
     pub fn poll(self, poll: Duration) -> Self {
         Self { poll: poll.max(Duration::from_millis(10)), ..self }
     }
 
-    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. Must be called within a tokio
-    /// runtime that stays until the store is dropped: its connections live there.
+    /// Whether the schema and its tables are made where they are missing; else that is an error. Default: yes.
+    #[must_use]
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
+    }
+
+    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
+    /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_version`](Error::is_version) for a store of a later version; else
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
+    /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
     /// what the server says.
-    pub async fn open(self, url: &str) -> Result<PostgresStore> {
+    pub async fn open(mut self, url: &str) -> Result<PostgresStore> {
+        let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
+        if let Some(schema) = schema {
+            self = self.schema(schema);
+        }
         check_schema(&self.schema)?;
         let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.

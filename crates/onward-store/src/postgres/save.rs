@@ -4,10 +4,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use futures_util::future::join_all;
+use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error};
 
+use super::connection::Link;
 use super::sql::Sql;
+use super::transaction::{Marker, Mode};
 use crate::memory::{Difference, TaskRow};
 use crate::store::{EndedCounts, KindStatistics};
 
@@ -15,7 +17,7 @@ type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Statements on their way.
 struct Statements<'a> {
-    client: &'a Client,
+    client: &'a Link,
     sql: &'a Sql,
     sent: Vec<Sent<'a>>,
 }
@@ -37,13 +39,21 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// Writes what has changed and commits. `notify` is what other processes are told, if anything.
-pub(super) async fn save_and_commit(
-    client: &Client,
-    sql: &Sql,
-    difference: &Difference,
-    notify: Option<&str>,
-) -> Result<(), Error> {
+/// What is to be written.
+pub(super) struct Saving<'a> {
+    pub(super) difference: &'a Difference,
+    /// That it was written.
+    pub(super) marker: Marker,
+    /// The version that what is not a task has then.
+    pub(super) version: i64,
+    /// What other processes are told, if anything.
+    pub(super) notify: Option<&'a str>,
+    pub(super) mode: Mode,
+}
+
+/// Writes what has changed and commits.
+pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
+    let difference = saving.difference;
     let mut statements = Statements { client, sql, sent: Vec::new() };
     tasks(&mut statements, difference);
     keys(&mut statements, difference);
@@ -51,14 +61,15 @@ pub(super) async fn save_and_commit(
     items(&mut statements, difference);
     log(&mut statements, difference);
     counts(&mut statements, difference);
-    counters(&mut statements, difference);
-    if let Some(text) = notify {
+    counters(&mut statements, saving);
+    if let Some(text) = saving.notify {
         statements.send(
             "SELECT pg_notify($1, $2)",
             vec![(Box::new(super::wake::channel(&sql.schema)), Type::TEXT), (Box::new(text.to_owned()), Type::TEXT)],
         );
     }
-    statements.sent.push(Box::pin(async move { client.batch_execute("COMMIT").await }));
+    let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
+    statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
     join_all(statements.sent).await.into_iter().collect()
 }
@@ -297,17 +308,22 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
 }
 
 /// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are
-/// left out after an error, and never given twice.
-fn counters(statements: &mut Statements<'_>, difference: &Difference) {
-    let counters = difference.counters;
+/// left out after an error, and never given twice. Beside them the one row that is: that this batch of this writer happened.
+fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
+    let counters = saving.difference.counters;
     statements.send(
-        "SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
-         setval('{s}.last_entry', $4)",
+        "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($6, $7, now()) \
+           ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) \
+         SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
+           setval('{s}.last_entry', $4), setval('{s}.last_item', $5)",
         vec![
             (Box::new(counters.last_task), Type::INT8),
             (Box::new(counters.last_session), Type::INT8),
             (Box::new(counters.ends), Type::INT8),
             (Box::new(counters.last_entry), Type::INT8),
+            (Box::new(saving.version), Type::INT8),
+            (Box::new(saving.marker.writer), Type::INT8),
+            (Box::new(saving.marker.batch), Type::INT8),
         ],
     );
 }

@@ -106,3 +106,10 @@ CREATE SEQUENCE {schema}.last_task MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.last_session MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.ends MINVALUE 0 START 0;
 CREATE SEQUENCE {schema}.last_entry MINVALUE 0 START 0;
+CREATE SEQUENCE {schema}.last_item MINVALUE 0 START 0;
+
+CREATE TABLE {schema}.writer (
+    id bigint NOT NULL PRIMARY KEY,
+    batch bigint NOT NULL,
+    at timestamptz NOT NULL
+) WITH (fillfactor = 10);

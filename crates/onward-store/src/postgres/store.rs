@@ -3,19 +3,22 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
 
+use super::check::{self, PostgresReport};
 use super::clock::ServerClock;
-use super::connection::{Pool, connect};
+use super::connection::{Pool, are_pooled, connect};
+use super::flusher::{self, UNFLUSHED};
 use super::migrate::{SCHEMA, migrate};
 use super::options::PostgresOptions;
 use super::sql::Sql;
-use super::transaction::Outcomes;
+use super::sql::{READER_SETTINGS, SETTINGS};
+use super::wake::Listener;
 use super::writer::{self, Call};
 use super::{reads, wake};
 use crate::clock::Clock;
@@ -25,7 +28,7 @@ use crate::flow::LimitRecord;
 use crate::history::QueueDay;
 use crate::limits;
 use crate::memory::{Now, Ran};
-use crate::news::{NewsReceiver, NewsSender};
+use crate::news::{NewsReceiver, NewsSender, TaskNews};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -68,6 +71,10 @@ pub(super) struct Shared {
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
+    /// Whether connections keep the plans of their statements: not where each transaction may meet another process of the server.
+    pub(super) plans: Arc<AtomicBool>,
+    /// How many transactions wait for the disk.
+    unflushed: AtomicUsize,
     /// Tells this process's messages from those of others.
     pub(super) node: u64,
     /// The stamp of the store when this process saw it last.
@@ -100,12 +107,29 @@ impl Shared {
         }
     }
 
-    /// Tells those who wait here what was committed, and answers the outcomes.
-    pub(super) fn tell(&self, ran: Ran) -> Outcomes {
+    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may look already.
+    pub(super) fn committed(&self, ran: &Ran) {
         self.stamp.store(ran.stamp(), Ordering::Relaxed);
-        self.news.tell(ran.news);
         self.hint(ran.hint);
-        ran.outcomes
+    }
+
+    /// Tells those who wait here what is on disk.
+    pub(super) fn tell(&self, news: Vec<TaskNews>) {
+        self.news.tell(news);
+    }
+
+    /// Counts transactions that wait for the disk.
+    pub(super) fn unflushed(&self, transactions: usize) {
+        self.unflushed.fetch_add(transactions, Ordering::AcqRel);
+    }
+
+    pub(super) fn flushed(&self, transactions: usize) {
+        self.unflushed.fetch_sub(transactions, Ordering::AcqRel);
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.unflushed.load(Ordering::Acquire) == 0
     }
 
     pub(super) fn hint(&self, hint: Hint) {
@@ -115,11 +139,13 @@ impl Shared {
         });
     }
 
-    /// Takes the stamp that the store has now; another one than the last says that somebody else wrote.
-    pub(super) fn saw(&self, stamp: i64) {
-        if self.stamp.swap(stamp, Ordering::Relaxed) != stamp {
+    /// Takes the stamp that the store has now; another one than the last says that somebody else wrote. Answers whether it is another.
+    pub(super) fn saw(&self, stamp: i64) -> bool {
+        let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
+        if is_new {
             self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
         }
+        is_new
     }
 
     /// Somebody else wrote: anything may have happened.
@@ -130,7 +156,7 @@ impl Shared {
 
     /// What other processes are told.
     pub(super) fn message(&self, hint: Hint) -> String {
-        format!("{} {} {} {}", self.node, hint.work, hint.transitions, hint.schedules)
+        wake::message(self.node, hint)
     }
 
     fn location(&self) -> String {
@@ -163,13 +189,22 @@ impl PostgresStore {
     pub(super) async fn open_with(mut config: Config, options: PostgresOptions) -> Result<Self> {
         fill_in(&mut config);
         let sql = Sql { schema: options.schema.clone() };
-        let client = connect(&config).await?;
-        migrate(&client, &sql).await?;
+        let (client, reader) = (connect(&config).await?, connect(&config).await?);
+        migrate(&client, &sql, options.create).await?;
+        let node = node();
+        let may_listen = options.listen && !are_pooled(&client, &reader).await?;
+        let listener = if may_listen { Listener::new(&config, &sql, node, &reader).await? } else { None };
+        // Where messages come through, a connection has a server process to itself.
+        let plans = Arc::new(AtomicBool::new(listener.is_some()));
+        let client = client.keeping_plans(SETTINGS, &plans).await?;
+        let reader = reader.keeping_plans(READER_SETTINGS, &plans).await?;
         let shared = Arc::new(Shared {
-            pool: Pool::new(config.clone(), options.readers),
+            pool: Pool::new(config.clone(), options.readers, reader, Arc::clone(&plans)),
             config,
             sql,
-            node: node(),
+            plans,
+            unflushed: AtomicUsize::new(0),
+            node,
             stamp: AtomicI64::new(0),
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
@@ -178,8 +213,10 @@ impl PostgresStore {
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(limits::PENDING);
-        tokio::spawn(writer::run(Arc::clone(&shared), waiting, client));
-        let waker = tokio::spawn(wake::run(Arc::downgrade(&shared)));
+        let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
+        tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
+        tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
+        let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
         Ok(Self { shared, calls, waker })
     }
 }
@@ -198,14 +235,24 @@ fn fill_in(config: &mut Config) {
     config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
 }
 
+impl PostgresStore {
+    /// Looks at the server and at how it is reached: what somebody who runs the store should know. Takes some dozen commits and a few seconds.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn check(&self) -> Result<PostgresReport> {
+        check::check(&self.shared).await
+    }
+}
+
 impl Drop for PostgresStore {
     fn drop(&mut self) {
         self.waker.abort();
     }
 }
 
-/// A number that no other process has, as good as certainly.
-fn node() -> u64 {
+/// A number that nobody else has, as good as certainly.
+pub(super) fn node() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }

@@ -75,6 +75,11 @@ impl Difference {
         Ok(difference)
     }
 
+    /// Whether anything that is not a task has changed.
+    pub(crate) fn changes_items(&self) -> bool {
+        !self.items.is_empty() || !self.removed_items.is_empty()
+    }
+
     fn tasks(&mut self, before: &State, after: &State) -> Result<()> {
         for task in after.tasks.shared() {
             match before.tasks.share(task.id) {

@@ -8,13 +8,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::memory::aggregate::Bundles;
+use crate::memory::dependencies::Waits;
+use crate::memory::history::History;
+use crate::memory::keys::Keys;
 use crate::memory::shares::QueueShares;
 use crate::memory::state::State;
+use crate::memory::tasks::Tasks;
 use crate::name::Name;
 use crate::queue::QueueMode;
 use crate::rules::aggregate::Collection;
 use crate::rules::flow::Bucket;
 use crate::rules::share::VirtualTime;
+use crate::store::Hint;
 use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
 
@@ -118,6 +124,42 @@ impl ItemChanges {
             self.gone.push((sort.to_owned(), json(key)?));
         }
         Ok(())
+    }
+}
+
+/// Everything that is not a task, at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Items(State);
+
+impl Items {
+    pub(crate) fn of(rows: impl Iterator<Item = ItemRow>) -> Result<Self> {
+        let mut state = State::default();
+        for row in rows {
+            take(&mut state, &row)?;
+        }
+        Ok(Self(state))
+    }
+
+    /// Those of a state that is needed no more.
+    pub(super) fn left_by(mut state: State) -> Self {
+        let unsettled = std::mem::take(&mut state.waits.unsettled);
+        let collections = std::mem::take(&mut state.bundles.collections);
+        Self(State {
+            tasks: Tasks::default(),
+            keys: Keys::default(),
+            waits: Waits { unsettled, ..Waits::default() },
+            bundles: Bundles { collections, ..Bundles::default() },
+            history: History::default(),
+            statistics: BTreeMap::new(),
+            changes: Vec::new(),
+            hint: Hint::default(),
+            news: Vec::new(),
+            ..state
+        })
+    }
+
+    pub(super) fn into_state(self) -> State {
+        self.0
     }
 }
 

@@ -9,7 +9,7 @@ mod wanted;
 
 pub(crate) use changes::{decode, read_changes};
 pub(crate) use difference::{Difference, KeyRow};
-pub(crate) use items::ItemRow;
+pub(crate) use items::{ItemRow, Items};
 pub(crate) use row::{Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::changes::encode;
 use super::difference::{Difference, KeyRow};
-use super::items::{self, ItemRow};
+use super::items::Items;
 use super::row::{Links, TaskRow};
 use crate::error::Result;
 use crate::flow::LimitRecord;
@@ -67,6 +67,7 @@ pub(crate) struct Ran {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     pub(crate) hint: Hint,
     pub(crate) news: Vec<TaskNews>,
+    stamp: i64,
     log: Vec<(i64, i64, String)>,
     forget_before: i64,
     after: State,
@@ -76,8 +77,13 @@ pub(crate) struct Ran {
 pub(crate) type Answered<T> = std::result::Result<T, BTreeSet<Want>>;
 
 impl Partial {
-    /// Of a store with these numbers, and one queue of the latest day on which a task ended.
-    pub(crate) fn new(counters: Counters, latest: Option<(i64, String)>, payload_limit: usize) -> Result<Self> {
+    /// Of a store with these numbers, one queue of the latest day on which a task ended, and everything that is not a task.
+    pub(crate) fn new(
+        counters: Counters,
+        latest: Option<(i64, String)>,
+        payload_limit: usize,
+        items: Items,
+    ) -> Result<Self> {
         let part = Part { last_task: counters.last_task, ..Part::default() };
         let mut state = State {
             payload_limit,
@@ -85,17 +91,13 @@ impl Partial {
             last_session: counters.last_session,
             ends: counters.ends.cast_unsigned(),
             entry: counters.last_entry + 1,
-            ..State::default()
+            ..items.into_state()
         };
         state.tasks.known = Known::of(part);
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
         Ok(Self { state, running: None, ended: 0, live: BTreeMap::new() })
-    }
-
-    pub(crate) fn item(&mut self, item: &ItemRow) -> Result<()> {
-        items::take(&mut self.state, item)
     }
 
     /// Takes a task, unless it is here already.
@@ -281,7 +283,7 @@ impl Partial {
             return Ok(Err(wants));
         }
         let (hint, news) = (state.hint, std::mem::take(&mut state.news));
-        Ok(Ok(Ran { outcomes, hint, news, log, forget_before, after: state }))
+        Ok(Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state }))
     }
 
     /// What writes have changed.
@@ -352,9 +354,14 @@ impl Partial {
 }
 
 impl Ran {
+    /// Everything that is not a task, as it is after the writes. Takes it out of this.
+    pub(crate) fn items(&mut self) -> Items {
+        Items::left_by(std::mem::take(&mut self.after))
+    }
+
     /// A number that is another one after every write that changes a task.
     pub(crate) fn stamp(&self) -> i64 {
-        stamp(&self.after)
+        self.stamp
     }
 }
 

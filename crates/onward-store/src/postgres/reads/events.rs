@@ -1,12 +1,14 @@
 //! The stream of what happened.
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 
+use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::store::Shared;
-use super::look::BEGIN;
+use super::super::transaction::{BEGIN_TO_READ, is_ahead};
+use super::look::end;
 use crate::error::Result;
 use crate::event::{Change, Event, EventCursor, EventPage};
 use crate::limits;
@@ -20,7 +22,7 @@ const ENTRIES: i64 = 64;
 
 /// A page being filled.
 struct Reading<'a> {
-    client: &'a Client,
+    client: &'a Link,
     shared: &'a Shared,
     after: EventCursor,
     /// Where the next submissions count to: the entry before them, how many changes that has, and the first task that it does not know of.
@@ -31,12 +33,13 @@ struct Reading<'a> {
 
 pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
     let client = shared.pool.get().await?;
-    client.batch_execute(BEGIN).await.map_err(classified)?;
+    client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
     let room = limit.min(limits::PAGE);
     let mut reading = Reading { client: &client, shared, after, place: after, room, events: Vec::new() };
     reading.read().await?;
     let events = reading.events;
-    client.batch_execute("COMMIT").await.map_err(classified)?;
+    let is_ahead = !events.is_empty() && is_ahead(&client).await?;
+    end(&client, shared, is_ahead).await?;
     client.give_back();
     let next = events.last().map_or(after, |event| event.cursor);
     Ok(EventPage { events, next })

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 
+use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::store::Shared;
 use super::filter::Condition;
-use super::look::within;
+use super::look::{end, within};
 use crate::error::Result;
 use crate::limits;
-use crate::memory::Want;
+use crate::memory::{Partial, Want};
 use crate::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::task::TaskId;
 
@@ -24,8 +25,9 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
     let more = ids.len() > limit;
     ids.truncate(limit);
     let wants: BTreeSet<Want> = ids.iter().copied().map(Want::Task).collect();
-    let tasks = within(&client, shared, wants, |partial, _| partial.records(&ids, filter.with_payload)).await?;
-    client.batch_execute("COMMIT").await.map_err(classified)?;
+    let records = |partial: &mut Partial, _| partial.records(&ids, filter.with_payload);
+    let (tasks, is_ahead) = within(&client, shared, wants, records).await?;
+    end(&client, shared, is_ahead).await?;
     client.give_back();
     let next = ids.last().copied().filter(|_| more);
     Ok(TaskPage { tasks, next })
@@ -40,7 +42,7 @@ pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page
 }
 
 async fn ids(
-    client: &Client,
+    client: &Link,
     shared: &Shared,
     filter: &TaskFilter,
     before: Option<TaskId>,
@@ -60,12 +62,7 @@ async fn ids(
     Ok(rows.iter().map(|row| TaskId(row.get(0))).collect())
 }
 
-pub(super) async fn query(
-    client: &Client,
-    shared: &Shared,
-    statement: &str,
-    condition: &Condition,
-) -> Result<Vec<Row>> {
+pub(super) async fn query(client: &Link, shared: &Shared, statement: &str, condition: &Condition) -> Result<Vec<Row>> {
     client.query_typed(&shared.sql.text(statement), &condition.parameters()).await.map_err(classified)
 }
 

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use tokio_postgres::Client;
-
+use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::{Fetcher, take};
+use super::super::sql::SYNC;
 use super::super::store::Shared;
-use super::super::transaction::begin_with;
+use super::super::transaction::begin_to_read;
 use crate::error::{Error, Result};
 use crate::memory::{Answered, Now, Partial, Want};
 use crate::reason::WaitReason;
+use crate::store::Durability;
 use crate::task::{TaskId, TaskRecord};
 use crate::write::Claim;
-
-/// How a transaction that only reads begins: it sees one moment.
-pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// How often what a read looks for is loaded at the most.
 const ROUNDS: usize = 10_000;
@@ -46,24 +44,33 @@ async fn look_first<T>(
     answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
 ) -> Result<T> {
     let client = shared.pool.get().await?;
-    let answer = within(&client, shared, first, answer).await?;
-    client.batch_execute("COMMIT").await.map_err(classified)?;
+    let (answer, is_ahead) = within(&client, shared, first, answer).await?;
+    end(&client, shared, is_ahead).await?;
     client.give_back();
     Ok(answer)
 }
 
-/// Answers in a transaction of its own, which is begun and not ended here.
+/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of that before a crash of the server could no longer undo it.
+pub(super) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
+    client.batch_execute("COMMIT").await.map_err(classified)?;
+    if is_ahead && shared.options.durability == Durability::Full {
+        client.batch_execute(SYNC).await.map_err(classified)?;
+    }
+    Ok(())
+}
+
+/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was ahead of the disk.
 pub(super) async fn within<T>(
-    client: &Client,
+    client: &Link,
     shared: &Shared,
     first: BTreeSet<Want>,
     mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
-) -> Result<T> {
+) -> Result<(T, bool)> {
     let mut fetcher = Fetcher::new(client, &shared.sql, 1, 0);
-    let mut header = begin_with(client, shared, BEGIN, &mut fetcher, first).await?;
+    let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
     for _ in 0..ROUNDS {
         match answer(&mut header.partial, header.now) {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => return Ok((answer, header.is_ahead)),
             Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
         }
     }

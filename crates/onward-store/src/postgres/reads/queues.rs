@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
+use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::store::Shared;
-use super::look::within;
+use super::look::{end, within};
 use crate::error::Result;
 use crate::memory::state_of;
 use crate::store::QueueRecord;
@@ -15,7 +16,7 @@ use crate::timestamp::Timestamp;
 
 pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
-    let mut queues = within(&client, shared, BTreeSet::new(), |partial, _| Ok(partial.queues())).await?;
+    let (mut queues, is_ahead) = within(&client, shared, BTreeSet::new(), |partial, _| Ok(partial.queues())).await?;
     let counts = "SELECT queue, state, count(*) FROM {s}.task GROUP BY queue, state UNION ALL \
                   SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
     for row in ask(&client, shared, counts).await? {
@@ -35,12 +36,12 @@ pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>
             record.oldest_waiting = Some(Timestamp::from_microseconds(run_at));
         }
     }
-    client.batch_execute("COMMIT").await.map_err(classified)?;
+    end(&client, shared, is_ahead).await?;
     client.give_back();
     Ok(queues.into_values().collect())
 }
 
-async fn ask(client: &Client, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
+async fn ask(client: &Link, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
     client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)
 }
 
