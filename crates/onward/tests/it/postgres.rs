@@ -149,7 +149,7 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
     }
     // A moment may come before the task of the one before has ended.
     let schedule = engines[0].schedule("often").every(HOUR / 4).task(task("report"));
-    schedule.overlap(Overlap::Allow).await.unwrap();
+    schedule.overlap(onward::Overlap::Allow).await.unwrap();
     for _ in 0..MOMENTS {
         // Every node hears of the schedule and fires it when it is due; only then time goes on.
         nodes.clock.advance(HOUR / 4);
