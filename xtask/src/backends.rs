@@ -1,11 +1,12 @@
 //! What the tests need beside cargo, store by store.
 //!
 //! `ONWARD_REQUIRE_BACKENDS` says which stores must be there: `all`, or names with commas between. A required store that
-//! cannot be prepared is an error; one that is not required is reported and its tests skip themselves.
+//! cannot be prepared is an error; one that is not required is reported, and its tests say that they did not run.
 
 use anyhow::{Result, bail};
 
 use crate::libzmq;
+use crate::postgres::Server;
 
 /// The variable that says which stores must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
@@ -13,56 +14,100 @@ pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
 /// A store that the tests run on.
 struct Backend {
     name: &'static str,
-    /// Installs or starts what the store needs and answers the variables that tell the tests where it is.
-    prepare: fn() -> Result<Vec<(String, String)>>,
+    /// Installs or starts what the store needs.
+    prepare: fn() -> Result<Ready>,
 }
 
 const BACKENDS: &[Backend] = &[
     Backend { name: "memory", prepare: nothing },
     // Built into the test programs.
     Backend { name: "sqlite", prepare: nothing },
+    Backend { name: "postgres", prepare: postgres },
     // No store, but another implementation that the transport is tested with.
-    Backend { name: "libzmq", prepare: libzmq::prepare },
+    Backend { name: "libzmq", prepare: libzmq },
 ];
 
-fn nothing() -> Result<Vec<(String, String)>> {
-    Ok(Vec::new())
+/// What is there for the tests, for as long as this is.
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
+    /// The variables that tell the tests where it is.
+    pub(crate) variables: Vec<(String, String)>,
+    /// Packages, and the features under which their tests are built.
+    pub(crate) features: Vec<(&'static str, &'static str)>,
+    servers: Vec<Server>,
 }
 
-/// Prepares every store and answers the variables for the tests.
-pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
+impl Ready {
+    fn add(&mut self, more: Self) {
+        self.variables.extend(more.variables);
+        self.features.extend(more.features);
+        self.servers.extend(more.servers);
+    }
+}
+
+fn nothing() -> Result<Ready> {
+    Ok(Ready::default())
+}
+
+fn postgres() -> Result<Ready> {
+    let server = Server::start()?;
+    Ok(Ready {
+        variables: server.variables(),
+        features: vec![("onward-store", "onward-store/postgres")],
+        servers: vec![server],
+    })
+}
+
+fn libzmq() -> Result<Ready> {
+    Ok(Ready { variables: libzmq::prepare()?, ..Ready::default() })
+}
+
+/// Prepares every store.
+pub(crate) fn prepare() -> Result<Ready> {
     let required = std::env::var(REQUIRE).unwrap_or_default();
     prepare_all(BACKENDS, &required)
 }
 
-fn prepare_all(backends: &[Backend], required: &str) -> Result<Vec<(String, String)>> {
+/// Prepares one store, which must be there.
+pub(crate) fn prepare_only(name: &str) -> Result<Ready> {
+    let Some(backend) = BACKENDS.iter().find(|backend| backend.name == name) else {
+        bail!("there is no store `{name}`")
+    };
+    (backend.prepare)()
+}
+
+fn prepare_all(backends: &[Backend], required: &str) -> Result<Ready> {
     let required: Vec<&str> = required.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     if let Some(unknown) = required.iter().find(|name| **name != "all" && backends.iter().all(|it| it.name != **name)) {
         let known: Vec<&str> = backends.iter().map(|backend| backend.name).collect();
         bail!("{REQUIRE} names `{unknown}`; it may be `all` or some of {}", known.join(","));
     }
-    let mut variables = Vec::new();
+    let mut ready = Ready::default();
     for backend in backends {
         let is_required = required.contains(&"all") || required.contains(&backend.name);
         match (backend.prepare)() {
-            Ok(more) => variables.extend(more),
+            Ok(more) => ready.add(more),
             Err(error) if is_required => return Err(error.context(format!("{REQUIRE} requires {}", backend.name))),
             Err(error) => println!("not tested: {}: {error:#}", backend.name),
         }
     }
-    Ok(variables)
+    Ok(ready)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PREPARED: Backend = Backend { name: "there", prepare: || Ok(vec![("WHERE".into(), "here".into())]) };
+    const PREPARED: Backend = Backend { name: "there", prepare: || Ok(there()) };
     const MISSING: Backend = Backend { name: "missing", prepare: || bail!("no server") };
+
+    fn there() -> Ready {
+        Ready { variables: vec![("WHERE".into(), "here".into())], ..Ready::default() }
+    }
 
     #[test]
     fn a_prepared_store_tells_the_tests_where_it_is() {
-        assert_eq!(prepare_all(&[PREPARED], "all").unwrap(), [("WHERE".to_owned(), "here".to_owned())]);
+        assert_eq!(prepare_all(&[PREPARED], "all").unwrap().variables, [("WHERE".to_owned(), "here".to_owned())]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod examples;
 mod features;
 mod libzmq;
 mod mutants;
+mod postgres;
 mod project;
 mod readme;
 mod reference;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::backends::{self, Ready};
 use crate::command;
 use crate::project::Project;
 use crate::soak_record;
@@ -45,6 +46,13 @@ struct Soak {
     variable: &'static str,
 }
 
+impl Soak {
+    /// Whether a server is started for it.
+    fn needs_postgres(&self) -> bool {
+        self.name.starts_with("postgres-")
+    }
+}
+
 const SOAKS: &[Soak] = &[
     Soak {
         name: "damage",
@@ -66,6 +74,13 @@ const SOAKS: &[Soak] = &[
         tests: &[("onward", "faults::no_"), ("onward-store", "nth_failure::")],
         rounds: 10,
         variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-agrees",
+        what: "random sequences of writes, clock moves and restarts on PostgreSQL, compared with the memory store: direct, through a pooler, two nodes in turn",
+        tests: &[("onward-store", "postgres::sequences::")],
+        rounds: 2_000,
+        variable: "ONWARD_SEQUENCES",
     },
     Soak {
         name: "power-loss",
@@ -102,10 +117,12 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let commit = options.record.then(|| soak_record::commit(project.root())).transpose()?;
     let limit = Duration::from_secs(options.minutes.unwrap_or(0).saturating_mul(60));
     let started = command::now();
+    let ready = if soak.needs_postgres() { backends::prepare_only("postgres")? } else { Ready::default() };
     let mut total = Summary::default();
     let mut runs = 0;
     loop {
-        total.add(&execute(project, soak, options, runs)?);
+        let mut test = test(soak, options, runs);
+        total.add(&execute(project, soak, test.envs(ready.variables.iter().cloned()))?);
         runs += 1;
         if total.is_bad() || started.elapsed() >= limit {
             break;
@@ -122,8 +139,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
 }
 
 /// Runs the test once, showing its output, and adds up the lines in which its parts say what they did.
-fn execute(project: &Project, soak: &Soak, options: &Options, run: u64) -> Result<Summary> {
-    let mut test = test(soak, options, run);
+fn execute(project: &Project, soak: &Soak, test: &mut Command) -> Result<Summary> {
     let mut child = test.current_dir(project.root()).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let summary = add_up(BufReader::new(child.stdout.take().context("cargo has no output")?))?;
     ensure!(child.wait()?.success(), "`{}` failed", soak.name);
@@ -148,6 +164,7 @@ fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     let mut test = command::cargo();
     test.args(["test", "--release", "--test", "it"]);
     test.args(soak.tests.iter().flat_map(|(package, _)| ["-p", package]));
+    test.args(soak.needs_postgres().then_some("--features=onward-store/postgres"));
     test.args(["--", "--nocapture"]).args(soak.tests.iter().map(|(_, filter)| filter));
     test.env(soak.variable, rounds.to_string());
     if let Some(seed) = options.seed {

@@ -15,11 +15,15 @@ pub(crate) struct Options {
 
 /// Prepares what the tests need, then runs them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let variables = backends::prepare()?;
+    let ready = backends::prepare()?;
     let mut test = command::cargo();
-    test.arg("test").current_dir(project.root()).envs(variables);
-    if !options.arguments.iter().any(|argument| argument == "-p" || argument.starts_with("--package")) {
+    test.arg("test").current_dir(project.root()).envs(ready.variables.iter().cloned());
+    let is_some = options.arguments.iter().any(|argument| argument == "-p" || argument.starts_with("--package"));
+    if !is_some {
         test.arg("--workspace");
     }
+    let is_tested = |package: &str| !is_some || options.arguments.iter().any(|argument| argument == package);
+    let features = ready.features.iter().filter(|(package, _)| is_tested(package));
+    test.args(features.map(|(_, feature)| format!("--features={feature}")));
     command::run(test.arg("--no-fail-fast").args(&options.arguments))
 }

@@ -4,16 +4,28 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The file of a SQLite store, given as a path or as `sqlite:PATH`.
+use crate::exit_code::wrong_usage;
+
+/// A SQLite file, given as a path or as `sqlite:PATH`, or a PostgreSQL database, given by its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Location {
-    path: PathBuf,
+pub(crate) enum Location {
+    File(PathBuf),
+    /// With the password, if the URL has one; shown without it.
+    Server(String),
 }
 
 impl Location {
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The file, for the commands that are about one.
+    ///
+    /// # Errors
+    /// Where the store is a database, with what takes the command's place there.
+    pub(crate) fn file(&self) -> anyhow::Result<&Path> {
+        match self {
+            Self::File(path) => Ok(path),
+            Self::Server(_) => Err(wrong_usage(format!(
+                "{self} is no file; this command is for SQLite stores: use the database's own tools (pg_dump, pg_restore)"
+            ))),
+        }
     }
 }
 
@@ -28,6 +40,9 @@ impl FromStr for Location {
                 );
             }
             Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
+            Some(("postgres" | "postgresql", rest)) if cfg!(feature = "postgres") && rest.starts_with("//") => {
+                return Ok(Self::Server(text.to_owned()));
+            }
             Some((scheme, rest)) if rest.starts_with("//") => {
                 return Err(format!(
                     "this build has no store for `{scheme}:`; give a file, such as onward.db or sqlite:PATH"
@@ -38,14 +53,29 @@ impl FromStr for Location {
         if path.is_empty() {
             return Err("the path is empty; give a file, such as onward.db".into());
         }
-        Ok(Self { path: path.into() })
+        Ok(Self::File(path.into()))
     }
 }
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.path.display().fmt(f)
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Server(url) => f.write_str(&without_secrets(url)),
+        }
     }
+}
+
+/// A URL without the password and without its parameters, one of which may be a password.
+fn without_secrets(url: &str) -> String {
+    let (scheme, rest) = url.split_once("//").unwrap_or(("", url));
+    let (rest, schema) =
+        rest.split_once('#').map_or((rest, String::new()), |(rest, schema)| (rest, format!("#{schema}")));
+    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    let (user, host) = rest.rsplit_once('@').map_or(("", rest), |(user, host)| (user, host));
+    let user = user.split_once(':').map_or(user, |(user, _)| user);
+    let at = if user.is_empty() { "" } else { "@" };
+    format!("{scheme}//{user}{at}{host}{schema}")
 }
 
 #[cfg(test)]
@@ -59,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_absolute_url_keeps_its_leading_slash() {
-        assert_eq!("sqlite:///tmp/x.db".parse::<Location>().unwrap().path(), Path::new("/tmp/x.db"));
+        assert_eq!("sqlite:///tmp/x.db".parse(), Ok(Location::File("/tmp/x.db".into())));
     }
 
     #[test]
@@ -69,6 +99,22 @@ mod tests {
 
     #[test]
     fn another_database_is_refused_by_name() {
-        assert!("postgres://host/db".parse::<Location>().unwrap_err().contains("no store for `postgres:`"));
+        assert!("mysql://host/db".parse::<Location>().unwrap_err().contains("no store for `mysql:`"));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_database_is_shown_without_its_password() {
+        let shown = |url: &str| url.parse::<Location>().unwrap().to_string();
+        assert_eq!(shown("postgres://me:secret@host:5432/work#one"), "postgres://me@host:5432/work#one");
+        assert_eq!(shown("postgres://me:s@cret@host/work?password=secret"), "postgres://me@host/work");
+        assert_eq!(shown("postgres://host/work"), "postgres://host/work");
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_database_is_no_file() {
+        let error = "postgres://host/work".parse::<Location>().unwrap().file().unwrap_err().to_string();
+        assert!(error.contains("pg_dump"), "{error}");
     }
 }

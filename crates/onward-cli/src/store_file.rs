@@ -1,9 +1,11 @@
-//! Everything that knows that a store is a SQLite file.
+//! Opening stores: everything that knows that one is a SQLite file, or in a PostgreSQL database.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+#[cfg(feature = "postgres")]
+use onward_store::PostgresStore;
 use onward_store::{SqliteStore, Store};
 
 use crate::location::Location;
@@ -11,30 +13,65 @@ use crate::options::GlobalOptions;
 
 /// Opens the store for a command that adds work: it is made if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(Arc::new(open_file(options, true, None).await?))
+    open(options, true, None).await
 }
 
 /// Opens the store as [`open_or_create`] does, but lets it take payloads and results of up to `bytes`.
 pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usize) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(Arc::new(open_file(options, true, Some(bytes)).await?))
+    open(options, true, Some(bytes)).await
 }
 
 /// Opens the store for a command that looks at or changes what is there: a missing one is an error.
 pub(crate) async fn open_existing(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
-    Ok(Arc::new(open_existing_file(options).await?))
+    open(options, false, None).await
+}
+
+async fn open(options: &GlobalOptions, create: bool, payload_limit: Option<usize>) -> anyhow::Result<Arc<dyn Store>> {
+    match &options.store {
+        Location::File(path) => Ok(Arc::new(open_file(options, path, create, payload_limit).await?)),
+        #[cfg(feature = "postgres")]
+        Location::Server(url) => Ok(Arc::new(open_server(options, url, create, payload_limit).await?)),
+        #[cfg(not(feature = "postgres"))]
+        Location::Server(_) => Ok(Arc::new(open_existing_file(options).await?)),
+    }
 }
 
 /// As [`open_existing`], for the commands about the file itself.
 pub(crate) async fn open_existing_file(options: &GlobalOptions) -> anyhow::Result<SqliteStore> {
-    open_file(options, false, None).await
+    open_file(options, options.store.file()?, false, None).await
 }
 
-async fn open_file(options: &GlobalOptions, create: bool, payload_limit: Option<usize>) -> anyhow::Result<SqliteStore> {
+async fn open_file(
+    options: &GlobalOptions,
+    path: &Path,
+    create: bool,
+    payload_limit: Option<usize>,
+) -> anyhow::Result<SqliteStore> {
     let mut opening = SqliteStore::options().durability(options.durability.into()).create(create);
     if let Some(bytes) = payload_limit {
         opening = opening.payload_limit(bytes);
     }
-    opening.open(options.store.path()).await.context(CANNOT_OPEN)
+    opening.open(path).await.context(CANNOT_OPEN)
+}
+
+/// As [`open_existing`], for a store in a database.
+#[cfg(feature = "postgres")]
+pub(crate) async fn open_existing_server(options: &GlobalOptions, url: &str) -> anyhow::Result<PostgresStore> {
+    open_server(options, url, false, None).await
+}
+
+#[cfg(feature = "postgres")]
+async fn open_server(
+    options: &GlobalOptions,
+    url: &str,
+    create: bool,
+    payload_limit: Option<usize>,
+) -> anyhow::Result<PostgresStore> {
+    let mut opening = PostgresStore::options().durability(options.durability.into()).create(create);
+    if let Some(bytes) = payload_limit {
+        opening = opening.payload_limit(bytes);
+    }
+    opening.open(url).await.context(CANNOT_OPEN)
 }
 
 /// The store's own error names the file.
@@ -42,10 +79,10 @@ const CANNOT_OPEN: &str = "cannot open the store";
 
 /// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
 pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
-    Ok(SqliteStore::restore(backup, to.path(), progress).await?)
+    Ok(SqliteStore::restore(backup, to.file()?, progress).await?)
 }
 
 /// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
 pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
-    SqliteStore::migrate(location.path()).await.context(CANNOT_OPEN)
+    SqliteStore::migrate(location.file()?).await.context(CANNOT_OPEN)
 }

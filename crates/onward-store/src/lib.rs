@@ -46,6 +46,8 @@ mod memory;
 mod name;
 mod news;
 mod outcome;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queue;
 mod reason;
 pub mod rules;
@@ -74,6 +76,8 @@ pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection

@@ -450,7 +450,7 @@ pub struct Hint {
     pub schedules: u64,
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 impl Hint {
     /// Adds what one commit changed.
     pub(crate) fn add(&mut self, change: Self) {

@@ -29,6 +29,24 @@ impl Default for Conditions {
 pub trait Fixture {
     /// A new, empty place.
     fn place(&self) -> Box<dyn Place>;
+
+    /// Why no store of this kind can be tested here, where none can: its server is not there. Nothing of the kit runs on such a
+    /// fixture; each test says so and passes, so that a fixture whose stores are required panics instead.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Whether no store can be tested; then it is said why.
+#[doc(hidden)]
+#[must_use]
+#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
+pub fn is_missing(fixture: &(impl Fixture + ?Sized)) -> bool {
+    let missing = fixture.missing();
+    if let Some(why) = &missing {
+        println!("not tested: {why}");
+    }
+    missing.is_some()
 }
 
 /// Where one store lives. What it needs (a directory, a server) is gone when it is dropped.

@@ -30,4 +30,6 @@ pub mod soak;
 
 pub use bench::{Bench, after, keyed, task};
 pub use faulty::{Fault, FaultyStore, Side, TIMEOUT};
+#[doc(hidden)]
+pub use fixture::is_missing;
 pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place, close_sessions};

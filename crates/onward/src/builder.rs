@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -126,6 +126,21 @@ impl EngineBuilder {
         self
     }
 
+    /// Keeps the work in a PostgreSQL database (15 or newer), which many processes on many machines share: `postgres://user@host/database`, with
+    /// `#schema` behind it where the tables are not to be in the schema `onward`.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub fn postgres(mut self, url: impl Into<String>) -> Self {
+        self.place.url = Some(url.into());
+        self
+    }
+
+    /// Keeps the work in a file or in a database, as [`Engine::open`] does.
+    pub(crate) fn place(mut self, place: &Path) -> Self {
+        self.place.set(place);
+        self
+    }
+
     /// Keeps the work in memory: nothing survives the process. For tests.
     #[must_use]
     pub fn memory(mut self) -> Self {
@@ -140,21 +155,22 @@ impl EngineBuilder {
         self
     }
 
-    /// What an acknowledgement means; for [`sqlite`](Self::sqlite). Default: it survives power loss.
+    /// What an acknowledgement means; for [`sqlite`](Self::sqlite) and `postgres`. Default: it survives power loss.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.place.durability = Some(durability);
         self
     }
 
-    /// The largest payload or result, in bytes; for [`sqlite`](Self::sqlite) and [`memory`](Self::memory). Default: 1 MiB.
+    /// The largest payload or result, in bytes; for [`sqlite`](Self::sqlite), `postgres` and [`memory`](Self::memory). Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(mut self, bytes: usize) -> Self {
         self.place.payload_limit = Some(bytes);
         self
     }
 
-    /// The clock; for [`sqlite`](Self::sqlite) and [`memory`](Self::memory). Default: the machine's.
+    /// The clock; for [`sqlite`](Self::sqlite), `postgres` and [`memory`](Self::memory). Default: the machine's, and with `postgres` the
+    /// server's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.place.clock = Some(clock);

@@ -92,12 +92,13 @@ impl Inner {
 
 /// Opening.
 impl Engine {
-    /// Opens an engine on a SQLite file, which is made if it is missing, with the default settings.
+    /// Opens an engine with the default settings on a SQLite file, which is made if it is missing; or, with the feature `postgres`, on a
+    /// PostgreSQL database (`postgres://user@host/database`), where many processes on many machines work together.
     ///
     /// # Errors
     /// What the store reports if it cannot be opened.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::builder().sqlite(path.as_ref()).open().await
+    pub async fn open(place: impl AsRef<Path>) -> Result<Self> {
+        Self::builder().place(place.as_ref()).open().await
     }
 
     /// Opens an engine with other settings.

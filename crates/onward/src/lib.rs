@@ -177,6 +177,9 @@ pub use onward_store::{
     Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
+#[cfg(feature = "postgres")]
+pub use onward_store::{PostgresOptions, PostgresStore};
+
 /// The five names that most programs need.
 pub mod prelude {
     pub use crate::{Context, Engine, Failure, NewTask, Task};

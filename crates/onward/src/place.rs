@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub(crate) path: Option<PathBuf>,
+    pub(crate) url: Option<String>,
     pub(crate) memory: bool,
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) durability: Option<Durability>,
@@ -18,44 +19,97 @@ pub(crate) struct Place {
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
+/// A store that was named.
+enum Named {
+    File(PathBuf),
+    Server(String),
+    Memory,
+    Open(Arc<dyn Store>),
+}
+
 impl Place {
+    /// Keeps the work where a path says, or a URL.
+    pub(crate) fn set(&mut self, place: &Path) {
+        match place.to_str() {
+            Some(url) if is_server(url) => self.url = Some(url.to_owned()),
+            _ => self.path = Some(place.to_owned()),
+        }
+    }
+
     /// Opens the one store that was named.
-    pub(crate) async fn open(self) -> Result<Arc<dyn Store>> {
-        let has_options = self.clock.is_some() || self.payload_limit.is_some();
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let payload_limit = self.payload_limit.unwrap_or(store_limits::PAYLOAD_BYTES);
-        match (self.path, self.memory, self.store) {
-            (Some(path), false, None) => {
-                open_sqlite(&path, self.durability.unwrap_or_default(), payload_limit, clock).await
+    pub(crate) async fn open(mut self) -> Result<Arc<dyn Store>> {
+        match self.named()? {
+            Named::File(path) => self.open_sqlite(&path).await,
+            #[cfg(feature = "postgres")]
+            Named::Server(url) => self.open_postgres(&url).await,
+            // Not named in the error: it may hold a password.
+            #[cfg(not(feature = "postgres"))]
+            Named::Server(url) => {
+                drop(url);
+                Err(Error::invalid(
+                    "this program was built without PostgreSQL; build onward with its feature `postgres`",
+                ))
             }
-            (None, _, _) if self.durability.is_some() => Err(misplaced("a durability class", "`sqlite`")),
-            (None, true, None) => Ok(Arc::new(MemoryStore::with_clock(clock).with_payload_limit(payload_limit))),
-            (None, false, Some(_)) if has_options => {
-                Err(misplaced("a clock or a payload limit", "`sqlite` and `memory`"))
+            _ if self.durability.is_some() => Err(misplaced("a durability class", "`sqlite` and `postgres`")),
+            Named::Memory => {
+                Ok(Arc::new(MemoryStore::with_clock(self.clock()).with_payload_limit(self.payload_limit())))
             }
-            (None, false, Some(store)) => Ok(store),
-            (None, false, None) => {
-                Err(Error::invalid("the engine was not told where to keep its work; say `sqlite`, `memory` or `store`"))
+            Named::Open(_) if self.clock.is_some() || self.payload_limit.is_some() => {
+                Err(misplaced("a clock or a payload limit", "`sqlite`, `postgres` and `memory`"))
             }
+            Named::Open(store) => Ok(store),
+        }
+    }
+
+    fn named(&mut self) -> Result<Named> {
+        let file = self.path.take().map(Named::File);
+        let server = self.url.take().map(Named::Server);
+        let memory = self.memory.then_some(Named::Memory);
+        let mut named = file.into_iter().chain(server).chain(memory).chain(self.store.take().map(Named::Open));
+        match (named.next(), named.next()) {
+            (Some(one), None) => Ok(one),
+            (None, _) => Err(Error::invalid(
+                "the engine was not told where to keep its work; say `sqlite`, `postgres`, `memory` or `store`",
+            )),
             _ => Err(Error::invalid(
-                "the engine was told several places to keep its work; say one of `sqlite`, `memory` and `store`",
+                "the engine was told several places to keep its work; say one of `sqlite`, `postgres`, `memory` and `store`",
             )),
         }
     }
+
+    fn clock(&mut self) -> Arc<dyn Clock> {
+        self.clock.take().unwrap_or_else(|| Arc::new(SystemClock))
+    }
+
+    fn payload_limit(&self) -> usize {
+        self.payload_limit.unwrap_or(store_limits::PAYLOAD_BYTES)
+    }
+
+    /// Opens a SQLite file.
+    async fn open_sqlite(mut self, path: &Path) -> Result<Arc<dyn Store>> {
+        let options = SqliteStore::options().durability(self.durability.unwrap_or_default());
+        let options = options.payload_limit(self.payload_limit()).clock(self.clock());
+        Ok(Arc::new(options.open(path).await?))
+    }
+
+    /// Opens a store in a PostgreSQL database.
+    #[cfg(feature = "postgres")]
+    async fn open_postgres(self, url: &str) -> Result<Arc<dyn Store>> {
+        let options = onward_store::PostgresStore::options().durability(self.durability.unwrap_or_default());
+        let mut options = options.payload_limit(self.payload_limit());
+        // The server's clock, unless another one is given.
+        if let Some(clock) = self.clock {
+            options = options.clock(clock);
+        }
+        Ok(Arc::new(options.open(url).await?))
+    }
+}
+
+fn is_server(place: &str) -> bool {
+    place.starts_with("postgres://") || place.starts_with("postgresql://")
 }
 
 #[cold]
 fn misplaced(what: &str, belongs: &str) -> Error {
     Error::invalid(format!("{what} was given to an engine whose store has its own; it is for {belongs}"))
-}
-
-/// Opens a SQLite file.
-async fn open_sqlite(
-    path: &Path,
-    durability: Durability,
-    payload_limit: usize,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Store>> {
-    let options = SqliteStore::options().durability(durability).payload_limit(payload_limit).clock(clock);
-    Ok(Arc::new(options.open(path).await?))
 }

@@ -12,6 +12,8 @@ mod finish;
 mod generated;
 mod harness;
 mod limit;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod queue;
 mod schedule;
 mod store;

@@ -67,7 +67,7 @@ fn a_file_of_something_else_is_no_store_and_stays_as_it_is() {
 #[test]
 fn a_store_in_memory_or_elsewhere_is_refused_with_the_reason() {
     refused(&["--store", "memory:", "stats"], 2, &["gone when this command ends"]);
-    refused(&["--store", "postgres://host/db", "stats"], 2, &["no store for `postgres:`"]);
+    refused(&["--store", "mysql://host/db", "stats"], 2, &["no store for `mysql:`"]);
 }
 
 /// Shows: T1

@@ -11,7 +11,7 @@ use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
 /// The session that a series prefers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Preferred {
     pub(super) session: SessionId,
     /// A start of one of its tasks that is not long ago.
@@ -70,6 +70,9 @@ impl State {
 
     /// Waiting tasks that have a series, in the order of their places.
     pub(super) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
+        if !self.affinities.is_empty() {
+            self.tasks.know_every_lane();
+        }
         let mut waiting: Vec<&Task> = self.tasks.iter().filter(|task| task.state == TaskState::Waiting).collect();
         waiting.retain(|task| task.new.affinity.is_some());
         waiting.sort_by_key(|task| task.place());

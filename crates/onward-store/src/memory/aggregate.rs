@@ -16,15 +16,15 @@ use crate::task::{NewTask, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
 /// Queue, kind and group: what is collected together.
-type Line = (Name, Name, Option<Name>);
+pub(super) type Line = (Name, Name, Option<Name>);
 
 /// What is being collected, and who is a member of which bundle.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bundles {
-    collections: BTreeMap<Line, (Collection, BTreeSet<TaskId>)>,
-    bundle_of: BTreeMap<TaskId, TaskId>,
+    pub(super) collections: BTreeMap<Line, (Collection, BTreeSet<TaskId>)>,
+    pub(super) bundle_of: BTreeMap<TaskId, TaskId>,
     /// A bundle and a member, live or ended.
-    members: BTreeSet<(TaskId, TaskId)>,
+    pub(super) members: BTreeSet<(TaskId, TaskId)>,
 }
 
 impl Bundles {
@@ -32,7 +32,7 @@ impl Bundles {
         self.bundle_of.get(&member).copied()
     }
 
-    fn adopt(&mut self, bundle: TaskId, member: TaskId) {
+    pub(super) fn adopt(&mut self, bundle: TaskId, member: TaskId) {
         self.bundle_of.insert(member, bundle);
         self.members.insert((bundle, member));
     }

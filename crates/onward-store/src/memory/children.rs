@@ -22,7 +22,7 @@ impl State {
     }
 
     fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> Result<(), Refusal> {
-        children::check_circle(parent, tasks, |task| Ok(self.waits.open_of(task)))
+        children::check_circle(parent, tasks, |task| Ok(self.open_of(task)))
     }
 
     fn awaits_children(&self, task: TaskId) -> bool {
@@ -92,7 +92,7 @@ impl State {
     }
 
     fn children_of(&self, parent: TaskId, of_state: impl Fn(TaskState) -> bool) -> Vec<TaskId> {
-        let children = self.tasks.iter().filter(|task| task.new.parent == Some(parent) && of_state(task.state));
+        let children = self.tasks.children_of(parent).filter(|task| of_state(task.state));
         children.map(|task| task.id).collect()
     }
 

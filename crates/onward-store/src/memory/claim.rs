@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::affinity::{SeriesLine, line_of};
+use super::known::Lane;
 use super::state::{Moment, State};
 use super::task::Task;
 use crate::event::Change;
@@ -75,10 +76,12 @@ impl State {
         let mut place = Some(last);
         while let Some((next, task)) = self.tasks.waiting_behind(place) {
             if lines.wants(task) && self.may_start(task, self.now.steady) {
+                lines.know_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
             place = Some(next);
         }
+        lines.know_behind(self, None);
         None
     }
 
@@ -170,6 +173,27 @@ impl<'a> Lines<'a> {
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
+    /// Wants more of the lanes of a line that may have a task before its head, or any if it has none.
+    fn know_before(&self, state: &State, line: &Line, head: Option<Place>) {
+        let end = [head, self.last].into_iter().flatten().min();
+        for (known, task) in state.tasks.more_waiting() {
+            let may_have = end.is_none_or(|end| known < end) && self.line_of(state, &task.new.queue) == *line;
+            if may_have && self.wants(task) && state.may_start(task, self.now) {
+                state.tasks.want_lane_of(task);
+            }
+        }
+    }
+
+    /// Wants more of the lanes that may have a task before a place.
+    fn know_behind(&self, state: &State, end: Option<Place>) {
+        for (known, task) in state.tasks.more_waiting() {
+            let may_have = end.is_none_or(|end| known < end) && self.wants(task);
+            if may_have && state.may_start(task, self.now) {
+                state.tasks.want_lane_of(task);
+            }
+        }
+    }
+
     fn line_of(&self, state: &State, queue: &Name) -> Line {
         Line::of(self.mode, queue, state.settings_of(queue).weight)
     }
@@ -183,16 +207,32 @@ impl<'a> Lines<'a> {
             && self.last.is_none_or(|last| next <= last)
         {
             if self.wants(task) && self.line_of(state, &task.new.queue) == line && state.may_start(task, self.now) {
+                self.know_before(state, &line, Some(next));
                 self.heads.insert(line, next);
                 return;
             }
             place = Some(next);
         }
+        self.know_before(state, &line, None);
         self.heads.remove(&line);
+    }
+
+    fn know_of_every_lane(&self, state: &State, line: &Line) {
+        for (known, task) in state.tasks.more_waiting() {
+            let lane = Lane::of(task);
+            let is_next =
+                |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+            let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
+            if may_have && state.may_start(task, self.now) && !state.tasks.any_waiting(is_next) {
+                state.tasks.want_lane_of(task);
+            }
+        }
     }
 
     /// Where several queues are one line, that goes first whose next task does; in each the group whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
+        // In the order of the shares any lane may be the first, so one task more of each is to be known than was looked at.
+        self.know_of_every_lane(state, &line);
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
         while let Some((place, task)) = state.tasks.waiting_behind(behind)
             && self.last.is_none_or(|last| place <= last)

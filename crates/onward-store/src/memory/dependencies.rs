@@ -14,15 +14,15 @@ use crate::task::{TaskId, TaskState};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
     /// A task and one that depends on it.
-    dependents: BTreeSet<(TaskId, TaskId)>,
+    pub(super) dependents: BTreeSet<(TaskId, TaskId)>,
     /// A blocked task and one that it depends on.
-    open: BTreeSet<(TaskId, TaskId)>,
+    pub(super) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
-    unsettled: VecDeque<Over>,
+    pub(super) unsettled: VecDeque<Over>,
 }
 
 /// A task that is over.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Over {
     pub(super) task: TaskId,
     pub(super) ended: Ended,
@@ -129,11 +129,20 @@ impl State {
     pub(super) fn settle_dependents(&mut self) {
         for _ in 0..limits::CASCADE {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
+            // Who waits for it is known once it was looked for, though it may be gone.
+            self.tasks.know(over.task);
             match self.waits.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
                 None => self.settle_next_member(over),
             }
         }
+    }
+
+    /// What a task waits for, by number.
+    pub(super) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
+        // Who waits for whom is known of the tasks that are known.
+        self.tasks.know(task);
+        self.waits.open_of(task)
     }
 
     fn settle_next_member(&mut self, over: Over) {

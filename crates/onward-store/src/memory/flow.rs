@@ -95,8 +95,7 @@ impl State {
     }
 
     pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {
-        let running = self.tasks.iter().filter(|task| task.state == TaskState::Running);
-        running.filter(|task| scopes(task).contains(scope)).count() as u64
+        self.tasks.running(scope, |task| scopes(task).contains(scope))
     }
 
     /// Whether every limit lets a task start at a moment.
@@ -132,6 +131,7 @@ impl State {
         if self.limits.values().all(|limit| limit.rate.is_none()) {
             return None;
         }
+        self.tasks.know_every_lane();
         let may_be_taken = |task: &&Task| {
             let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
             task.state == TaskState::Waiting && is_selected && !self.is_paused(task)

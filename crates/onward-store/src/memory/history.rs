@@ -14,11 +14,11 @@ use crate::timestamp::Timestamp;
 /// The ends of each day and queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
-    days: BTreeMap<(i64, Name), EndedCounts>,
+    pub(super) days: BTreeMap<(i64, Name), EndedCounts>,
 }
 
 impl History {
-    fn latest(&self) -> Option<i64> {
+    pub(super) fn latest(&self) -> Option<i64> {
         self.days.last_key_value().map(|((day, _), _)| *day)
     }
 

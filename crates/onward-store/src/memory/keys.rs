@@ -12,14 +12,14 @@ use crate::timestamp::Timestamp;
 /// Keys by kind: taken by an active task, or kept after the end of one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Keys {
-    taken: BTreeMap<(Name, String), Taken>,
+    pub(super) taken: BTreeMap<(Name, String), Taken>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Taken {
-    by: TaskId,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Taken {
+    pub(super) by: TaskId,
     /// Until when it is kept, once its task has ended.
-    until: Option<Timestamp>,
+    pub(super) until: Option<Timestamp>,
 }
 
 impl Keys {

@@ -50,8 +50,12 @@ mod history;
 mod intervene;
 mod io;
 mod keys;
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "only a store that loads a part of itself makes one"))]
+mod known;
 mod moving;
 mod names;
+#[cfg(feature = "postgres")]
+mod partial;
 mod queues;
 mod reads;
 mod removal;
@@ -67,4 +71,8 @@ mod task;
 mod tasks;
 mod why;
 
+#[cfg(feature = "postgres")]
+pub(crate) use known::{Lane, Want};
+#[cfg(feature = "postgres")]
+pub(crate) use partial::*;
 pub use store::MemoryStore;

@@ -63,7 +63,7 @@ impl State {
         first.into_values()
     }
 
-    fn empty_queue(&self, queue: &Name) -> QueueRecord {
+    pub(super) fn empty_queue(&self, queue: &Name) -> QueueRecord {
         let settings = self.settings_of(queue);
         QueueRecord {
             name: queue.clone(),

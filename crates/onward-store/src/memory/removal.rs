@@ -16,8 +16,7 @@ impl State {
     pub(super) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Result<Outcome, Refusal> {
         rules::purge::check(queue, states)?;
         self.known_queue(queue)?;
-        let of_queue = self.tasks.iter().filter(|task| task.new.queue == *queue && states.contains(&task.state));
-        let mut tasks: Vec<TaskId> = of_queue.map(|task| task.id).collect();
+        let mut tasks: Vec<TaskId> = self.tasks.of_queue(queue, states).take(limit.saturating_add(1)).collect();
         let more = tasks.len() > limit;
         tasks.truncate(limit);
         for id in &tasks {
@@ -61,7 +60,7 @@ impl State {
     /// What a prune would remove if it had no limit, the oldest end first.
     fn over(&self, prune: &Prune) -> Vec<(End, TaskId)> {
         let ended = self.tasks.ended();
-        let newer = (0..ended.len() as u64).rev();
+        let newer = (0..self.tasks.ended_count()).rev();
         let is_over = |((_, id), newer): &((End, TaskId), u64)| {
             let finished_at = self.tasks.get(*id).and_then(|task| task.finished_at);
             finished_at.is_some_and(|finished_at| {
@@ -73,8 +72,7 @@ impl State {
 
     pub(super) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
         self.known_queue(&queue)?;
-        let is_live = |state: TaskState| !state.is_ended();
-        let live = self.tasks.iter().filter(|task| task.new.queue == queue && is_live(task.state)).count() as u64;
+        let live = self.tasks.live_in(&queue);
         if live > 0 {
             return Err(Refusal::QueueInUse { queue, live });
         }

@@ -16,9 +16,9 @@ use crate::timestamp::Timestamp;
 /// The schedules by name, shared with the states of before.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Schedules {
-    by_name: Arc<BTreeMap<Name, ScheduleRecord>>,
+    pub(super) by_name: Arc<BTreeMap<Name, ScheduleRecord>>,
     /// The revision given last.
-    revision: u64,
+    pub(super) revision: u64,
 }
 
 impl Schedules {

@@ -12,7 +12,7 @@ use crate::timestamp::Timestamp;
 use crate::write::OpenSession;
 
 /// An open session. It lapses in a sweep, and nowhere else.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Session {
     pub(super) name: String,
     pub(super) opened_at: Timestamp,
@@ -69,7 +69,7 @@ impl State {
 
     /// The tasks of a session that somebody wants stopped.
     pub(super) fn to_cancel(&self, session: SessionId) -> Vec<TaskId> {
-        self.tasks.held_by(session).filter(|task| task.cancel_requested).map(|task| task.id).collect()
+        self.tasks.to_cancel(session).map(|task| task.id).collect()
     }
 
     pub(super) fn held_ids(&self, session: SessionId) -> Vec<TaskId> {
@@ -83,7 +83,7 @@ impl State {
             name: session.name.clone(),
             opened_at: session.opened_at,
             lease: session.lease,
-            running: self.tasks.held_by(*id).count() as u64,
+            running: self.tasks.held_count(*id),
             serves: session.serves.clone(),
         };
         self.sessions.iter().map(record).collect()

@@ -10,11 +10,11 @@ use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimu
 use crate::task::TaskId;
 
 /// What has been started from a queue.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct QueueShares {
-    now: VirtualTime,
+    pub(super) now: VirtualTime,
     /// Of the tasks without a group under `None`.
-    tags: BTreeMap<Option<Name>, VirtualTime>,
+    pub(super) tags: BTreeMap<Option<Name>, VirtualTime>,
 }
 
 impl State {

@@ -5,7 +5,7 @@ use super::task::Task;
 use crate::event::Change;
 use crate::outcome::{Outcome, Refusal, Submitted};
 use crate::rules::duplicate::{self, Decision, KeyHolder};
-use crate::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState};
+use crate::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 
 impl State {
     pub(super) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {
@@ -33,6 +33,9 @@ impl State {
     }
 
     fn decide(&self, new: &NewTask) -> Decision {
+        if let Some(UniqueKey { key, .. }) = &new.unique {
+            self.tasks.known.lacks_key(&new.kind, key);
+        }
         let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id)).map(|holder| KeyHolder {
             running: self.tasks.get(holder.id).is_some_and(|task| self.standing_of(task) == TaskState::Running),
             ..holder

@@ -82,7 +82,7 @@ impl State {
 
     fn lapsed(&self) -> Vec<SessionId> {
         let is_lapsed = |id: SessionId, lease_until| {
-            let holds_tasks = self.tasks.held_by(id).next().is_some();
+            let holds_tasks = self.tasks.holds_any(id);
             rules::session::has_lapsed(lease_until, holds_tasks, self.now.steady)
         };
         let lapsed = self.sessions.iter().filter(|(id, session)| is_lapsed(**id, session.lease_until));
@@ -122,7 +122,7 @@ impl State {
     }
 
     fn next_lapse(&self) -> Option<Duration> {
-        let holding = self.sessions.iter().filter(|(id, _)| self.tasks.held_by(**id).next().is_some());
+        let holding = self.sessions.iter().filter(|(id, _)| self.tasks.holds_any(**id));
         holding.map(|(_, session)| session.lease_until.saturating_sub(self.now.steady)).min()
     }
 }

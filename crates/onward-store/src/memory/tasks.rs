@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::known::{Frontier, Known, Lane, Want};
 use super::task::{End, Task};
+use crate::flow::LimitScope;
+use crate::name::Name;
 use crate::rules::order::Place;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -12,6 +15,7 @@ use crate::timestamp::Timestamp;
 /// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change) keeps them so.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tasks {
+    pub(super) known: Known,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<Place>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
@@ -26,7 +30,18 @@ pub(super) struct Tasks {
 
 impl Tasks {
     pub(super) fn get(&self, id: TaskId) -> Option<&Task> {
-        self.all.get(&id).map(Arc::as_ref)
+        let task = self.all.get(&id).map(Arc::as_ref);
+        if task.is_none() {
+            self.known.miss(id);
+        }
+        task
+    }
+
+    /// Has a task known, and who waits for it.
+    pub(super) fn know(&self, id: TaskId) {
+        if self.known.part().is_some() && !self.all.contains_key(&id) {
+            self.known.miss(id);
+        }
     }
 
     pub(super) fn insert(&mut self, task: Task) {
@@ -43,7 +58,10 @@ impl Tasks {
     }
 
     pub(super) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
-        let task = self.all.remove(&id)?;
+        let Some(task) = self.all.remove(&id) else {
+            self.known.miss(id);
+            return None;
+        };
         self.waiting.remove(&task.place());
         self.scheduled.remove(&(task.run_at, id));
         task.expires_at.map(|at| self.expiring.remove(&(at, id)));
@@ -68,6 +86,18 @@ impl Tasks {
         task.end.map(|end| self.ended.insert((end, id)));
     }
 
+    /// A task, shared.
+    #[cfg(feature = "postgres")]
+    pub(super) fn share(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.all.get(&id)
+    }
+
+    /// Every task, shared, by number.
+    #[cfg(feature = "postgres")]
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.all.values()
+    }
+
     /// Every task, by number.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Task> {
         self.all.values().map(Arc::as_ref)
@@ -75,6 +105,7 @@ impl Tasks {
 
     /// Tasks with numbers from `from` up to, but not including, `before`, by number.
     pub(super) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
+        self.known.lacks(|part| part.between.contains(&(from, before)), || Want::Between(from, before));
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
@@ -87,27 +118,122 @@ impl Tasks {
 
     /// Scheduled tasks by when they are due.
     pub(super) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.scheduled.iter().copied()
+        self.known.walk(&self.scheduled, |part| part.scheduled, || Want::Scheduled)
     }
 
     /// Live tasks that are not running, by when they expire.
     pub(super) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.expiring.iter().copied()
+        self.known.walk(&self.expiring, |part| part.expiring, || Want::Expiring)
     }
 
     /// Tasks that must be finished from elsewhere within a time, by when that is over.
     pub(super) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.overdue.iter().copied()
+        self.known.walk(&self.overdue, |part| part.overdue, || Want::Overdue)
     }
 
     /// What a session holds, by number.
     pub(super) fn held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+        self.known.lacks(|part| part.held.contains(&session), || Want::Held(session));
+        self.held_here(session)
+    }
+
+    /// What a session holds and somebody wants stopped, by number.
+    pub(super) fn to_cancel(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+        self.known.lacks(|part| part.to_cancel.contains(&session), || Want::ToCancel(session));
+        self.held_here(session).filter(|task| task.cancel_requested)
+    }
+
+    /// How many tasks a session holds.
+    pub(super) fn held_count(&self, session: SessionId) -> u64 {
+        self.held_here(session).count() as u64 + self.known.held_elsewhere(session)
+    }
+
+    /// Whether a session holds any task.
+    pub(super) fn holds_any(&self, session: SessionId) -> bool {
+        self.held_here(session).next().is_some() || self.known.held_elsewhere(session) > 0
+    }
+
+    fn held_here(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         let (first, last) = ((session, TaskId(i64::MIN)), (session, TaskId(i64::MAX)));
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
     }
 
     /// Ended tasks, the oldest end first.
-    pub(super) fn ended(&self) -> impl ExactSizeIterator<Item = (End, TaskId)> {
-        self.ended.iter().copied()
+    pub(super) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
+        self.known.walk(&self.ended, |part| part.ended, || Want::Ended)
+    }
+
+    /// How many have ended.
+    pub(super) fn ended_count(&self) -> u64 {
+        self.ended.len() as u64 + self.known.part().map_or(0, |part| part.ended_elsewhere)
+    }
+
+    /// The children of a task, by number.
+    pub(super) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
+        self.known
+            .lacks(|part| parent.0 > part.last_task || part.children.contains(&parent), || Want::Children(parent));
+        self.iter().filter(move |task| task.new.parent == Some(parent))
+    }
+
+    /// How many tasks run that `counts` and that are of a scope.
+    pub(super) fn running(&self, scope: &LimitScope, counts: impl Fn(&Task) -> bool) -> u64 {
+        let here = self.iter().filter(|task| task.state == TaskState::Running && counts(task)).count() as u64;
+        here + self.known.running_elsewhere(scope)
+    }
+
+    /// Tasks of a queue in some states, by number.
+    pub(super) fn of_queue<'a>(
+        &'a self,
+        queue: &'a Name,
+        states: &'a [TaskState],
+    ) -> impl Iterator<Item = TaskId> + 'a {
+        let is_meant = move |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
+        let frontier = self.known.part().map_or(Frontier::End, |part| {
+            part.of_queue.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
+        });
+        let numbers = self.iter().filter(is_meant).map(|task| task.id);
+        self.known.walk_up_to(numbers, frontier, || Want::OfQueue(queue.clone(), states.to_vec()))
+    }
+
+    /// How many live tasks a queue has.
+    pub(super) fn live_in(&self, queue: &Name) -> u64 {
+        self.known.lacks(|part| part.live_elsewhere.contains_key(queue), || Want::LiveIn(queue.clone()));
+        let elsewhere = self.known.part().and_then(|part| part.live_elsewhere.get(queue));
+        let here = self.iter().filter(|task| task.new.queue == *queue && !task.state.is_ended()).count() as u64;
+        here + elsewhere.copied().unwrap_or_default()
+    }
+
+    /// Lanes of which more waits behind a place than is known, with one task of each.
+    pub(super) fn more_waiting(&self) -> impl Iterator<Item = (Place, &Task)> {
+        self.known.more_waiting().map(|(_, place, task)| (place, task))
+    }
+
+    /// Notes that more of the lane of a task is to be known.
+    pub(super) fn want_lane_of(&self, task: &Task) {
+        self.known.want(Want::Lane(Lane::of(task)));
+    }
+
+    /// Has what waits in the lane of a waiting task before it known.
+    pub(super) fn know_ahead_of(&self, task: &Task) {
+        let lane = Lane::of(task);
+        if self.known.more_waiting().any(|(one, place, _)| *one == lane && place < task.place()) {
+            self.want_lane_of(task);
+        }
+    }
+
+    /// Whether there is a waiting task of a sort.
+    pub(super) fn any_waiting(&self, is_of_sort: impl Fn(Place, &Task) -> bool) -> bool {
+        self.waiting.iter().any(|place| self.all.get(&place.task).is_some_and(|task| is_of_sort(*place, task)))
+    }
+
+    /// Has at least one waiting task of each lane known that has any.
+    pub(super) fn know_every_lane(&self) {
+        for (lane, place, task) in self.known.more_waiting() {
+            let is_known =
+                |at: &Place| *at <= place && self.all.get(&at.task).is_some_and(|one| Lane::of(one) == *lane);
+            if !self.waiting.iter().any(is_known) {
+                self.want_lane_of(task);
+            }
+        }
     }
 }

@@ -62,6 +62,7 @@ impl State {
         if task.state != TaskState::Waiting {
             return 0;
         }
+        self.tasks.know_ahead_of(task);
         let line = |task: &Task| {
             let NewTask { queue, kind, group, affinity, .. } = &task.new;
             (queue.clone(), kind.clone(), group.clone(), affinity.clone())
@@ -75,6 +76,7 @@ impl State {
         if task.state != TaskState::Waiting || !self.are_shared() {
             return 0;
         }
+        self.tasks.know_every_lane();
         let is_of_line = |one: &&Task| {
             let is_beside = (&one.new.queue, &one.new.kind) == (&task.new.queue, &task.new.kind);
             let is_other = one.new.group != task.new.group && one.new.affinity.is_none();

@@ -23,6 +23,8 @@ mod mount;
 #[cfg(unix)]
 mod nth_failure;
 mod outbox;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(unix)]
 mod power_loss;
 mod queues;

@@ -7,7 +7,7 @@ use onward_store::{Change, EventCursor, Outcome, Result, Store, TaskId, Write};
 
 use super::player::{Player, without_words};
 use super::steps::{Act, Step};
-use super::view::{Told, View, follow};
+use super::view::{Told, Turn, View, follow};
 use crate::bench::Bench;
 use crate::fixture::{Conditions, Fixture};
 
@@ -48,6 +48,16 @@ pub struct Seen {
 /// # Panics
 /// If a store cannot be opened.
 pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> std::result::Result<Seen, Disagreement> {
+    check_by_turns(one, other, steps, 1).await
+}
+
+/// The same; after each step one in `turns` of the reads.
+pub(super) async fn check_by_turns(
+    one: &dyn Fixture,
+    other: &dyn Fixture,
+    steps: &[Step],
+    turns: usize,
+) -> std::result::Result<Seen, Disagreement> {
     let conditions = Conditions { payload_limit: PAYLOAD_LIMIT, ..Conditions::default() };
     let mut pair = Pair {
         benches: [Bench::open_under(one, conditions.clone()).await, Bench::open_under(other, conditions).await],
@@ -56,9 +66,10 @@ pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> st
         seen: Seen::default(),
     };
     for (step, what) in steps.iter().enumerate() {
-        pair.play(what, step).await.map_err(|what| Disagreement { step, what })?;
+        let turn = Turn { number: step, of: turns };
+        pair.play(what, step, turn).await.map_err(|what| Disagreement { step, what })?;
     }
-    pair.events_from_the_start().await.map_err(|what| Disagreement { step: steps.len(), what })?;
+    pair.everything().await.map_err(|what| Disagreement { step: steps.len(), what })?;
     Ok(pair.seen)
 }
 
@@ -69,7 +80,7 @@ pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> st
 /// What a store reports that cannot be read.
 pub async fn difference(one: &dyn Store, other: &dyn Store, highest: TaskId) -> Result<Option<String>> {
     let now = one.clock().now();
-    let views = [View::of(one, highest.0, now).await?, View::of(other, highest.0, now).await?];
+    let views = [View::of(one, highest.0, now, Turn::ALL).await?, View::of(other, highest.0, now, Turn::ALL).await?];
     if let Some(difference) = views[0].difference(&views[1]) {
         return Ok(Some(difference));
     }
@@ -89,7 +100,7 @@ struct Pair {
 type Agreed = std::result::Result<(), String>;
 
 impl Pair {
-    async fn play(&mut self, step: &Step, number: usize) -> Agreed {
+    async fn play(&mut self, step: &Step, number: usize, turn: Turn) -> Agreed {
         let clock = self.benches[0].clock();
         match step {
             Step::Apply(acts) => self.apply(acts).await?,
@@ -102,7 +113,7 @@ impl Pair {
             }
         }
         self.events(number).await?;
-        self.reads().await
+        self.reads(turn).await
     }
 
     async fn apply(&mut self, acts: &[Act]) -> Agreed {
@@ -124,10 +135,10 @@ impl Pair {
         Ok(outcomes.into_iter().map(without_words).collect())
     }
 
-    async fn reads(&mut self) -> Agreed {
+    async fn reads(&mut self, turn: Turn) -> Agreed {
         let now = self.benches[0].now();
-        let one = answered(View::of(self.store(0).as_ref(), self.player.highest, now).await)?;
-        let other = answered(View::of(self.store(1).as_ref(), self.player.highest, now).await)?;
+        let one = answered(View::of(self.store(0).as_ref(), self.player.highest, now, turn).await)?;
+        let other = answered(View::of(self.store(1).as_ref(), self.player.highest, now, turn).await)?;
         one.difference(&other).map_or(Ok(()), Err)?;
         let [schedules, ..] = one.schedules;
         self.player.schedules = schedules;
@@ -147,6 +158,12 @@ impl Pair {
         self.player.highest = self.player.highest.max(highest.unwrap_or(0));
         self.seen.changes.extend(told[0].iter().map(|(.., change)| *change));
         Ok(())
+    }
+
+    /// What is compared once, at the end.
+    async fn everything(&mut self) -> Agreed {
+        self.reads(Turn::ALL).await?;
+        self.events_from_the_start().await
     }
 
     async fn events_from_the_start(&self) -> Agreed {

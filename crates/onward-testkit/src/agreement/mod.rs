@@ -21,6 +21,6 @@ mod tests;
 mod view;
 
 pub use check::{Disagreement, Seen, check, difference};
-pub use run::run;
+pub use run::{run, run_by_turns};
 pub use steps::{Act, Pick, Step};
 pub use strategy::sequences;

@@ -53,7 +53,7 @@ fn memory(clock: Arc<dyn Clock>, payload_limit: usize) -> Arc<dyn Store> {
 }
 
 fn difference(wrong: Wrong) -> String {
-    find_difference(&MemoryFixture, &wrong, 256, 7).difference.expect("the difference should have been found")
+    find_difference(&MemoryFixture, &wrong, 256, 1, 7).difference.expect("the difference should have been found")
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_found_sequence_is_short() {
 #[test]
 fn agreement_is_counted_in_sequences() {
     let Tally { attempted, acknowledged, lost, recovered, seed, .. } =
-        find_difference(&MemoryFixture, &MemoryFixture, 20, 7).tally;
+        find_difference(&MemoryFixture, &MemoryFixture, 20, 1, 7).tally;
     assert_eq!((attempted, acknowledged, lost, seed), (20, 20, 0, 7));
     assert!(recovered > 0, "no sequence had a restart");
 }
@@ -108,7 +108,7 @@ fn agreement_is_counted_in_sequences() {
 #[test]
 fn a_disagreement_is_counted_once() {
     let wrong = Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit));
-    let Tally { attempted, acknowledged, lost, .. } = find_difference(&MemoryFixture, &wrong, 256, 7).tally;
+    let Tally { attempted, acknowledged, lost, .. } = find_difference(&MemoryFixture, &wrong, 256, 1, 7).tally;
     assert_eq!((acknowledged, lost), (attempted - 1, 1));
 }
 

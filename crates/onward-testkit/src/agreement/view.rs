@@ -33,33 +33,48 @@ pub(super) struct View {
     pub(super) schedules: [Vec<ScheduleRecord>; 4],
 }
 
+/// Which of the reads are made: every `of`-th, beginning with another one each time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) number: usize,
+    pub(super) of: usize,
+}
+
+impl Turn {
+    pub(super) const ALL: Self = Self { number: 0, of: 1 };
+
+    fn pick<T>(self, reads: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        reads.into_iter().skip(self.number % self.of).step_by(self.of)
+    }
+}
+
 impl View {
-    /// Reads everything; tasks up to and including number `highest`, and one more.
-    pub(super) async fn of(store: &dyn Store, highest: i64, now: Timestamp) -> Result<Self> {
+    /// Reads everything of a turn; tasks up to and including number `highest`, and one more.
+    pub(super) async fn of(store: &dyn Store, highest: i64, now: Timestamp, turn: Turn) -> Result<Self> {
         let mut tasks = Vec::new();
-        for id in 1..=highest + 1 {
+        for id in turn.pick(1..=highest + 1) {
             tasks.push(store.task(TaskId(id)).await?);
         }
         let mut reasons = Vec::new();
-        for id in (highest - EXPLAINED).max(1)..=highest + 1 {
+        for id in turn.pick((highest - EXPLAINED).max(1)..=highest + 1) {
             reasons.push(store.why(TaskId(id)).await?);
         }
         let mut listings = Vec::new();
-        for filter in filters(now) {
+        for filter in turn.pick(filters(now)) {
             listings.push((filter.clone(), pages(store, &filter).await?));
         }
         let (mut selected, mut tags) = (Vec::new(), Vec::new());
-        for filter in filters(now) {
+        for filter in turn.pick(filters(now)) {
             selected.push(Selected::of(store, filter).await?);
         }
-        for filter in tag_filters() {
+        for filter in turn.pick(tag_filters()) {
             tags.push(InUse::of(store, filter).await?);
         }
         let mut peeked = Vec::new();
         let sessions = store.sessions().await?;
         // What is reserved for a session is shown to that alone.
         let own = sessions.iter().map(|session| Claim::any(session.id, 1));
-        for claim in claims().into_iter().chain(own) {
+        for claim in turn.pick(claims().into_iter().chain(own)) {
             peeked.push(store.peek(claim).await?);
         }
         Ok(Self {

@@ -41,6 +41,8 @@ mod modules;
 mod overview;
 #[cfg(test)]
 mod patterns;
+#[cfg(all(test, feature = "postgres"))]
+mod postgres;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::time::Duration;
 use onward_store::Clock;
 
 use super::finding::Finding;
-use crate::location::Location;
 use crate::output::duration_text;
 
 /// How often the cost of a sync is measured; the median counts.
@@ -32,8 +31,8 @@ const SPACE_LITTLE: u64 = 1024 * 1024 * 1024;
 const SPACE_TOO_LITTLE: u64 = 64 * 1024 * 1024;
 
 /// Checks what can be seen without opening the store.
-pub(super) fn file(location: &Location) -> Vec<Finding> {
-    let path = location.path();
+pub(super) fn file(path: &Path) -> Vec<Finding> {
+    let location = path.display();
     let size = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => metadata.len(),
         Ok(_) => return vec![Finding::bad("file", format!("{location} is not a file"), "name the file with --store")],
@@ -58,8 +57,8 @@ fn wal(path: &Path) -> Finding {
 }
 
 /// Checks the disk that the store is on.
-pub(super) fn device(location: &Location, clock: &dyn Clock) -> Vec<Finding> {
-    let directory = match location.path().parent() {
+pub(super) fn device(path: &Path, clock: &dyn Clock) -> Vec<Finding> {
+    let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };

@@ -3,6 +3,8 @@
 mod command;
 mod disk;
 mod finding;
+#[cfg(feature = "postgres")]
+mod server;
 mod state;
 
 pub(crate) use command::run;

@@ -20,7 +20,8 @@ pub(crate) struct Arguments {
 
 /// Makes the store out of a backup. An existing store is never written over.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if options.store.path().exists() {
+    let file = options.store.file()?;
+    if file.exists() {
         return Err(wrong_usage(format!(
             "the store {} exists and is not written over; move it away first, or name another with --store",
             options.store
@@ -30,7 +31,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     store_file::restore(&arguments.backup, &options.store, |done, total| bar.set(done, total)).await?;
     bar.clear();
     if options.json {
-        print_json(&json!({ "restored": options.store.path(), "from": arguments.backup }))?;
+        print_json(&json!({ "restored": file, "from": arguments.backup }))?;
     } else {
         print_line(format_args!("restored {} from {}", options.store, arguments.backup.display()))?;
     }

@@ -1,0 +1,126 @@
+//! The PostgreSQL server that a store is on, and the way to it.
+
+use std::time::Duration;
+
+use onward_store::{PostgresReport, PostgresStore};
+
+use super::finding::Finding;
+use crate::output::duration_text;
+
+/// The oldest version that is supported, as the server numbers it.
+const OLDEST: u32 = 150_000;
+
+/// From here on a commit is slow.
+const COMMIT_SLOW: Duration = Duration::from_millis(20);
+
+/// From here on a snapshot is old: what has ended since is not cleared away.
+const SNAPSHOT_OLD: Duration = Duration::from_secs(600);
+
+/// More dead rows than this, and more than live ones, slow every claim.
+const DEAD_MANY: u64 = 100_000;
+
+/// So many connections must be free for further processes.
+const CONNECTIONS_FREE: u32 = 10;
+
+/// Checks the server, the rights of the role, and whether messages come through.
+pub(super) async fn check(store: &PostgresStore) -> anyhow::Result<Vec<Finding>> {
+    let report = store.check().await?;
+    Ok(vec![
+        version(&report),
+        rights(&report),
+        connection(&report),
+        messages(&report),
+        commit(&report),
+        connections(&report),
+        dead_rows(&report),
+        snapshot(&report),
+    ])
+}
+
+fn version(report: &PostgresReport) -> Finding {
+    let found = format!("PostgreSQL {}", report.version);
+    if report.is_standby {
+        let remedy = "name the primary; with several hosts, add target_session_attrs=read-write to the URL";
+        return Finding::bad("server", format!("{found} is a standby, which takes no writes"), remedy);
+    }
+    if report.version_number < OLDEST {
+        return Finding::bad("server", found, "PostgreSQL 15 and newer are supported; upgrade the server");
+    }
+    Finding::ok("server", found)
+}
+
+fn rights(report: &PostgresReport) -> Finding {
+    let missing = &report.missing_rights;
+    if missing.is_empty() {
+        return Finding::ok("rights", "the role may read and write every table of the store");
+    }
+    let remedy = "as its owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA …; GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA …";
+    Finding::bad("rights", format!("the role may not use: {}", missing.join(", ")), remedy)
+}
+
+fn connection(report: &PostgresReport) -> Finding {
+    let found = if report.is_pooled {
+        "a pooler in transaction mode, or one like it"
+    } else {
+        "straight to the server, or in session mode"
+    };
+    Finding::ok("connection", found)
+}
+
+fn messages(report: &PostgresReport) -> Finding {
+    match report.message {
+        Some(took) => Finding::ok("messages", format!("a message to other processes takes {}", duration_text(took))),
+        None => Finding::warn(
+            "messages",
+            "no messages come through, so that each process looks for changes by itself: up to 5 s late when it was idle",
+            "give the processes that run tasks a URL that does not lead through the pooler",
+        ),
+    }
+}
+
+fn commit(report: &PostgresReport) -> Finding {
+    let found = format!("a commit takes {} (median of 20)", duration_text(report.commit));
+    if !report.syncs || report.synchronous_commit == "off" {
+        let found = format!("{found}, and does not wait for the disk");
+        return Finding::warn(
+            "commit",
+            found,
+            "set fsync = on and synchronous_commit = on; else a crash of the server costs what was acknowledged",
+        );
+    }
+    if report.commit > COMMIT_SLOW {
+        return Finding::warn("commit", found, "a lone submit waits for one; submit in batches, or use a faster disk");
+    }
+    Finding::ok("commit", found)
+}
+
+fn connections(report: &PostgresReport) -> Finding {
+    let found = format!("{} of {} connections are in use", report.connections, report.connections_limit);
+    if report.connections_limit.saturating_sub(report.connections) >= CONNECTIONS_FREE {
+        return Finding::ok("connections", found);
+    }
+    Finding::warn(
+        "connections",
+        found,
+        "a process takes up to 6: raise max_connections, or put a pooler before the server",
+    )
+}
+
+fn dead_rows(report: &PostgresReport) -> Finding {
+    let found = format!("{} rows of live tasks, {} dead ones not yet cleared away", report.live_rows, report.dead_rows);
+    if report.dead_rows <= DEAD_MANY.max(report.live_rows) {
+        return Finding::ok("vacuum", found);
+    }
+    Finding::warn("vacuum", found, "let autovacuum run more often and without a pause, and see what holds a snapshot")
+}
+
+fn snapshot(report: &PostgresReport) -> Finding {
+    match report.oldest_snapshot {
+        Some(age) if age > SNAPSHOT_OLD => Finding::warn(
+            "snapshot",
+            format!("somebody has held a snapshot for {}", duration_text(age)),
+            "nothing that ended since is cleared away; see backend_xmin in pg_stat_activity, and end that transaction",
+        ),
+        _ => Finding::ok("snapshot", "nobody holds an old snapshot"),
+    }
+}

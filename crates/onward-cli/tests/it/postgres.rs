@@ -1,0 +1,68 @@
+//! The program on a store in a PostgreSQL database; `cargo xtask test` starts a server.
+
+#![expect(clippy::print_stdout, reason = "a test that does not run says so")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::harness::Place;
+
+/// A place whose store is in a schema of its own; where there is no server, that is said, and the test is over.
+fn place() -> Option<(Place, String)> {
+    static SCHEMAS: AtomicU64 = AtomicU64::new(0);
+    let url = std::env::var("ONWARD_POSTGRES_URL").ok();
+    let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
+    let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"));
+    assert!(url.is_some() || !is_required, "PostgreSQL is required; run the tests with `cargo xtask test`");
+    if url.is_none() {
+        println!("not tested: ONWARD_POSTGRES_URL is not set; `cargo xtask test` starts PostgreSQL");
+    }
+    let schema = format!("c{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
+    Some((Place::new(), format!("{}#{schema}", url?)))
+}
+
+/// Shows: B2
+#[test]
+fn a_task_is_submitted_worked_and_shown() {
+    let Some((place, store)) = place() else { return };
+    let submitted = place.onward(&["--store", &store, "submit", "--kind", "greet", "world"]);
+    assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
+    let worked = place.onward(&["--store", &store, "work", "--kind", "greet", "--until-idle", "--", "cat"]);
+    assert_eq!(worked.code, Some(0), "{}", worked.stderr);
+    let tasks = place.json(&["--store", &store, "task", "list"]);
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0]["state"], "completed");
+}
+
+/// Shows: B2
+#[test]
+fn a_look_at_a_store_that_is_not_there_makes_none() {
+    let Some((place, store)) = place() else { return };
+    let looked = place.onward(&["--store", &store, "stats"]);
+    assert_eq!(looked.code, Some(3), "{}", looked.stderr);
+    assert!(looked.stderr.contains("no store in the schema"), "{}", looked.stderr);
+}
+
+/// Shows: B11
+#[test]
+fn doctor_looks_at_the_server_and_the_way_to_it() {
+    let Some((place, store)) = place() else { return };
+    place.onward(&["--store", &store, "submit", "--kind", "k"]);
+    let findings = place.json(&["--store", &store, "doctor"]);
+    let word = |finding: &serde_json::Value, field: &str| finding[field].as_str().unwrap().to_owned();
+    let levels: Vec<(String, String)> =
+        findings.iter().map(|finding| (word(finding, "check"), word(finding, "level"))).collect();
+    let level = |check: &str| levels.iter().find(|(name, _)| name == check).map(|(_, level)| level.as_str());
+    for check in ["server", "rights", "connection", "messages", "connections", "vacuum"] {
+        assert_eq!(level(check), Some("ok"), "{check}: {findings:#?}");
+    }
+    assert_eq!(level("commit"), Some("warn"), "the server of the tests does not sync, and that is said");
+}
+
+/// Shows: B11
+#[test]
+fn a_command_about_a_file_names_what_a_database_has() {
+    let Some((place, store)) = place() else { return };
+    let ran = place.onward(&["--store", &store, "store", "compact"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("pg_dump"), "{}", ran.stderr);
+}

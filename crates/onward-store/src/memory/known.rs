@@ -1,0 +1,233 @@
+//! Which part of a store a state holds, and what was looked for beyond it.
+//!
+//! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks elsewhere decides with the same code
+//! over a part of them: whatever a write looks for and the part does not have is noted here as a [`Want`], and the write is
+//! decided again when it has been loaded. So what a store decides is what the specification says, however little is loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::task::{End, Task};
+use crate::flow::LimitScope;
+use crate::name::Name;
+use crate::rules::order::Place;
+use crate::task::{SessionId, TaskId, TaskState};
+use crate::timestamp::Timestamp;
+
+/// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of their places.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lane {
+    pub(crate) queue: Name,
+    pub(crate) kind: Name,
+    pub(crate) group: Option<Name>,
+    pub(crate) series: Option<Name>,
+}
+
+impl Lane {
+    pub(super) fn of(task: &Task) -> Self {
+        let new = &task.new;
+        Self {
+            queue: new.queue.clone(),
+            kind: new.kind.clone(),
+            group: new.group.clone(),
+            series: new.affinity.clone(),
+        }
+    }
+}
+
+/// Something that is to be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Want {
+    /// A task, and who waits for it.
+    Task(TaskId),
+    /// Who has a key of a kind.
+    Key(Name, String),
+    /// The keys whose time is over.
+    KeysOver,
+    /// Every child of a task.
+    Children(TaskId),
+    /// What a session runs.
+    Held(SessionId),
+    /// What a session runs and somebody wants stopped.
+    ToCancel(SessionId),
+    /// How many tasks run, by session, queue, kind and group.
+    Running,
+    /// Which lanes there are, and the first tasks of each.
+    Lanes,
+    /// More of a lane.
+    Lane(Lane),
+    /// More of those that are not due.
+    Scheduled,
+    /// More of those that expire.
+    Expiring,
+    /// More of those that are to be finished from elsewhere.
+    Overdue,
+    /// More of those that have ended, the oldest end first, and how many there are.
+    Ended,
+    /// More of the tasks of a queue in some states, by number.
+    OfQueue(Name, Vec<TaskState>),
+    /// How many live tasks a queue has.
+    LiveIn(Name),
+    /// Every task from a number up to, but not including, another.
+    Between(TaskId, TaskId),
+}
+
+/// Up to where an order is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Frontier<K> {
+    /// Nothing of it is.
+    #[default]
+    Unknown,
+    /// All up to here.
+    UpTo(K),
+    /// All of it.
+    End,
+}
+
+/// How many tasks run that are not loaded.
+pub(crate) type RunningElsewhere = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+
+/// What is loaded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Part {
+    /// The highest number of a task in the store.
+    pub(super) last_task: i64,
+    /// Tasks that were looked for, there or not.
+    pub(super) tasks: BTreeSet<TaskId>,
+    /// Keys that were looked for, taken or not.
+    pub(super) keys: BTreeSet<(Name, String)>,
+    pub(super) children: BTreeSet<TaskId>,
+    pub(super) held: BTreeSet<SessionId>,
+    pub(super) to_cancel: BTreeSet<SessionId>,
+    pub(super) running: Option<RunningElsewhere>,
+    /// Lanes of which there is more, with one task of each. `None` if it is not known which there are.
+    pub(super) lanes: Option<BTreeMap<Lane, (Place, Arc<Task>)>>,
+    pub(super) scheduled: Frontier<(Timestamp, TaskId)>,
+    pub(super) expiring: Frontier<(Timestamp, TaskId)>,
+    pub(super) overdue: Frontier<(Timestamp, TaskId)>,
+    pub(super) ended: Frontier<(End, TaskId)>,
+    /// How many ended tasks are not loaded.
+    pub(super) ended_elsewhere: u64,
+    pub(super) of_queue: BTreeMap<(Name, Vec<TaskState>), Frontier<TaskId>>,
+    /// How many live tasks of a queue are not loaded.
+    pub(super) live_elsewhere: BTreeMap<Name, u64>,
+    pub(super) between: BTreeSet<(TaskId, TaskId)>,
+}
+
+/// What a state knows of the store. A clone notes what it wants in the same place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    part: Option<Arc<Part>>,
+    wants: Arc<Mutex<BTreeSet<Want>>>,
+}
+
+impl Known {
+    pub(super) fn part(&self) -> Option<&Part> {
+        self.part.as_deref()
+    }
+
+    /// Notes what is to be loaded.
+    pub(super) fn want(&self, want: Want) {
+        self.wants.lock().unwrap_or_else(PoisonError::into_inner).insert(want);
+    }
+
+    /// Notes that a task was looked for that is not here.
+    pub(super) fn miss(&self, task: TaskId) {
+        if self.part().is_some_and(|part| task.0 > 0 && task.0 <= part.last_task && !part.tasks.contains(&task)) {
+            self.want(Want::Task(task));
+        }
+    }
+
+    /// Whether a part of what is asked for may be elsewhere; then it is noted as wanted.
+    pub(super) fn lacks(&self, is_known: impl FnOnce(&Part) -> bool, want: impl FnOnce() -> Want) -> bool {
+        let lacks = self.part().is_some_and(|part| !is_known(part));
+        if lacks {
+            self.want(want());
+        }
+        lacks
+    }
+
+    /// Notes that a key is wanted, unless it is known who has it.
+    pub(super) fn lacks_key(&self, kind: &Name, key: &str) {
+        // The copy is made for a part alone: the memory store looks at every key, and holds everything.
+        let Some(part) = self.part() else { return };
+        let key = (kind.clone(), key.to_owned());
+        if !part.keys.contains(&key) {
+            self.want(Want::Key(key.0, key.1));
+        }
+    }
+
+    /// Walks an order; who walks past what is known of it wants more.
+    pub(super) fn walk<'a, K: Copy + Ord + 'a>(
+        &'a self,
+        order: &'a BTreeSet<K>,
+        frontier: impl FnOnce(&Part) -> Frontier<K>,
+        want: impl Fn() -> Want + 'a,
+    ) -> impl Iterator<Item = K> + 'a {
+        let frontier = self.part().map_or(Frontier::End, frontier);
+        self.walk_up_to(order.iter().copied(), frontier, want)
+    }
+
+    /// Walks an order of which it is known up to where it is loaded.
+    pub(super) fn walk_up_to<'a, K: Copy + Ord + 'a>(
+        &'a self,
+        mut order: impl Iterator<Item = K> + 'a,
+        frontier: Frontier<K>,
+        want: impl Fn() -> Want + 'a,
+    ) -> impl Iterator<Item = K> + 'a {
+        std::iter::from_fn(move || match (order.next(), frontier) {
+            (next, Frontier::End) => next,
+            (Some(next), Frontier::UpTo(last)) if next <= last => Some(next),
+            _ => {
+                self.want(want());
+                None
+            }
+        })
+    }
+
+    /// How many tasks of a scope run that are not loaded.
+    pub(super) fn running_elsewhere(&self, scope: &LimitScope) -> u64 {
+        self.elsewhere(|(_, queue, kind, group)| match scope {
+            LimitScope::All => true,
+            LimitScope::Queue(name) => queue == name,
+            LimitScope::Kind(name) => kind == name,
+            LimitScope::Group(name) => group.as_ref() == Some(name),
+            LimitScope::Groups(_) => false,
+        })
+    }
+
+    /// How many tasks a session runs that are not loaded.
+    pub(super) fn held_elsewhere(&self, session: SessionId) -> u64 {
+        self.elsewhere(|(by, ..)| *by == session)
+    }
+
+    fn elsewhere(&self, counts: impl Fn(&(SessionId, Name, Name, Option<Name>)) -> bool) -> u64 {
+        self.lacks(|part| part.running.is_some(), || Want::Running);
+        let running = self.part().and_then(|part| part.running.as_ref());
+        running.into_iter().flatten().filter(|(line, _)| counts(line)).map(|(_, count)| count).sum()
+    }
+
+    /// Lanes of which more waits than is loaded: behind which place, and one task of each.
+    pub(super) fn more_waiting(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
+        self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
+        let lanes = self.part().and_then(|part| part.lanes.as_ref());
+        lanes.into_iter().flatten().map(|(lane, (place, task))| (lane, *place, &**task))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn of(part: Part) -> Self {
+        Self { part: Some(Arc::new(part)), wants: Arc::default() }
+    }
+
+    /// The part, to be added to.
+    #[cfg(feature = "postgres")]
+    pub(super) fn part_mut(&mut self) -> Option<&mut Part> {
+        self.part.as_mut().map(Arc::make_mut)
+    }
+
+    /// What was wanted so far.
+    #[cfg(feature = "postgres")]
+    pub(super) fn take_wants(&self) -> BTreeSet<Want> {
+        std::mem::take(&mut *self.wants.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

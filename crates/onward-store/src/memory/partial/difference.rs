@@ -1,0 +1,167 @@
+//! What writes have changed, as rows.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::items::{ItemChanges, ItemRow};
+use super::row::TaskRow;
+use super::run::Counters;
+use crate::error::Result;
+use crate::limits::HISTORY_DAYS;
+use crate::memory::keys::Taken;
+use crate::memory::state::State;
+use crate::memory::task::Task;
+use crate::rules::history::first_day;
+use crate::store::{EndedCounts, KindStatistics};
+use crate::task::TaskId;
+use crate::timestamp::Timestamp;
+
+/// Who has a key, and until when it is kept after the end of a task.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyRow {
+    pub(crate) kind: String,
+    pub(crate) key: Vec<u8>,
+    pub(crate) task: i64,
+    pub(crate) until: Option<i64>,
+}
+
+/// How many tasks ended on a day, by queue.
+#[derive(Debug, Clone)]
+pub(crate) struct DayCounts {
+    pub(crate) day: i64,
+    pub(crate) queue: String,
+    pub(crate) ended: EndedCounts,
+}
+
+/// Rows to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Difference {
+    pub(crate) live: Vec<TaskRow>,
+    pub(crate) ended: Vec<TaskRow>,
+    /// Tasks among `live` that had ended before.
+    pub(crate) revived: Vec<i64>,
+    /// Tasks among `ended` that were live before.
+    pub(crate) moved: Vec<i64>,
+    pub(crate) removed_live: Vec<i64>,
+    pub(crate) removed_ended: Vec<i64>,
+    pub(crate) tags: Vec<(i64, Vec<u8>)>,
+    pub(crate) keys: Vec<KeyRow>,
+    pub(crate) freed_keys: Vec<(String, Vec<u8>)>,
+    pub(crate) waits: Vec<(i64, i64)>,
+    pub(crate) ended_waits: Vec<(i64, i64)>,
+    pub(crate) members: Vec<(i64, i64)>,
+    pub(crate) ended_members: Vec<i64>,
+    pub(crate) items: Vec<ItemRow>,
+    pub(crate) removed_items: Vec<(String, String)>,
+    /// Number, number of the next task, changes.
+    pub(crate) log: Vec<(i64, i64, String)>,
+    pub(crate) forget_before: i64,
+    pub(crate) statistics: Vec<KindStatistics>,
+    pub(crate) days: Vec<DayCounts>,
+    /// Days before this one are no longer asked for, if that has changed.
+    pub(crate) first_day: Option<i64>,
+    pub(crate) counters: Counters,
+}
+
+impl Difference {
+    pub(super) fn between(before: &State, after: &State) -> Result<Self> {
+        let mut difference = Self::default();
+        difference.tasks(before, after)?;
+        difference.keys(before, after);
+        difference.links(before, after);
+        difference.counts(before, after);
+        let items = ItemChanges::between(before, after)?;
+        (difference.items, difference.removed_items) = (items.set, items.gone);
+        Ok(difference)
+    }
+
+    /// Whether anything that is not a task has changed.
+    pub(crate) fn changes_items(&self) -> bool {
+        !self.items.is_empty() || !self.removed_items.is_empty()
+    }
+
+    fn tasks(&mut self, before: &State, after: &State) -> Result<()> {
+        for task in after.tasks.shared() {
+            match before.tasks.share(task.id) {
+                Some(old) if Arc::ptr_eq(old, task) => {}
+                old => self.task(old.map(Arc::as_ref), task)?,
+            }
+        }
+        for task in before.tasks.shared().filter(|task| after.tasks.share(task.id).is_none()) {
+            let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
+            removed.push(task.id.0);
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
+        let row = TaskRow::of(task, old.is_none())?;
+        let had_ended = old.map(|old| old.state.is_ended());
+        if task.state.is_ended() {
+            self.moved.extend((had_ended == Some(false)).then_some(task.id.0));
+            self.ended.push(row);
+        } else {
+            self.revived.extend((had_ended == Some(true)).then_some(task.id.0));
+            self.live.push(row);
+        }
+        if old.is_none() {
+            self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
+        }
+        Ok(())
+    }
+
+    fn keys(&mut self, before: &State, after: &State) {
+        for ((kind, key), taken) in &after.keys.taken {
+            let Taken { by, until } = *taken;
+            let is_same = before.keys.taken.get(&(kind.clone(), key.clone())) == Some(taken);
+            if !is_same {
+                let until = until.map(Timestamp::as_microseconds);
+                let (kind, key) = (kind.to_string(), key.clone().into_bytes());
+                self.keys.push(KeyRow { kind, key, task: by.0, until });
+            }
+        }
+        let freed = before.keys.taken.keys().filter(|key| !after.keys.taken.contains_key(*key));
+        self.freed_keys = freed.map(|(kind, key)| (kind.to_string(), key.clone().into_bytes())).collect();
+    }
+
+    fn links(&mut self, before: &State, after: &State) {
+        let pairs = |pairs: Vec<&(TaskId, TaskId)>| pairs.into_iter().map(|(one, other)| (one.0, other.0)).collect();
+        let (old, new) = (&before.waits.dependents, &after.waits.dependents);
+        self.waits = pairs(new.difference(old).collect());
+        self.ended_waits = pairs(old.difference(new).collect());
+        let bundles = |state: &State| -> BTreeSet<(TaskId, TaskId)> {
+            state.bundles.bundle_of.iter().map(|(member, bundle)| (*member, *bundle)).collect()
+        };
+        let (old, new) = (bundles(before), bundles(after));
+        self.members = pairs(new.difference(&old).collect());
+        self.ended_members = old.difference(&new).map(|(member, _)| member.0).collect();
+    }
+
+    fn counts(&mut self, before: &State, after: &State) {
+        self.statistics = after.statistics.values().cloned().collect();
+        let days = after.history.days.iter().filter(|(_, ended)| ended.total() > 0);
+        let row = |((day, queue), ended): (&(i64, _), &EndedCounts)| DayCounts {
+            day: *day,
+            queue: name(queue),
+            ended: *ended,
+        };
+        self.days = days.map(row).collect();
+        let latest = after.history.latest();
+        self.first_day = (latest != before.history.latest()).then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
+        self.counters = Counters {
+            last_task: after.last_task,
+            last_session: after.last_session,
+            ends: after.ends.cast_signed(),
+            last_entry: after.entry - 1,
+        };
+    }
+}
+
+fn name(queue: &crate::name::Name) -> String {
+    queue.to_string()
+}
+
+/// A tag as it is kept: no key has the sign between.
+pub(super) fn tag(key: &str, value: &str) -> Vec<u8> {
+    format!("{key}={value}").into_bytes()
+}

@@ -1,0 +1,233 @@
+//! Everything that is not a task, as named pieces of text.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::memory::aggregate::Bundles;
+use crate::memory::dependencies::Waits;
+use crate::memory::history::History;
+use crate::memory::keys::Keys;
+use crate::memory::shares::QueueShares;
+use crate::memory::state::State;
+use crate::memory::tasks::Tasks;
+use crate::name::Name;
+use crate::queue::QueueMode;
+use crate::rules::aggregate::Collection;
+use crate::rules::flow::Bucket;
+use crate::rules::share::VirtualTime;
+use crate::store::Hint;
+use crate::task::{SessionId, TaskId};
+use crate::timestamp::Timestamp;
+
+/// A piece: of a sort, under a name, with a body in JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ItemRow {
+    pub(crate) sort: String,
+    pub(crate) name: String,
+    pub(crate) body: String,
+}
+
+#[derive(Debug, Default, PartialEq, Clone, Copy, Serialize, Deserialize)]
+struct Settings {
+    mode: QueueMode,
+    configuration: u64,
+    schedule_revision: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SharesBody {
+    now: (i64, i64),
+    tags: Vec<(Option<Name>, (i64, i64))>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CollectionBody {
+    began_with: TaskId,
+    members: u32,
+    bytes: u64,
+    began_at: Timestamp,
+    size: u32,
+    deadline: Timestamp,
+    ripe_at: Timestamp,
+    tasks: BTreeSet<TaskId>,
+}
+
+impl Settings {
+    fn of(state: &State) -> Self {
+        Self { mode: state.mode, configuration: state.configuration, schedule_revision: state.schedules.revision }
+    }
+}
+
+/// What changed of all that is not a task.
+#[derive(Debug, Default)]
+pub(super) struct ItemChanges {
+    pub(super) set: Vec<ItemRow>,
+    pub(super) gone: Vec<(String, String)>,
+}
+
+impl ItemChanges {
+    pub(super) fn between(before: &State, after: &State) -> Result<Self> {
+        let mut changes = Self::default();
+        changes.names("queue", &before.queues, &after.queues);
+        changes.names("kind", &before.kinds, &after.kinds);
+        changes.names("group", &before.groups, &after.groups);
+        changes.map("settings", &before.settings, &after.settings, json)?;
+        changes.map("limit", &before.limits, &after.limits, json)?;
+        changes.map("pause", &before.pauses, &after.pauses, json)?;
+        changes.map("session", &before.sessions, &after.sessions, json)?;
+        changes.map("affinity", &before.affinities, &after.affinities, json)?;
+        changes.map("bucket", &before.buckets, &after.buckets, |bucket| json(&bucket.full_at))?;
+        changes.map("shares", &before.shares, &after.shares, |shares| json(&shares_body(shares)))?;
+        changes.map("schedule", &before.schedules.by_name, &after.schedules.by_name, json)?;
+        let (collections, later) = (&before.bundles.collections, &after.bundles.collections);
+        changes.map("collection", collections, later, |(collection, tasks)| {
+            json(&collection_body(*collection, tasks.clone()))
+        })?;
+        if before.waits.unsettled != after.waits.unsettled {
+            changes.put("unsettled", String::new(), json(&after.waits.unsettled)?);
+        }
+        if Settings::of(before) != Settings::of(after) {
+            changes.put("store", String::new(), json(&Settings::of(after))?);
+        }
+        Ok(changes)
+    }
+
+    fn put(&mut self, sort: &str, name: String, body: String) {
+        self.set.push(ItemRow { sort: sort.to_owned(), name, body });
+    }
+
+    fn names(&mut self, sort: &str, before: &BTreeSet<Name>, after: &BTreeSet<Name>) {
+        for name in after.difference(before) {
+            self.put(sort, name.to_string(), "null".to_owned());
+        }
+        self.gone.extend(before.difference(after).map(|name| (sort.to_owned(), name.to_string())));
+    }
+
+    fn map<K: Ord + Serialize, V: PartialEq>(
+        &mut self,
+        sort: &str,
+        before: &BTreeMap<K, V>,
+        after: &BTreeMap<K, V>,
+        body: impl Fn(&V) -> Result<String>,
+    ) -> Result<()> {
+        for (key, value) in after {
+            if before.get(key) != Some(value) {
+                self.put(sort, json(key)?, body(value)?);
+            }
+        }
+        for key in before.keys().filter(|key| !after.contains_key(key)) {
+            self.gone.push((sort.to_owned(), json(key)?));
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is not a task, at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Items(State);
+
+impl Items {
+    pub(crate) fn of(rows: impl Iterator<Item = ItemRow>) -> Result<Self> {
+        let mut state = State::default();
+        for row in rows {
+            take(&mut state, &row)?;
+        }
+        Ok(Self(state))
+    }
+
+    /// Those of a state that is needed no more.
+    pub(super) fn left_by(mut state: State) -> Self {
+        let unsettled = std::mem::take(&mut state.waits.unsettled);
+        let collections = std::mem::take(&mut state.bundles.collections);
+        Self(State {
+            tasks: Tasks::default(),
+            keys: Keys::default(),
+            waits: Waits { unsettled, ..Waits::default() },
+            bundles: Bundles { collections, ..Bundles::default() },
+            history: History::default(),
+            statistics: BTreeMap::new(),
+            changes: Vec::new(),
+            hint: Hint::default(),
+            news: Vec::new(),
+            ..state
+        })
+    }
+
+    pub(super) fn into_state(self) -> State {
+        self.0
+    }
+}
+
+/// Takes a piece into the state.
+pub(super) fn take(state: &mut State, item: &ItemRow) -> Result<()> {
+    let body = item.body.as_str();
+    match item.sort.as_str() {
+        "queue" => drop(state.queues.insert(Name::new(&item.name)?)),
+        "kind" => drop(state.kinds.insert(Name::new(&item.name)?)),
+        "group" => drop(state.groups.insert(Name::new(&item.name)?)),
+        "settings" => drop(state.settings.insert(key(item)?, read(item, body)?)),
+        "limit" => drop(state.limits.insert(key(item)?, read(item, body)?)),
+        "pause" => drop(state.pauses.insert(key(item)?, read(item, body)?)),
+        "session" => drop(state.sessions.insert(SessionId(key(item)?), read(item, body)?)),
+        "affinity" => drop(state.affinities.insert(key(item)?, read(item, body)?)),
+        "bucket" => {
+            let full_at: Duration = read(item, body)?;
+            state.buckets.insert(key(item)?, Bucket { full_at });
+        }
+        "shares" => drop(state.shares.insert(key(item)?, shares(read(item, body)?))),
+        "schedule" => drop(Arc::make_mut(&mut state.schedules.by_name).insert(key(item)?, read(item, body)?)),
+        "collection" => drop(state.bundles.collections.insert(key(item)?, collection(read(item, body)?))),
+        "unsettled" => state.waits.unsettled = read(item, body)?,
+        "store" => {
+            let Settings { mode, configuration, schedule_revision } = read(item, body)?;
+            (state.mode, state.configuration, state.schedules.revision) = (mode, configuration, schedule_revision);
+        }
+        other => {
+            return Err(Error::version(format!(
+                "the store has a piece of the sort `{other}`, which this version does not know; use the version that wrote it"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn shares_body(shares: &QueueShares) -> SharesBody {
+    let pair = |time: VirtualTime| (time.guaranteed, time.shared);
+    let tags = shares.tags.iter().map(|(group, time)| (group.clone(), pair(*time))).collect();
+    SharesBody { now: pair(shares.now), tags }
+}
+
+fn shares(body: SharesBody) -> QueueShares {
+    let time = |(guaranteed, shared)| VirtualTime { guaranteed, shared };
+    QueueShares { now: time(body.now), tags: body.tags.into_iter().map(|(group, tag)| (group, time(tag))).collect() }
+}
+
+fn collection_body(collection: Collection, tasks: BTreeSet<TaskId>) -> CollectionBody {
+    let Collection { began_with, members, bytes, began_at, size, deadline, ripe_at } = collection;
+    CollectionBody { began_with, members, bytes, began_at, size, deadline, ripe_at, tasks }
+}
+
+fn collection(body: CollectionBody) -> (Collection, BTreeSet<TaskId>) {
+    let CollectionBody { began_with, members, bytes, began_at, size, deadline, ripe_at, tasks } = body;
+    (Collection { began_with, members, bytes, began_at, size, deadline, ripe_at }, tasks)
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::io(format!("a piece of the store cannot be written: {error}")))
+}
+
+fn key<T: DeserializeOwned>(item: &ItemRow) -> Result<T> {
+    read(item, &item.name)
+}
+
+fn read<T: DeserializeOwned>(item: &ItemRow, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let (sort, name) = (&item.sort, &item.name);
+        Error::corrupt(format!("the {sort} {name} of the store cannot be read: {error}; restore a backup"))
+    })
+}

@@ -1,0 +1,223 @@
+//! A task as a row.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::io::Io;
+use crate::memory::completion::Awaited;
+use crate::memory::task::{End, Task};
+use crate::name::Name;
+use crate::task::{AttemptError, NewTask, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey};
+use crate::timestamp::Timestamp;
+
+/// A task as a store keeps it: what is looked for in columns, the rest in `body`.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskRow {
+    pub(crate) id: i64,
+    pub(crate) state: i16,
+    pub(crate) queue: String,
+    pub(crate) kind: String,
+    /// Empty for none.
+    pub(crate) group: String,
+    /// Empty for none.
+    pub(crate) series: String,
+    pub(crate) place: i64,
+    pub(crate) priority: i16,
+    pub(crate) run_at: i64,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) overdue_at: Option<i64>,
+    pub(crate) session: Option<i64>,
+    pub(crate) cancel_requested: bool,
+    pub(crate) parent: Option<i64>,
+    pub(crate) submitted_at: i64,
+    pub(crate) key: Option<Vec<u8>>,
+    /// What the store has is kept where this is `None`.
+    pub(crate) payload: Option<Bytes>,
+    pub(crate) result: Option<Bytes>,
+    pub(crate) finished_at: Option<i64>,
+    pub(crate) end_number: Option<i64>,
+    pub(crate) end_entry: Option<i64>,
+    pub(crate) body: String,
+}
+
+/// What is known of a task beside its row.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Links {
+    pub(crate) waits_for: Vec<i64>,
+    pub(crate) dependents: Vec<i64>,
+    pub(crate) bundle: Option<i64>,
+    pub(crate) members: Vec<i64>,
+    /// Whether any task is its child.
+    pub(crate) has_children: bool,
+    /// Who has its key, and until when that is kept.
+    pub(crate) key: Option<(i64, Option<i64>)>,
+}
+
+/// What has no column. Field names are part of the schema.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Body {
+    /// What its submitter said, where that is more than the columns have; without the payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    new: Option<NewTask>,
+    #[serde(skip_serializing_if = "is_default")]
+    attempts: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    claims: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    lost: u32,
+    #[serde(skip_serializing_if = "is_default")]
+    started_at: Option<i64>,
+    #[serde(skip_serializing_if = "is_default")]
+    expiry_before_claim: Option<i64>,
+    #[serde(skip_serializing_if = "is_default")]
+    errors: Vec<AttemptError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
+    #[serde(skip_serializing_if = "is_default")]
+    io: Option<Io>,
+    #[serde(skip_serializing_if = "is_default")]
+    memo: Option<Bytes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awaited: Option<Awaited>,
+    #[serde(skip_serializing_if = "is_default")]
+    move_to: Option<Name>,
+    #[serde(skip_serializing_if = "is_default")]
+    members: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follower: Option<Box<NewTask>>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl TaskRow {
+    /// The row of a task; without its payload, if the store has that already.
+    pub(super) fn of(task: &Task, with_payload: bool) -> Result<Self> {
+        let new = &task.new;
+        let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
+        Ok(Self {
+            id: task.id.0,
+            state: i16::try_from(task.state.code()).unwrap_or_default(),
+            queue: new.queue.to_string(),
+            kind: new.kind.to_string(),
+            group: text(new.group.as_ref()),
+            series: text(new.affinity.as_ref()),
+            place: task.place().at,
+            priority: i16::from(new.priority.0),
+            run_at: task.run_at.as_microseconds(),
+            expires_at: microseconds(task.expires_at),
+            overdue_at: microseconds(task.must_be_finished_by()),
+            session: task.session.map(|session| session.0),
+            cancel_requested: task.cancel_requested,
+            parent: new.parent.map(|parent| parent.0),
+            submitted_at: task.submitted_at.as_microseconds(),
+            key: new.unique.as_ref().map(|unique| unique.key.clone().into_bytes()),
+            payload: with_payload.then(|| new.payload.clone()),
+            result: task.result.clone(),
+            finished_at: microseconds(task.finished_at),
+            end_number: task.end.map(|end| end.number.cast_signed()),
+            end_entry: task.end.map(|end| end.entry),
+            body: body(task)?,
+        })
+    }
+
+    pub(super) fn into_task(self) -> Result<Task> {
+        let body: Body = serde_json::from_str(&self.body).map_err(|error| damaged(self.id, error))?;
+        let state = TaskState::from_code(self.state.into()).ok_or_else(|| damaged(self.id, "its state is unknown"))?;
+        let plain = self.plain()?;
+        let new = match body.new {
+            // The columns may be newer.
+            Some(new) => NewTask { queue: plain.queue, priority: plain.priority, payload: plain.payload, ..new },
+            None => plain,
+        };
+        let at = |microseconds: Option<i64>| microseconds.map(Timestamp::from_microseconds);
+        let end = self.end_number.zip(self.end_entry);
+        Ok(Task {
+            id: TaskId(self.id),
+            new,
+            state,
+            submitted_at: Timestamp::from_microseconds(self.submitted_at),
+            run_at: Timestamp::from_microseconds(self.run_at),
+            expires_at: at(self.expires_at),
+            expiry_before_claim: at(body.expiry_before_claim),
+            attempts: body.attempts,
+            claims: body.claims,
+            lost: body.lost,
+            started_at: at(body.started_at),
+            finished_at: at(self.finished_at),
+            session: self.session.map(SessionId),
+            cancel_requested: self.cancel_requested,
+            result: self.result,
+            errors: body.errors,
+            progress: body.progress,
+            io: body.io,
+            memo: body.memo,
+            awaited: body.awaited,
+            move_to: body.move_to,
+            members: body.members,
+            follower: body.follower,
+            end: end.map(|(number, entry)| End { number: number.cast_unsigned(), entry }),
+        })
+    }
+
+    /// What the columns say of what the submitter said.
+    fn plain(&self) -> Result<NewTask> {
+        let mut new = NewTask::of(Name::new(&self.kind)?);
+        new.queue = Name::new(&self.queue)?;
+        new.group = name(&self.group)?;
+        new.affinity = name(&self.series)?;
+        new.priority = Priority(u8::try_from(self.priority).unwrap_or(u8::MAX));
+        new.payload = self.payload.clone().unwrap_or_default();
+        new.parent = self.parent.map(TaskId);
+        let key = self.key.clone().map(String::from_utf8).transpose().map_err(|error| damaged(self.id, error))?;
+        new.unique = key.map(plain_key);
+        Ok(new)
+    }
+}
+
+fn plain_key(key: String) -> UniqueKey {
+    UniqueKey { key, on_duplicate: crate::task::OnDuplicate::default(), keep_for: std::time::Duration::ZERO }
+}
+
+fn body(task: &Task) -> Result<String> {
+    let new = NewTask { payload: Bytes::new(), ..task.new.clone() };
+    let mut plain = NewTask::of(new.kind.clone());
+    (plain.queue, plain.group, plain.affinity) = (new.queue.clone(), new.group.clone(), new.affinity.clone());
+    (plain.priority, plain.parent) = (new.priority, new.parent);
+    plain.unique = new.unique.as_ref().map(|unique| plain_key(unique.key.clone()));
+    let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
+    let body = Body {
+        new: (new != plain).then_some(new),
+        attempts: task.attempts,
+        claims: task.claims,
+        lost: task.lost,
+        started_at: microseconds(task.started_at),
+        expiry_before_claim: microseconds(task.expiry_before_claim),
+        errors: task.errors.clone(),
+        progress: task.progress.clone(),
+        io: task.io,
+        memo: task.memo.clone(),
+        awaited: task.awaited,
+        move_to: task.move_to.clone(),
+        members: task.members,
+        follower: task.follower.clone(),
+    };
+    serde_json::to_string(&body).map_err(|error| Error::io(format!("task {} cannot be written: {error}", task.id)))
+}
+
+pub(super) fn text(name: Option<&Name>) -> String {
+    name.map(ToString::to_string).unwrap_or_default()
+}
+
+/// The name that a column has; none if that is empty.
+pub(super) fn name(text: &str) -> Result<Option<Name>> {
+    if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) }
+}
+
+#[cold]
+fn damaged(task: i64, what: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("the row of task {task} cannot be read: {what}; restore a backup"))
+}

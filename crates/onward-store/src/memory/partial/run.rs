@@ -1,0 +1,391 @@
+//! A part of a store, and what writes do to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::changes::encode;
+use super::difference::{Difference, KeyRow};
+use super::items::Items;
+use super::row::{Links, TaskRow};
+use crate::error::Result;
+use crate::flow::LimitRecord;
+use crate::limits;
+use crate::memory::keys::Taken;
+use crate::memory::known::{Frontier, Known, Lane, Part, RunningElsewhere, Want};
+use crate::memory::state::{Moment, State};
+use crate::memory::task::Task;
+use crate::name::Name;
+use crate::news::TaskNews;
+use crate::outcome::Outcome;
+use crate::queue::QueueMode;
+use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::store::{EndedCounts, Hint, PauseRecord, QueueRecord, SessionRecord};
+use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
+use crate::write::{Claim, Write};
+
+/// The numbers given last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) last_task: i64,
+    pub(crate) last_session: i64,
+    pub(crate) ends: i64,
+    pub(crate) last_entry: i64,
+}
+
+/// Wall time and steady time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub(crate) wall: Timestamp,
+    pub(crate) steady: Duration,
+}
+
+/// Waiting tasks by lane, in each by their places, at most `limit` of a lane.
+#[derive(Debug)]
+pub(crate) struct LaneRows {
+    pub(crate) rows: Vec<(TaskRow, Links)>,
+    pub(crate) limit: usize,
+}
+
+/// What is loaded of a store, as it is there.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    state: State,
+    /// How many tasks run in the store.
+    running: Option<RunningElsewhere>,
+    /// How many have ended in the store.
+    ended: u64,
+    /// How many live tasks queues have in the store.
+    live: BTreeMap<Name, u64>,
+}
+
+/// What writes did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) outcomes: Vec<Vec<Outcome>>,
+    pub(crate) hint: Hint,
+    pub(crate) news: Vec<TaskNews>,
+    stamp: i64,
+    log: Vec<(i64, i64, String)>,
+    forget_before: i64,
+    after: State,
+}
+
+/// What was asked for, or what is to be loaded before it can be answered.
+pub(crate) type Answered<T> = std::result::Result<T, BTreeSet<Want>>;
+
+impl Partial {
+    /// Of a store with these numbers, one queue of the latest day on which a task ended, and everything that is not a task.
+    pub(crate) fn new(
+        counters: Counters,
+        latest: Option<(i64, String)>,
+        payload_limit: usize,
+        items: Items,
+    ) -> Result<Self> {
+        let part = Part { last_task: counters.last_task, ..Part::default() };
+        let mut state = State {
+            payload_limit,
+            last_task: counters.last_task,
+            last_session: counters.last_session,
+            ends: counters.ends.cast_unsigned(),
+            entry: counters.last_entry + 1,
+            ..items.into_state()
+        };
+        state.tasks.known = Known::of(part);
+        if let Some((day, queue)) = latest {
+            state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
+        }
+        Ok(Self { state, running: None, ended: 0, live: BTreeMap::new() })
+    }
+
+    /// Takes a task, unless it is here already.
+    pub(crate) fn task(&mut self, row: TaskRow, links: Links) -> Result<TaskId> {
+        let id = TaskId(row.id);
+        if self.state.tasks.share(id).is_some() {
+            return Ok(id);
+        }
+        let task = row.into_task()?;
+        if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
+            let until = until.map(Timestamp::from_microseconds);
+            let key = (task.new.kind.clone(), unique.key.clone());
+            self.state.keys.taken.insert(key, Taken { by: TaskId(by), until });
+        }
+        let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
+        links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
+        links.dependents.iter().for_each(|dependent| self.state.waits.add(id, TaskId(*dependent)));
+        links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
+        links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
+        self.state.tasks.insert(task);
+        self.part(|part| {
+            part.tasks.insert(id);
+            part.keys.extend(key);
+            if !links.has_children {
+                part.children.insert(id);
+            }
+        });
+        Ok(id)
+    }
+
+    fn part(&mut self, change: impl FnOnce(&mut Part)) {
+        if let Some(part) = self.state.tasks.known.part_mut() {
+            change(part);
+        }
+    }
+
+    /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
+    pub(crate) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
+        waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
+        members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
+        self.part(|part| part.tasks.extend(ids.iter().copied().map(TaskId)));
+    }
+
+    /// Notes that everything that a want asks for is here.
+    pub(crate) fn known(&mut self, want: Want) {
+        self.part(|part| match want {
+            Want::Key(kind, key) => drop(part.keys.insert((kind, key))),
+            Want::Children(parent) => drop(part.children.insert(parent)),
+            Want::Held(session) => drop(part.held.insert(session)),
+            Want::ToCancel(session) => drop(part.to_cancel.insert(session)),
+            Want::Between(from, before) => drop(part.between.insert((from, before))),
+            _ => {}
+        });
+    }
+
+    pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
+        let key =
+            String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
+        let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
+        self.state.keys.taken.insert((Name::new(row.kind)?, key), taken);
+        Ok(())
+    }
+
+    /// Takes how many tasks run by session, queue, kind and group.
+    pub(crate) fn running(&mut self, running: RunningElsewhere) {
+        self.running = Some(running);
+    }
+
+    pub(crate) fn live(&mut self, queue: Name, count: u64) {
+        self.live.insert(queue, count);
+    }
+
+    /// Takes the first tasks of every lane.
+    pub(crate) fn lanes(&mut self, lanes: LaneRows) -> Result<()> {
+        let mut found: BTreeMap<Lane, Vec<TaskId>> = BTreeMap::new();
+        for (row, links) in lanes.rows {
+            let id = self.task(row, links)?;
+            let lane = self.state.tasks.get(id).map(Lane::of);
+            lane.into_iter().for_each(|lane| found.entry(lane).or_default().push(id));
+        }
+        let found = found.into_iter().filter(|(_, tasks)| tasks.len() >= lanes.limit);
+        let more = found.filter_map(|(lane, tasks)| {
+            let last = self.state.tasks.share(*tasks.last()?)?;
+            Some((lane, (last.place(), Arc::clone(last))))
+        });
+        let more = more.collect();
+        self.part(|part| part.lanes = Some(more));
+        Ok(())
+    }
+
+    /// Takes the first tasks of one lane.
+    pub(crate) fn lane(&mut self, lane: &Lane, rows: LaneRows) -> Result<()> {
+        let count = rows.rows.len();
+        let mut last = None;
+        for (row, links) in rows.rows {
+            last = Some(self.task(row, links)?);
+        }
+        let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
+        self.part(|part| {
+            let lanes = part.lanes.get_or_insert_default();
+            match last {
+                Some(last) => drop(lanes.insert(lane.clone(), (last.place(), last))),
+                None => drop(lanes.remove(lane)),
+            }
+        });
+        Ok(())
+    }
+
+    /// Takes the first `limit` tasks of an order.
+    pub(crate) fn order(&mut self, want: &Want, rows: Vec<(TaskRow, Links)>, limit: usize) -> Result<()> {
+        let is_all = rows.len() < limit;
+        let mut last = None;
+        for (row, links) in rows {
+            last = Some(self.task(row, links)?);
+        }
+        let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
+        self.part(|part| match want {
+            Want::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
+            Want::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
+            Want::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
+            Want::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
+            Want::OfQueue(queue, states) => {
+                let frontier = frontier(last, |task| Some(task.id));
+                part.of_queue.insert((queue.clone(), states.clone()), frontier);
+            }
+            _ => {}
+        });
+        Ok(())
+    }
+
+    pub(crate) fn ended(&mut self, count: u64) {
+        self.ended = count;
+    }
+
+    /// Works out what of the counts is not loaded, after everything of a round was taken.
+    pub(crate) fn settle(&mut self) {
+        let running = self.running.clone().map(|mut running| {
+            for task in self.state.tasks.iter() {
+                let Some(session) = task.session else { continue };
+                let new = &task.new;
+                let line = (session, new.queue.clone(), new.kind.clone(), new.group.clone());
+                running.entry(line).and_modify(|count| *count = count.saturating_sub(1));
+            }
+            running.retain(|_, count| *count > 0);
+            running
+        });
+        let count =
+            |is_counted: &dyn Fn(&Task) -> bool| self.state.tasks.iter().filter(|task| is_counted(task)).count() as u64;
+        let ended = self.ended.saturating_sub(count(&|task| task.state.is_ended()));
+        let live = self.live.iter().map(|(queue, live)| {
+            let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
+            (queue.clone(), live.saturating_sub(here))
+        });
+        let live = live.collect();
+        let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
+        self.part(|part| {
+            if let Some(running) = &running {
+                let is_here = |id: &crate::task::SessionId| running.keys().all(|(session, ..)| session != id);
+                part.held.extend(sessions.into_iter().filter(is_here));
+            }
+            (part.running, part.ended_elsewhere, part.live_elsewhere) = (running, ended, live);
+        });
+    }
+
+    /// Decides calls, one after another.
+    pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Answered<Ran>> {
+        let mut state = self.state.clone();
+        state.now = Moment { wall: now.wall, steady: now.steady };
+        let (mut outcomes, mut log, mut forget_before) = (Vec::with_capacity(calls.len()), Vec::new(), 0);
+        for call in calls {
+            let write = |write: &Write| state.write(write.clone()).unwrap_or_else(Outcome::Refused);
+            outcomes.push(call.iter().map(write).collect());
+            // The newest entry of before stays.
+            forget_before = forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
+            let changes = std::mem::take(&mut state.changes);
+            if !changes.is_empty() {
+                log.push((state.entry, state.last_task + 1, encode(&changes)?));
+                state.entry += 1;
+            }
+        }
+        let wants = self.state.tasks.known.take_wants();
+        if !wants.is_empty() {
+            return Ok(Err(wants));
+        }
+        let (hint, news) = (state.hint, std::mem::take(&mut state.news));
+        Ok(Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state }))
+    }
+
+    /// What writes have changed.
+    pub(crate) fn difference(&self, ran: &mut Ran) -> Result<Difference> {
+        let mut difference = Difference::between(&self.state, &ran.after)?;
+        difference.log = std::mem::take(&mut ran.log);
+        difference.forget_before = ran.forget_before;
+        Ok(difference)
+    }
+
+    /// The [stamp](Ran::stamp) of the store as it was loaded.
+    pub(crate) fn stamp(&self) -> i64 {
+        stamp(&self.state)
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Answered<T> {
+        let answer = look(&self.state);
+        let wants = self.state.tasks.known.take_wants();
+        if wants.is_empty() { Ok(answer) } else { Err(wants) }
+    }
+
+    pub(crate) fn record(&self, task: TaskId) -> Answered<Option<TaskRecord>> {
+        self.look(|state| state.record(task))
+    }
+
+    /// Tasks in an order, without what only one that is asked for by itself shows.
+    pub(crate) fn records(&self, tasks: &[TaskId], with_payload: bool) -> Answered<Vec<TaskRecord>> {
+        let record = |state: &State, id: &TaskId| state.tasks.get(*id).map(|task| state.record_of(task, with_payload));
+        self.look(|state| tasks.iter().filter_map(|id| record(state, id)).collect())
+    }
+
+    pub(crate) fn why(&mut self, task: TaskId, now: Now) -> Answered<Option<Vec<WaitReason>>> {
+        let now = Moment { wall: now.wall, steady: now.steady };
+        self.state.now = now;
+        self.look(|state| state.why(task, now))
+    }
+
+    pub(crate) fn peek(&mut self, claim: &Claim, now: Now) -> Answered<Option<TaskRecord>> {
+        let now = Moment { wall: now.wall, steady: now.steady };
+        self.state.now = now;
+        self.look(|state| state.peek(claim, now))
+    }
+
+    pub(crate) fn limits(&self, now: Now) -> Answered<Vec<LimitRecord>> {
+        self.look(|state| state.limit_records(now.steady))
+    }
+
+    pub(crate) fn sessions(&self) -> Answered<Vec<SessionRecord>> {
+        self.look(State::session_records)
+    }
+
+    pub(crate) fn pauses(&self) -> Vec<PauseRecord> {
+        self.state.pause_records()
+    }
+
+    pub(crate) fn mode(&self) -> QueueMode {
+        self.state.mode
+    }
+
+    pub(crate) fn schedules(&self, which: &ScheduleSelection) -> Vec<ScheduleRecord> {
+        self.state.schedules.select(which)
+    }
+
+    /// The queues, as if they were empty.
+    pub(crate) fn queues(&self) -> BTreeMap<Name, QueueRecord> {
+        self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue))).collect()
+    }
+}
+
+impl Ran {
+    /// Everything that is not a task, as it is after the writes. Takes it out of this.
+    pub(crate) fn items(&mut self) -> Items {
+        Items::left_by(std::mem::take(&mut self.after))
+    }
+
+    /// A number that is another one after every write that changes a task.
+    pub(crate) fn stamp(&self) -> i64 {
+        self.stamp
+    }
+}
+
+fn stamp(state: &State) -> i64 {
+    state.entry - 1 + state.last_task
+}
+
+fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> Frontier<K> {
+    last.and_then(|last| place(&last)).map_or(Frontier::End, Frontier::UpTo)
+}
+
+/// How many tasks claims among writes ask for together.
+pub(crate) fn claimed_by(writes: &[Write]) -> usize {
+    let one = |write: &Write| match write {
+        Write::Claim(claim) => claim.limit.min(limits::CLAIM),
+        Write::All(writes) => claimed_by(writes),
+        Write::Prune(prune) => prune.limit,
+        Write::Purge { limit, .. } => *limit,
+        _ => 0,
+    };
+    writes.iter().map(one).fold(0, usize::saturating_add)
+}
+
+/// The states that a number stands for.
+pub(crate) fn state_of(code: i16) -> Option<TaskState> {
+    TaskState::from_code(code.into())
+}

@@ -1,0 +1,122 @@
+//! What somebody who runs a store should know of its server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, ToSql, Type};
+
+use super::connection::{Link, are_pooled, connect};
+use super::error::classified;
+use super::store::Shared;
+use super::wake::Listener;
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+
+/// How many commits are measured; the median counts.
+const COMMITS: usize = 20;
+
+/// What a look at the server found; made by [`PostgresStore::check`](super::PostgresStore::check).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PostgresReport {
+    /// The server's version as it says it.
+    pub version: String,
+    /// The same as a number: 150018 for 15.18.
+    pub version_number: u32,
+    /// Whether the server is a standby, which takes no writes.
+    pub is_standby: bool,
+    /// Whether the server waits for its disk at all (`fsync`).
+    pub syncs: bool,
+    /// What `synchronous_commit` is for this role and database.
+    pub synchronous_commit: String,
+    /// What the role may not do and must: tables and sequences by name.
+    pub missing_rights: Vec<String>,
+    /// Whether a pooler gives away the connection between two transactions.
+    pub is_pooled: bool,
+    /// How long a message to oneself takes; `None` where none comes through, so that this process looks for changes instead.
+    pub message: Option<Duration>,
+    /// How long a commit that waits for the disk takes: the median of 20.
+    pub commit: Duration,
+    /// How many connections the server has, of this and of others.
+    pub connections: u32,
+    /// How many it takes at the most.
+    pub connections_limit: u32,
+    /// Rows of live tasks, as the server estimates them.
+    pub live_rows: u64,
+    /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server estimates them.
+    pub dead_rows: u64,
+    /// For how long somebody has kept the server from clearing rows away, if anybody has: a transaction, a replica or a prepared transaction.
+    pub oldest_snapshot: Option<Duration>,
+}
+
+pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
+    let client = connect(&shared.config).await?;
+    let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
+    let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
+    let (Some(server), Some(tables)) = (server.first(), tables.first()) else {
+        return Err(Error::io("PostgreSQL did not answer what was asked of it"));
+    };
+    Ok(PostgresReport {
+        version: get(server, 0)?,
+        version_number: get::<i32>(server, 1)?.unsigned_abs(),
+        is_standby: get(server, 2)?,
+        syncs: get(server, 3)?,
+        synchronous_commit: get(server, 4)?,
+        connections: get::<i32>(server, 5)?.unsigned_abs(),
+        connections_limit: get::<i32>(server, 6)?.unsigned_abs(),
+        oldest_snapshot: get::<Option<i64>>(server, 7)?.map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
+        live_rows: get::<i64>(tables, 0)?.unsigned_abs(),
+        dead_rows: get::<i64>(tables, 1)?.unsigned_abs(),
+        missing_rights: missing_rights(&client, shared).await?,
+        is_pooled: are_pooled(&client, &connect(&shared.config).await?).await?,
+        message: message(&client, shared).await?,
+        commit: commit(&client).await?,
+    })
+}
+
+const SERVER: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery(), \
+     current_setting('fsync')::bool, current_setting('synchronous_commit'), \
+     (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+     current_setting('max_connections')::int, \
+     (SELECT max(extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start)))::bigint FROM pg_stat_activity \
+      WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid())";
+
+const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
+     WHERE relid = '{s}.task'::regclass";
+
+const RIGHTS: &str = "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = $1::text::regnamespace AND CASE c.relkind \
+     WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') \
+       AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) \
+     WHEN 'S' THEN NOT (has_sequence_privilege(c.oid, 'SELECT') AND has_sequence_privilege(c.oid, 'UPDATE')) \
+     ELSE false END ORDER BY 1";
+
+fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
+    row.try_get(at).map_err(classified)
+}
+
+async fn missing_rights(client: &Link, shared: &Shared) -> Result<Vec<String>> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&shared.sql.schema, Type::TEXT)];
+    let rows = client.query_typed(RIGHTS, &parameters).await.map_err(classified)?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
+    let (sql, node) = (&shared.sql, shared.node);
+    let Some(mut listener) = Listener::new(&shared.config, sql, node, client).await? else { return Ok(None) };
+    let before = SystemClock.steady();
+    let came = listener.test(sql, node, client).await?;
+    Ok(came.then(|| SystemClock.steady().saturating_sub(before)))
+}
+
+/// Commits that change nothing and are synced all the same.
+async fn commit(client: &Link) -> Result<Duration> {
+    let mut costs = Vec::with_capacity(COMMITS);
+    for _ in 0..COMMITS {
+        let before = SystemClock.steady();
+        client.batch_execute(super::sql::SYNC).await.map_err(classified)?;
+        costs.push(SystemClock.steady().saturating_sub(before));
+    }
+    costs.sort_unstable();
+    Ok(costs.get(COMMITS / 2).copied().unwrap_or_default())
+}

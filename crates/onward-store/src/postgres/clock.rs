@@ -1,0 +1,43 @@
+//! The server's clock, as seen from here.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use crate::clock::{Clock, SystemClock};
+use crate::memory::Now;
+use crate::timestamp::Timestamp;
+
+/// Goes by what the server said last and by this machine's steady clock since then, so that nobody depends on how this machine's
+/// wall clock is set. Steady time is the server's wall time, which all nodes share.
+#[derive(Debug, Default)]
+pub(super) struct ServerClock {
+    /// Server's wall time less this machine's steady time, in microseconds.
+    offset: AtomicI64,
+}
+
+impl ServerClock {
+    /// Takes what the server said.
+    pub(super) fn heard(&self, microseconds: i64) -> Now {
+        self.offset.store(microseconds.saturating_sub(here()), Ordering::Relaxed);
+        now(microseconds)
+    }
+}
+
+fn here() -> i64 {
+    i64::try_from(SystemClock.steady().as_micros()).unwrap_or(i64::MAX)
+}
+
+fn now(microseconds: i64) -> Now {
+    let steady = Duration::from_micros(u64::try_from(microseconds).unwrap_or_default());
+    Now { wall: Timestamp::from_microseconds(microseconds), steady }
+}
+
+impl Clock for ServerClock {
+    fn now(&self) -> Timestamp {
+        now(here().saturating_add(self.offset.load(Ordering::Relaxed))).wall
+    }
+
+    fn steady(&self) -> Duration {
+        now(here().saturating_add(self.offset.load(Ordering::Relaxed))).steady
+    }
+}

@@ -1,0 +1,187 @@
+//! Connections, made when they are needed and made again when they broke.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+
+use super::error::{classified, is_plan_gone};
+use super::sql::READER_SETTINGS;
+use crate::error::{Error, Result};
+
+/// How many statements one connection keeps prepared; further ones are planned each time.
+const STATEMENTS: usize = 256;
+
+/// A connection, with the statements that the server has planned for it.
+#[derive(Debug)]
+pub(super) struct Link {
+    client: Client,
+    /// `None` where each transaction may meet another server process, as behind a pooler.
+    plans: Option<Plans>,
+}
+
+#[derive(Debug)]
+struct Plans {
+    statements: Mutex<HashMap<String, Statement>>,
+    /// Whether connections made from now on keep any.
+    are_kept: Arc<AtomicBool>,
+}
+
+type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
+
+impl Link {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, plans: None }
+    }
+
+    /// Has the server keep plans for it, and settings: only for a connection straight to the server.
+    pub(super) async fn keeping_plans(mut self, settings: &str, are_kept: &Arc<AtomicBool>) -> Result<Self> {
+        if are_kept.load(Ordering::Relaxed) {
+            self.batch_execute(settings).await.map_err(classified)?;
+            self.plans = Some(Plans { statements: Mutex::default(), are_kept: Arc::clone(are_kept) });
+        }
+        Ok(self)
+    }
+
+    pub(super) fn keeps_plans(&self) -> bool {
+        self.plans.is_some()
+    }
+
+    /// Sends a statement when it is first polled, whether it is prepared or not, so that what is polled in an order arrives in that order. One that is
+    /// not is prepared behind its first answer.
+    pub(super) async fn query_typed(
+        &self,
+        text: &str,
+        parameters: &Parameters<'_>,
+    ) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+        if let Some(statement) = self.prepared(text) {
+            let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+            let rows = self.client.query(&statement, &values).await;
+            return rows.inspect_err(|error| self.give_up_plans(error));
+        }
+        let rows = self.client.query_typed(text, parameters).await?;
+        self.prepare(text, parameters).await;
+        Ok(rows)
+    }
+
+    fn prepared(&self, text: &str) -> Option<Statement> {
+        self.plans.as_ref()?.statements.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
+    }
+
+    async fn prepare(&self, text: &str, parameters: &Parameters<'_>) {
+        let Some(Plans { statements, .. }) = &self.plans else { return };
+        if statements.lock().unwrap_or_else(PoisonError::into_inner).len() >= STATEMENTS {
+            return;
+        }
+        let types: Vec<Type> = parameters.iter().map(|(_, sort)| sort.clone()).collect();
+        // One that cannot be prepared now, because its transaction has failed, is prepared another time.
+        match self.client.prepare_typed(text, &types).await {
+            Ok(statement) => {
+                statements.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned(), statement);
+            }
+            Err(error) => self.give_up_plans(&error),
+        }
+    }
+
+    /// There is a pooler after all, which showed so late: connections made from now on keep no plans.
+    fn give_up_plans(&self, error: &tokio_postgres::Error) {
+        if is_plan_gone(error)
+            && let Some(plans) = &self.plans
+        {
+            plans.are_kept.store(false, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) async fn batch_execute(&self, text: &str) -> std::result::Result<(), tokio_postgres::Error> {
+        self.client.batch_execute(text).await
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
+/// Makes a connection, and has the runtime drive it for as long as the client lives.
+pub(super) async fn connect(config: &Config) -> Result<Link> {
+    let (client, connection) = config.connect(NoTls).await.map_err(classified)?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to PostgreSQL ended");
+        }
+    });
+    Ok(Link::new(client))
+}
+
+/// How often two connections are compared.
+const LOOKS: usize = 4;
+
+/// Whether two connections get one another's server processes between transactions, as behind a pooler: an idle one gives the same process to both, a
+/// busy one gives each another one now and then. Holds no process while it asks for another, of which a pooler may have no more.
+pub(super) async fn are_pooled(one: &Link, other: &Link) -> Result<bool> {
+    let own = process(one).await?;
+    for _ in 0..LOOKS {
+        if process(other).await? == own || process(one).await? != own {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn process(link: &Link) -> Result<i32> {
+    let rows = link.query_typed("SELECT pg_backend_pid()", &[]).await.map_err(classified)?;
+    let process = rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?;
+    process.ok_or_else(|| Error::io("PostgreSQL did not say which process serves a connection"))
+}
+
+/// A few connections for reads.
+#[derive(Debug)]
+pub(super) struct Pool {
+    config: Config,
+    idle: Mutex<Vec<Link>>,
+    permits: Semaphore,
+    plans: Arc<AtomicBool>,
+}
+
+/// A connection of the pool, to itself. One that is dropped before it is [given back](Self::give_back) is closed, for nobody knows what is
+/// under way on it.
+pub(super) struct Pooled<'a> {
+    client: Link,
+    pool: &'a Pool,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Pool {
+    /// Of at most `size` connections, the first of which is there.
+    pub(super) fn new(config: Config, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
+        Self { config, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
+    }
+
+    pub(super) async fn get(&self) -> Result<Pooled<'_>> {
+        let permit = self.permits.acquire().await.map_err(|_| Error::closed())?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let client = match idle.filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => connect(&self.config).await?.keeping_plans(READER_SETTINGS, &self.plans).await?,
+        };
+        Ok(Pooled { client, pool: self, _permit: permit })
+    }
+}
+
+impl Pooled<'_> {
+    /// Gives it back after everything on it has come to an end.
+    pub(super) fn give_back(self) {
+        self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.client);
+    }
+}
+
+impl Deref for Pooled<'_> {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.client
+    }
+}

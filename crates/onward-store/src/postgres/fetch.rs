@@ -1,0 +1,385 @@
+//! Loading what writes and reads look for: all that is wanted at once, one round trip for the lot.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::join_all;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connection::Link;
+use super::error::classified;
+use super::row::{BEHIND_LINKS, task};
+use super::sql::Sql;
+use crate::error::Result;
+use crate::limits;
+use crate::memory::{KeyRow, Lane, LaneRows, Links, Partial, TaskRow, Want};
+use crate::name::Name;
+use crate::task::{SessionId, TaskState};
+
+/// After so many rounds who is wanted is taken to be the beginning of a long chain.
+const SHALLOW: u32 = 2;
+
+/// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
+const DEEP: usize = 4 * limits::CASCADE;
+
+/// Wants of one sort, as one query.
+#[derive(Debug)]
+enum Query {
+    /// Those with these numbers; where `deep`, also all that wait for them, and for those.
+    Tasks {
+        ids: Vec<i64>,
+        deep: bool,
+    },
+    Keys(Vec<(Name, String)>),
+    KeysOver(i64),
+    /// The children of these; where `deep`, also theirs.
+    Children {
+        parents: Vec<i64>,
+        deep: bool,
+    },
+    Held(Vec<i64>),
+    ToCancel(Vec<i64>),
+    Running,
+    Lanes(usize),
+    Lane(Lane, usize),
+    Order(Want, usize),
+    Live(Name),
+    Between(i64, i64),
+}
+
+/// What came of a query.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    query: Query,
+    rows: Vec<Row>,
+    /// Of tasks that are gone: who waits for them, and their members.
+    waits: Vec<(i64, i64)>,
+    members: Vec<(i64, i64)>,
+}
+
+/// Loads, and remembers how often more of the same was wanted: each time several times as much is loaded.
+#[derive(Debug)]
+pub(super) struct Fetcher<'a> {
+    client: &'a Link,
+    sql: &'a Sql,
+    /// How many tasks the claims among the writes ask for.
+    claimed: usize,
+    now: i64,
+    wanted: BTreeMap<Want, u32>,
+    rounds: u32,
+}
+
+impl<'a> Fetcher<'a> {
+    pub(super) fn new(client: &'a Link, sql: &'a Sql, claimed: usize, now: i64) -> Self {
+        Self { client, sql, claimed, now, wanted: BTreeMap::new(), rounds: 0 }
+    }
+
+    /// Asks for everything at once. The queries are on their way when this is first polled.
+    pub(super) async fn fetch(&mut self, wants: BTreeSet<Want>) -> Result<Vec<Fetched>> {
+        let queries = self.queries(wants);
+        let (client, sql) = (self.client, self.sql);
+        join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+    }
+
+    fn queries(&mut self, wants: BTreeSet<Want>) -> Vec<Query> {
+        self.rounds += 1;
+        let deep = self.rounds > SHALLOW;
+        let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
+        for want in wants {
+            let limit = self.limit(&want);
+            match want {
+                Want::Task(id) => tasks.push(id.0),
+                Want::Key(kind, key) => keys.push((kind, key)),
+                Want::Children(parent) => children.push(parent.0),
+                Want::Held(session) => held.push(session.0),
+                Want::ToCancel(session) => to_cancel.push(session.0),
+                Want::KeysOver => queries.push(Query::KeysOver(self.now)),
+                Want::Running => queries.push(Query::Running),
+                Want::Lanes => queries.push(Query::Lanes(limit)),
+                Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
+                Want::LiveIn(queue) => queries.push(Query::Live(queue)),
+                Want::Between(from, before) => queries.push(Query::Between(from.0, before.0)),
+                Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::OfQueue(..) => {
+                    queries.push(Query::Order(want, limit));
+                }
+            }
+        }
+        let (tasks, children) = (Query::Tasks { ids: tasks, deep }, Query::Children { parents: children, deep });
+        let lists = [tasks, children, Query::Held(held), Query::ToCancel(to_cancel)];
+        let is_empty = |query: &Query| match query {
+            Query::Tasks { ids, .. }
+            | Query::Children { parents: ids, .. }
+            | Query::Held(ids)
+            | Query::ToCancel(ids) => ids.is_empty(),
+            _ => false,
+        };
+        queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
+        queries.extend((!keys.is_empty()).then_some(Query::Keys(keys)));
+        queries
+    }
+
+    /// How many rows of an order to load.
+    fn limit(&mut self, want: &Want) -> usize {
+        let first = match want {
+            Want::Lanes => return self.claimed + 2,
+            Want::Lane(_) => self.claimed.max(64) + 2,
+            Want::Ended | Want::OfQueue(..) => self.claimed.saturating_add(2),
+            // One says when the next is due. Where that is now, more are.
+            Want::Scheduled | Want::Expiring | Want::Overdue => 2,
+            _ => return 0,
+        };
+        let times = self.wanted.entry(want.clone()).or_default();
+        *times += 1;
+        match *times {
+            1 => first,
+            times => first.max(limits::SWEEP).saturating_mul(4usize.saturating_pow(times - 2)).saturating_add(8),
+        }
+    }
+}
+
+/// Takes what came into what is known.
+pub(super) fn take(partial: &mut Partial, fetched: Vec<Fetched>) -> Result<()> {
+    for one in fetched {
+        take_one(partial, one)?;
+    }
+    partial.settle();
+    Ok(())
+}
+
+fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
+    let Fetched { query, rows, waits, members } = fetched;
+    match query {
+        Query::Tasks { ids, .. } => {
+            take_tasks(partial, &rows)?;
+            partial.looked_for(&ids, &waits, &members);
+        }
+        Query::Keys(keys) => {
+            take_keys(partial, &rows)?;
+            keys.into_iter().for_each(|(kind, key)| partial.known(Want::Key(kind, key)));
+        }
+        Query::KeysOver(_) => take_keys(partial, &rows)?,
+        Query::Children { mut parents, deep } => {
+            take_tasks(partial, &rows)?;
+            if deep && rows.len() < DEEP {
+                parents.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            }
+            parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
+        }
+        Query::Held(sessions) => {
+            take_tasks(partial, &rows)?;
+            sessions.into_iter().for_each(|session| partial.known(Want::Held(SessionId(session))));
+        }
+        Query::ToCancel(sessions) => {
+            take_tasks(partial, &rows)?;
+            sessions.into_iter().for_each(|session| partial.known(Want::ToCancel(SessionId(session))));
+        }
+        Query::Between(from, before) => {
+            take_tasks(partial, &rows)?;
+            partial.known(Want::Between(crate::task::TaskId(from), crate::task::TaskId(before)));
+        }
+        Query::Running => take_running(partial, &rows)?,
+        Query::Lanes(limit) => {
+            let size = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose().map_err(classified)?;
+            let limit = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
+            partial.lanes(LaneRows { rows: tasks(&rows)?, limit })?;
+        }
+        Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { rows: tasks(&rows)?, limit })?,
+        Query::Order(want, limit) => {
+            if want == Want::Ended {
+                let count = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose();
+                partial.ended(count.map_err(classified)?.map_or(0, i64::cast_unsigned));
+            }
+            partial.order(&want, tasks(&rows)?, limit)?;
+        }
+        Query::Live(queue) => {
+            let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
+            partial.live(queue, count.map_or(0, i64::cast_unsigned));
+        }
+    }
+    Ok(())
+}
+
+fn tasks(rows: &[Row]) -> Result<Vec<(TaskRow, Links)>> {
+    rows.iter().map(task).collect()
+}
+
+fn take_tasks(partial: &mut Partial, rows: &[Row]) -> Result<()> {
+    for row in rows {
+        let (task, links) = task(row)?;
+        partial.task(task, links)?;
+    }
+    Ok(())
+}
+
+fn take_keys(partial: &mut Partial, rows: &[Row]) -> Result<()> {
+    for row in rows {
+        let get = || -> std::result::Result<KeyRow, tokio_postgres::Error> {
+            Ok(KeyRow { kind: row.try_get(0)?, key: row.try_get(1)?, task: row.try_get(2)?, until: row.try_get(3)? })
+        };
+        partial.key(get().map_err(classified)?)?;
+    }
+    Ok(())
+}
+
+fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
+    let mut running = BTreeMap::new();
+    for row in rows {
+        let (session, count): (i64, i64) = (row.get(0), row.get(4));
+        let (queue, kind, group): (&str, &str, &str) = (row.get(1), row.get(2), row.get(3));
+        let group = if group.is_empty() { None } else { Some(Name::new(group)?) };
+        running.insert((SessionId(session), Name::new(queue)?, Name::new(kind)?, group), count.cast_unsigned());
+    }
+    partial.running(running);
+    Ok(())
+}
+
+async fn ask(client: &Link, sql: &Sql, query: Query) -> Result<Fetched> {
+    let rows = rows(client, sql, &query).await.map_err(classified)?;
+    let mut fetched = Fetched { query, rows, waits: Vec::new(), members: Vec::new() };
+    let Query::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
+    let there: BTreeSet<i64> = fetched.rows.iter().map(|row| row.get(0)).collect();
+    let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
+    if !gone.is_empty() {
+        fetched.waits =
+            pairs(client, &sql.text("SELECT task, dependent FROM {s}.wait WHERE task = ANY($1)"), &gone).await?;
+        fetched.members =
+            pairs(client, &sql.text("SELECT member, bundle FROM {s}.member WHERE bundle = ANY($1)"), &gone).await?;
+    }
+    Ok(fetched)
+}
+
+async fn pairs(client: &Link, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
+    let rows = client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await.map_err(classified)?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+async fn rows(client: &Link, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    match query {
+        Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
+        Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids).await,
+        Query::Children { parents, deep: false } => {
+            by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents).await
+        }
+        Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents).await,
+        Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions).await,
+        Query::ToCancel(sessions) => {
+            by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions).await
+        }
+        Query::Keys(keys) => {
+            let kinds: Vec<&str> = keys.iter().map(|(kind, _)| kind.as_str()).collect();
+            let texts: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_bytes()).collect();
+            let text = sql.text(
+                "SELECT k.kind, k.key, k.task, k.until FROM unnest($1, $2) AS u (kind, key) \
+                 CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
+            );
+            client.query_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)]).await
+        }
+        Query::KeysOver(now) => {
+            let text = sql.text("SELECT kind, key, task, until FROM {s}.taken WHERE until <= $1");
+            client.query_typed(&text, &[(now, Type::INT8)]).await
+        }
+        Query::Running => {
+            let text = sql.text(
+                "SELECT session, queue, kind, grp, count(*) FROM {s}.task WHERE session IS NOT NULL \
+                 GROUP BY session, queue, kind, grp",
+            );
+            client.query_typed(&text, &[]).await
+        }
+        Query::Lanes(limit) => client.query_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)]).await,
+        Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit).await,
+        Query::Order(want, limit) => order(client, sql, want, *limit).await,
+        Query::Live(queue) => {
+            let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
+            client.query_typed(&text, &[(&queue.as_str(), Type::TEXT)]).await
+        }
+        Query::Between(from, before) => {
+            let text = sql.all_tasks("WHERE t.id >= $1 AND t.id < $2");
+            client.query_typed(&text, &[(from, Type::INT8), (before, Type::INT8)]).await
+        }
+    }
+}
+
+/// Those with the numbers `$1`, who waits for them, and so on.
+fn dependents() -> String {
+    format!(
+        "WHERE t.id = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
+           SELECT unnest($1) UNION SELECT w.dependent FROM down d JOIN {{s}}.wait w ON w.task = d.id) \
+         SELECT id FROM down LIMIT {DEEP}))"
+    )
+}
+
+/// The children of those with the numbers `$1`, theirs, and so on.
+fn descendants() -> String {
+    format!(
+        "WHERE t.parent = ANY(ARRAY(WITH RECURSIVE down (id) AS (\
+           SELECT unnest($1) UNION SELECT c.id FROM down d CROSS JOIN LATERAL (\
+             SELECT id FROM {{s}}.task WHERE parent = d.id UNION ALL \
+             SELECT id FROM {{s}}.ended WHERE parent = d.id) c) \
+         SELECT id FROM down LIMIT {DEEP}))"
+    )
+}
+
+async fn by_ids(client: &Link, sql: &str, ids: &Vec<i64>) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await
+}
+
+async fn one_lane(
+    client: &Link,
+    sql: &Sql,
+    lane: &Lane,
+    limit: usize,
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 \
+                ORDER BY t.place, t.id LIMIT $5";
+    let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (group, series) = (name(&lane.group), name(&lane.series));
+    let (queue, kind) = (lane.queue.as_str(), lane.kind.as_str());
+    let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+        (&queue, Type::TEXT),
+        (&kind, Type::TEXT),
+        (&group, Type::TEXT),
+        (&series, Type::TEXT),
+        (&number(limit), Type::INT8),
+    ];
+    client.query_typed(&sql.tasks("task", rest), &parameters).await
+}
+
+async fn order(
+    client: &Link,
+    sql: &Sql,
+    want: &Want,
+    limit: usize,
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+    let limit = number(limit);
+    let text = match want {
+        Want::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
+        Want::Expiring => sql
+            .tasks("task", "WHERE t.expires_at IS NOT NULL AND t.session IS NULL ORDER BY t.expires_at, t.id LIMIT $1"),
+        Want::Overdue => sql.tasks("task", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1"),
+        Want::OfQueue(queue, states) => {
+            let states: Vec<i16> = states.iter().map(code).collect();
+            let both = sql.all_tasks("WHERE t.queue = $2 AND t.state = ANY($3)");
+            let text = format!("{both} ORDER BY 1 LIMIT $1");
+            let queue = queue.as_str();
+            return client
+                .query_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)])
+                .await;
+        }
+        _ => {
+            let tasks = sql.tasks("ended", "ORDER BY t.end_number LIMIT $1");
+            let count = sql.text(", (SELECT count(*) FROM {s}.ended) FROM {s}.ended t ");
+            tasks.replace(&sql.text(" FROM {s}.ended t "), &count)
+        }
+    };
+    client.query_typed(&text, &[(&limit, Type::INT8)]).await
+}
+
+/// The number of a state, as the tables have it.
+pub(super) fn code(state: &TaskState) -> i16 {
+    i16::try_from(state.code()).unwrap_or_default()
+}
+
+pub(super) fn number(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,111 @@
+//! Waiting for the disk: transactions commit without, so that the next need not wait for the last, and are answered once a sync behind them
+//! is done.
+//!
+//! What is not yet on disk when the server crashes is gone, and with it all that came later: the log of the server has an order.
+//! Nobody was told of it. Reads do not tell of it either: they wait for the disk where it is behind what they saw.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connection::{Link, connect};
+use super::error::classified;
+use super::store::Shared;
+use super::transaction::Marker;
+use super::writer::{Answer, LONG_PAUSE, PATIENCE, PAUSE};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::news::TaskNews;
+use crate::outcome::Outcome;
+
+/// How many transactions may wait for the disk; the writer waits behind so many.
+pub(super) const UNFLUSHED: usize = 64;
+
+/// A transaction that is committed, and whom to tell.
+pub(super) struct Committed {
+    pub(super) marker: Marker,
+    pub(super) answers: Vec<Answer>,
+    pub(super) outcomes: Vec<Vec<Outcome>>,
+    pub(super) news: Vec<TaskNews>,
+}
+
+impl Committed {
+    /// Tells everybody: it is on disk.
+    pub(super) fn answer(self, shared: &Shared) {
+        shared.tell(self.news);
+        for (answer, outcomes) in self.answers.into_iter().zip(self.outcomes) {
+            // A caller that has gone does not want it.
+            let _ = answer.send(Ok(outcomes));
+        }
+    }
+
+    pub(super) fn fail(self, error: &Error) {
+        self.answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
+    }
+}
+
+/// Syncs until the writer is gone.
+pub(super) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Committed>) {
+    let mut client = None;
+    while let Some(first) = committed.recv().await {
+        let mut waiting = vec![first];
+        while waiting.len() < limits::COMMIT
+            && let Ok(next) = committed.try_recv()
+        {
+            waiting.push(next);
+        }
+        let there = sync(&shared, &mut client, &waiting).await;
+        shared.flushed(waiting.len());
+        for one in waiting {
+            match &there {
+                Ok(there) if there.get(&one.marker.writer).is_some_and(|batch| *batch >= one.marker.batch) => {
+                    one.answer(&shared);
+                }
+                Ok(_) => one.fail(&lost()),
+                Err(error) => one.fail(error),
+            }
+        }
+    }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::busy("the server crashed before this was on its disk, so that nothing of it happened; do it again")
+}
+
+/// Has everything of before on disk, and answers which batch of each writer is the last there: none is missing unless the server crashed.
+async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed]) -> Result<BTreeMap<i64, i64>> {
+    let mut writers: Vec<i64> = waiting.iter().map(|one| one.marker.writer).collect();
+    writers.dedup();
+    let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
+    loop {
+        let error = match try_to_sync(shared, client, &writers).await {
+            Ok(there) => return Ok(there),
+            Err(error) => error,
+        };
+        *client = None;
+        if waited >= PATIENCE {
+            return Err(error);
+        }
+        tokio::time::sleep(pause).await;
+        (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
+    }
+}
+
+async fn try_to_sync(shared: &Shared, client: &mut Option<Link>, writers: &Vec<i64>) -> Result<BTreeMap<i64, i64>> {
+    let link = match client {
+        Some(link) => link,
+        none => none.insert(connect(&shared.config).await?),
+    };
+    // The statement sees what was committed before it, and its own commit waits for the disk.
+    let text = shared.sql.text(
+        "WITH sync AS (SELECT pg_logical_emit_message(true, 'onward', '') AS at) \
+         SELECT w.id, w.batch, (SELECT at FROM sync) IS NULL FROM {s}.writer w WHERE w.id = ANY($1)",
+    );
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(writers, Type::INT8_ARRAY)];
+    let rows = link.query_typed(&text, &parameters).await.map_err(classified)?;
+    rows.iter().map(|row| Ok((row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?))).collect()
+}

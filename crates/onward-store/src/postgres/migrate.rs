@@ -1,0 +1,91 @@
+//! Making the tables of a store.
+
+use super::connection::Link;
+use super::error::classified;
+use super::sql::Sql;
+use crate::error::{Error, Result};
+
+/// The number of the schema that this version reads and writes.
+pub(super) const SCHEMA: u32 = 1;
+
+/// Each version's script, oldest first. Never changed once released; a later version adds one.
+const SCRIPTS: [&str; SCHEMA as usize] = [include_str!("schema.sql")];
+
+/// Brings the tables to this version, under the store's lock, so that of several processes that open a store at once one does it. Where there
+/// are none, they are made if `create` says so.
+pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()> {
+    let version = version(client, sql).await?;
+    check(sql, version)?;
+    if version == 0 && !create {
+        return Err(Error::not_found(format!(
+            "there is no store in the schema `{}` of the database; submit something to make one, or name another schema behind `#`",
+            sql.schema
+        )));
+    }
+    if version == SCHEMA {
+        return forget_writers(client, sql).await;
+    }
+    let outcome = under_lock(client, sql).await;
+    if outcome.is_err() {
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    outcome
+}
+
+async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
+    client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+    let from = version(client, sql).await?;
+    check(sql, from)?;
+    if from == 0 {
+        make(client, sql).await?;
+    }
+    for script in SCRIPTS.iter().skip(from as usize) {
+        let script = script.replace("{schema}", &sql.schema);
+        client.batch_execute(&script).await.map_err(classified)?;
+    }
+    let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}; COMMIT"));
+    client.batch_execute(&done).await.map_err(classified)
+}
+
+/// Writers that wrote last more than a day ago are gone: nobody asks for their last batch any more.
+async fn forget_writers(client: &Link, sql: &Sql) -> Result<()> {
+    let text = sql.text("DELETE FROM {s}.writer WHERE at < now() - interval '1 day'");
+    client.query_typed(&text, &[]).await.map(drop).map_err(classified)
+}
+
+async fn make(client: &Link, sql: &Sql) -> Result<()> {
+    // Who may not make schemas may use one that was made for it: `IF NOT EXISTS` asks for the right first.
+    let is_there = client.query_typed(&sql.text("SELECT 1 WHERE to_regnamespace('{s}') IS NOT NULL"), &[]).await;
+    if is_there.map_err(classified)?.is_empty() {
+        client.batch_execute(&sql.text("CREATE SCHEMA {s}")).await.map_err(classified)?;
+    }
+    let make = "CREATE TABLE {s}.version (version integer NOT NULL); INSERT INTO {s}.version VALUES (0)";
+    client.batch_execute(&sql.text(make)).await.map_err(classified)
+}
+
+/// The store's lock, held until the end of the transaction.
+pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
+
+fn check(sql: &Sql, version: u32) -> Result<()> {
+    if version <= SCHEMA {
+        return Ok(());
+    }
+    Err(Error::version(format!(
+        "the store in the schema `{}` has version {version}, and this program knows up to {SCHEMA}; use a newer one",
+        sql.schema
+    )))
+}
+
+/// 0 where there is no store.
+async fn version(client: &Link, sql: &Sql) -> Result<u32> {
+    let there = client
+        .query_typed(&sql.text("SELECT 1 WHERE to_regclass('{s}.version') IS NOT NULL"), &[])
+        .await
+        .map_err(classified)?;
+    if there.is_empty() {
+        return Ok(0);
+    }
+    let rows = client.query_typed(&sql.text("SELECT version FROM {s}.version"), &[]).await.map_err(classified)?;
+    let version: i32 = rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?.unwrap_or(0);
+    Ok(version.unsigned_abs())
+}

@@ -1,0 +1,29 @@
+//! The PostgreSQL store: several machines, one database.
+//!
+//! One batch of calls is one transaction of three or four round trips: the store's lock and what the calls will look for; whatever
+//! else they turn out to look for; what they changed, and the commit. What happens in between is decided by the code of the
+//! memory store over the rows that were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
+//!
+//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] writes, [`writer`] makes batches of calls and transactions of batches,
+//! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
+
+mod check;
+mod clock;
+mod connection;
+mod error;
+mod fetch;
+mod flusher;
+mod migrate;
+mod options;
+mod reads;
+mod row;
+mod save;
+mod sql;
+mod store;
+mod transaction;
+mod wake;
+mod writer;
+
+pub use check::PostgresReport;
+pub use options::PostgresOptions;
+pub use store::PostgresStore;

@@ -1,0 +1,128 @@
+//! How a PostgreSQL store is opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+
+use super::store::PostgresStore;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::store::Durability;
+
+/// The longest name of a schema, in bytes: what PostgreSQL keeps of an identifier.
+const SCHEMA_BYTES: usize = 63;
+
+/// How a PostgreSQL store is opened. Made by [`PostgresStore::options`].
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    pub(super) schema: String,
+    pub(super) payload_limit: usize,
+    pub(super) durability: Durability,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) readers: usize,
+    pub(super) listen: bool,
+    pub(super) poll: Duration,
+    pub(super) create: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            schema: "onward".to_owned(),
+            payload_limit: limits::PAYLOAD_BYTES,
+            durability: Durability::Full,
+            clock: None,
+            readers: 4,
+            listen: true,
+            poll: Duration::from_secs(5),
+            create: true,
+        }
+    }
+}
+
+impl PostgresOptions {
+    /// The schema that holds the store's tables, made if it is not there: 1 to 63 bytes of `a`–`z`, `0`–`9` and `_`, not beginning with a digit.
+    /// Each schema is a store of its own. Default: `onward`.
+    #[must_use]
+    pub fn schema(self, schema: impl Into<String>) -> Self {
+        Self { schema: schema.into(), ..self }
+    }
+
+    /// The largest payload or result it takes, in bytes, at most [`limits::PAYLOAD_BYTES_CEILING`]. Default: 1 MiB.
+    #[must_use]
+    pub fn payload_limit(self, bytes: usize) -> Self {
+        Self { payload_limit: bytes.min(limits::PAYLOAD_BYTES_CEILING), ..self }
+    }
+
+    /// What an acknowledgement means. [`Durability::Full`], the default, waits for the server's log to be synced, so far as the server is set up
+    /// to sync; the others do not wait (`synchronous_commit = off`).
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// The clock it goes by; for tests. Default: the server's. Every process that uses the store must go by the same one.
+    #[must_use]
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock: Some(clock), ..self }
+    }
+
+    /// How many connections read at the most, at least 1; one more writes, and one more listens. Default: 4.
+    #[must_use]
+    pub fn readers(self, readers: usize) -> Self {
+        Self { readers: readers.max(1), ..self }
+    }
+
+    /// Whether it listens to other processes (`LISTEN`). A transaction-mode pooler does not pass messages; a test at the beginning finds that out, and it looks
+    /// for changes by itself then, as it does where this is `false`. Default: yes.
+    #[must_use]
+    pub fn listen(self, listen: bool) -> Self {
+        Self { listen, ..self }
+    }
+
+    /// How often it looks for changes by other processes where it does not listen, at the least: after a change it looks 10 times a second, and half as
+    /// often each time that nothing has changed. Where it listens it looks a sixth as often, for a message may get lost. At least 10 ms. Default: 5 s.
+    #[must_use]
+    pub fn poll(self, poll: Duration) -> Self {
+        Self { poll: poll.max(Duration::from_millis(10)), ..self }
+    }
+
+    /// Whether the schema and its tables are made where they are missing; else that is an error. Default: yes.
+    #[must_use]
+    pub fn create(self, create: bool) -> Self {
+        Self { create, ..self }
+    }
+
+    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
+    /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
+    /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
+    /// what the server says.
+    pub async fn open(mut self, url: &str) -> Result<PostgresStore> {
+        let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
+        if let Some(schema) = schema {
+            self = self.schema(schema);
+        }
+        check_schema(&self.schema)?;
+        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+            // The text of the URL may hold a password, so it is not shown.
+            Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
+        })?;
+        PostgresStore::open_with(config, self).await
+    }
+}
+
+fn check_schema(schema: &str) -> Result<()> {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let begins_well = schema.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+    if begins_well && schema.len() <= SCHEMA_BYTES && schema.bytes().all(is_fine) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "`{schema}` cannot be the schema of a store; use 1 to {SCHEMA_BYTES} of a–z, 0–9 and _, the first no digit"
+    )))
+}

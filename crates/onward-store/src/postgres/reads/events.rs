@@ -1,0 +1,128 @@
+//! The stream of what happened.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::super::connection::Link;
+use super::super::error::classified;
+use super::super::fetch::number;
+use super::super::store::Shared;
+use super::super::transaction::{BEGIN_TO_READ, is_ahead};
+use super::look::end;
+use crate::error::Result;
+use crate::event::{Change, Event, EventCursor, EventPage};
+use crate::limits;
+use crate::memory::{decode, read_changes};
+use crate::name::Name;
+use crate::task::TaskId;
+use crate::timestamp::Timestamp;
+
+/// How many entries of the log are read at once.
+const ENTRIES: i64 = 64;
+
+/// A page being filled.
+struct Reading<'a> {
+    client: &'a Link,
+    shared: &'a Shared,
+    after: EventCursor,
+    /// Where the next submissions count to: the entry before them, how many changes that has, and the first task that it does not know of.
+    place: EventCursor,
+    room: usize,
+    events: Vec<Event>,
+}
+
+pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
+    let client = shared.pool.get().await?;
+    client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
+    let room = limit.min(limits::PAGE);
+    let mut reading = Reading { client: &client, shared, after, place: after, room, events: Vec::new() };
+    reading.read().await?;
+    let events = reading.events;
+    let is_ahead = !events.is_empty() && is_ahead(&client).await?;
+    end(&client, shared, is_ahead).await?;
+    client.give_back();
+    let next = events.last().map_or(after, |event| event.cursor);
+    Ok(EventPage { events, next })
+}
+
+impl Reading<'_> {
+    async fn read(&mut self) -> Result<()> {
+        let mut from = self.after.entry;
+        while self.is_open() {
+            let entries = self.entries(from).await?;
+            for row in &entries {
+                self.entry(row).await?;
+                from = row.get::<_, i64>(0) + 1;
+                if !self.is_open() {
+                    return Ok(());
+                }
+            }
+            if number(entries.len()) < ENTRIES {
+                return self.submissions(i64::MAX).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_open(&self) -> bool {
+        self.events.len() < self.room
+    }
+
+    async fn entries(&self, from: i64) -> Result<Vec<Row>> {
+        let statement = "SELECT entry, next_task, changes FROM {s}.log WHERE entry >= $1 ORDER BY entry LIMIT $2";
+        let statement = self.shared.sql.text(statement);
+        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 2] =
+            [(&from, Type::INT8), (&ENTRIES, Type::INT8)];
+        self.client.query_typed(&statement, &parameters).await.map_err(classified)
+    }
+
+    async fn entry(&mut self, row: &Row) -> Result<()> {
+        let (number, next_task): (i64, i64) = (row.get(0), row.get(1));
+        let is_begun = number == self.after.entry;
+        if !is_begun {
+            self.submissions(next_task).await?;
+        }
+        let changes = read_changes(row.get(2))?;
+        let count = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+        let skipped = if is_begun { self.after.offset } else { 0 };
+        for (offset, change) in (1u32..).zip(changes) {
+            if offset > skipped && self.is_open() {
+                self.events.push(decode(change, EventCursor { entry: number, offset, submitted: next_task })?);
+            }
+        }
+        self.place = EventCursor { entry: number, offset: count, submitted: next_task.max(self.after.submitted) };
+        Ok(())
+    }
+
+    /// The submissions of tasks below `until` that were not read yet.
+    async fn submissions(&mut self, until: i64) -> Result<()> {
+        let from = self.place.submitted.max(self.after.submitted);
+        let one = |table: &str| {
+            format!(
+                "(SELECT id, submitted_at, kind, queue FROM {{s}}.{table} WHERE id >= $1 AND id < $2 \
+                 ORDER BY id LIMIT $3)"
+            )
+        };
+        let statement = format!("{} UNION ALL {} ORDER BY 1 LIMIT $3", one("task"), one("ended"));
+        let limit = number(self.room.saturating_sub(self.events.len()));
+        let statement = self.shared.sql.text(&statement);
+        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+            [(&from, Type::INT8), (&until, Type::INT8), (&limit, Type::INT8)];
+        for row in self.client.query_typed(&statement, &parameters).await.map_err(classified)? {
+            self.events.push(self.submission(&row)?);
+        }
+        Ok(())
+    }
+
+    fn submission(&self, row: &Row) -> Result<Event> {
+        let task = TaskId(row.get(0));
+        Ok(Event {
+            cursor: EventCursor { submitted: task.0 + 1, ..self.place },
+            at: Timestamp::from_microseconds(row.get(1)),
+            task,
+            kind: Name::new(row.get::<_, &str>(2))?,
+            queue: Name::new(row.get::<_, &str>(3))?,
+            change: Change::Submitted,
+        })
+    }
+}

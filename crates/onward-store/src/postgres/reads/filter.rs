@@ -1,0 +1,113 @@
+//! Which tasks a listing shows, as a condition.
+
+use tokio_postgres::types::{ToSql, Type};
+
+use super::super::fetch::code;
+use crate::store::TaskFilter;
+use crate::timestamp::Timestamp;
+
+type Parameter = (Box<dyn ToSql + Sync + Send>, Type);
+
+/// Conditions on a task `t`, and their parameters.
+#[derive(Default)]
+pub(super) struct Condition {
+    terms: Vec<String>,
+    parameters: Vec<Parameter>,
+}
+
+impl Condition {
+    pub(super) fn of(filter: &TaskFilter) -> Self {
+        let mut condition = Self::default();
+        condition.names(filter);
+        condition.times(filter);
+        condition.tags(filter);
+        condition
+    }
+
+    fn names(&mut self, filter: &TaskFilter) {
+        let text = |name: &crate::name::Name| Box::new(name.to_string());
+        for (column, name) in [("kind", &filter.kind), ("queue", &filter.queue), ("grp", &filter.group)] {
+            if let Some(name) = name {
+                self.add(&format!("t.{column} = $"), text(name), Type::TEXT);
+            }
+        }
+        if let Some(key) = &filter.key {
+            self.add("t.key = $", Box::new(key.clone().into_bytes()), Type::BYTEA);
+        }
+        if let Some(prefix) = &filter.key_prefix {
+            let term = format!("substring(t.key FROM 1 FOR {}) = $", prefix.len());
+            self.add(&term, Box::new(prefix.clone().into_bytes()), Type::BYTEA);
+        }
+        if let Some(parent) = filter.parent {
+            self.add("t.parent = $", Box::new(parent.0), Type::INT8);
+        }
+        if let Some(bundle) = filter.bundle {
+            let term = "EXISTS (SELECT 1 FROM {s}.member m WHERE m.member = t.id AND m.bundle = $)";
+            self.add(term, Box::new(bundle.0), Type::INT8);
+        }
+        if !filter.states.is_empty() {
+            let states: Vec<i16> = filter.states.iter().map(code).collect();
+            self.add("t.state = ANY($)", Box::new(states), Type::INT2_ARRAY);
+        }
+        if let Some(requested) = filter.cancel_requested {
+            self.add("t.cancel_requested = $", Box::new(requested), Type::BOOL);
+        }
+    }
+
+    fn times(&mut self, filter: &TaskFilter) {
+        let bounds = [
+            ("t.submitted_at >= $", filter.submitted_from),
+            ("t.submitted_at < $", filter.submitted_before),
+            ("t.finished_at >= $", filter.finished_from),
+            ("t.finished_at < $", filter.finished_before),
+        ];
+        for (term, at) in bounds {
+            if let Some(at) = at.map(Timestamp::as_microseconds) {
+                self.add(term, Box::new(at), Type::INT8);
+            }
+        }
+        for (term, priority) in [("t.priority >= $", filter.priority_from), ("t.priority <= $", filter.priority_to)] {
+            if let Some(priority) = priority {
+                self.add(term, Box::new(i16::from(priority.0)), Type::INT2);
+            }
+        }
+    }
+
+    fn tags(&mut self, filter: &TaskFilter) {
+        for (key, value) in filter.tags.iter() {
+            let term = "EXISTS (SELECT 1 FROM {s}.tag g WHERE g.task = t.id AND g.tag = $)";
+            self.add(term, Box::new(format!("{key}={value}").into_bytes()), Type::BYTEA);
+        }
+        if let Some(prefix) = &filter.tag_key_prefix {
+            let term = format!(
+                "EXISTS (SELECT 1 FROM {{s}}.tag g WHERE g.task = t.id AND substring(g.tag FROM 1 FOR {}) = $)",
+                prefix.len()
+            );
+            self.add(&term, Box::new(prefix.clone().into_bytes()), Type::BYTEA);
+            if prefix.contains('=') {
+                self.terms.push("false".to_owned());
+            }
+        }
+    }
+
+    /// Adds a condition; its `$` becomes the number of the parameter.
+    pub(super) fn add(&mut self, term: &str, value: Box<dyn ToSql + Sync + Send>, sort: Type) {
+        self.parameters.push((value, sort));
+        self.terms.push(term.replace('$', &format!("${}", self.parameters.len())));
+    }
+
+    /// A further parameter, and how it is named.
+    pub(super) fn parameter(&mut self, value: Box<dyn ToSql + Sync + Send>, sort: Type) -> String {
+        self.parameters.push((value, sort));
+        format!("${}", self.parameters.len())
+    }
+
+    /// All of them, as one.
+    pub(super) fn text(&self) -> String {
+        if self.terms.is_empty() { "true".to_owned() } else { self.terms.join(" AND ") }
+    }
+
+    pub(super) fn parameters(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+        self.parameters.iter().map(|(value, sort)| (&**value as &(dyn ToSql + Sync), sort.clone())).collect()
+    }
+}

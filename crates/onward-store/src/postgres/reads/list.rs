@@ -1,0 +1,79 @@
+//! Listings.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::super::connection::Link;
+use super::super::error::classified;
+use super::super::fetch::number;
+use super::super::store::Shared;
+use super::filter::Condition;
+use super::look::{end, within};
+use crate::error::Result;
+use crate::limits;
+use crate::memory::{Partial, Want};
+use crate::store::{Page, TaskFilter, TaskIdPage, TaskPage};
+use crate::task::TaskId;
+
+pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
+    let limit = page.limit.clamp(1, limits::PAGE);
+    let client = shared.pool.get().await?;
+    // The tasks may have changed since their numbers were found; then some show what they were selected by no longer.
+    let mut ids = ids(&client, shared, &filter, page.before, limit + 1).await?;
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let wants: BTreeSet<Want> = ids.iter().copied().map(Want::Task).collect();
+    let records = |partial: &mut Partial, _| partial.records(&ids, filter.with_payload);
+    let (tasks, is_ahead) = within(&client, shared, wants, records).await?;
+    end(&client, shared, is_ahead).await?;
+    client.give_back();
+    let next = ids.last().copied().filter(|_| more);
+    Ok(TaskPage { tasks, next })
+}
+
+pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
+    let limit = page.limit.clamp(1, limits::ID_PAGE);
+    let client = shared.pool.get().await?;
+    let ids = ids(&client, shared, &filter, page.before, limit + 1).await?;
+    client.give_back();
+    Ok(TaskIdPage::of(ids, limit))
+}
+
+async fn ids(
+    client: &Link,
+    shared: &Shared,
+    filter: &TaskFilter,
+    before: Option<TaskId>,
+    limit: usize,
+) -> Result<Vec<TaskId>> {
+    let mut condition = Condition::of(filter);
+    if let Some(before) = before {
+        condition.add("t.id < $", Box::new(before.0), Type::INT8);
+    }
+    let limit = condition.parameter(Box::new(number(limit)), Type::INT8);
+    let text = condition.text();
+    let statement = format!(
+        "(SELECT t.id FROM {{s}}.task t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) UNION ALL \
+         (SELECT t.id FROM {{s}}.ended t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) ORDER BY 1 DESC LIMIT {limit}"
+    );
+    let rows = query(client, shared, &statement, &condition).await?;
+    Ok(rows.iter().map(|row| TaskId(row.get(0))).collect())
+}
+
+pub(super) async fn query(client: &Link, shared: &Shared, statement: &str, condition: &Condition) -> Result<Vec<Row>> {
+    client.query_typed(&shared.sql.text(statement), &condition.parameters()).await.map_err(classified)
+}
+
+pub(in super::super) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
+    let condition = Condition::of(&filter);
+    let text = condition.text();
+    let statement = format!(
+        "SELECT (SELECT count(*) FROM {{s}}.task t WHERE {text}) + (SELECT count(*) FROM {{s}}.ended t WHERE {text})"
+    );
+    let client = shared.pool.get().await?;
+    let rows = query(&client, shared, &statement, &condition).await?;
+    client.give_back();
+    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
+}

@@ -1,0 +1,78 @@
+//! Reads that the memory store's code answers over what is loaded.
+
+use std::collections::BTreeSet;
+
+use super::super::connection::Link;
+use super::super::error::classified;
+use super::super::fetch::{Fetcher, take};
+use super::super::sql::SYNC;
+use super::super::store::Shared;
+use super::super::transaction::begin_to_read;
+use crate::error::{Error, Result};
+use crate::memory::{Answered, Now, Partial, Want};
+use crate::reason::WaitReason;
+use crate::store::Durability;
+use crate::task::{TaskId, TaskRecord};
+use crate::write::Claim;
+
+/// How often what a read looks for is loaded at the most.
+const ROUNDS: usize = 10_000;
+
+pub(in super::super) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, _| partial.record(task)).await
+}
+
+pub(in super::super) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, now| partial.why(task, now)).await
+}
+
+pub(in super::super) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Lanes]), move |partial, now| partial.peek(&claim, now)).await
+}
+
+/// Answers from what is loaded, and loads until it can be answered.
+pub(in super::super) async fn look<T>(
+    shared: &Shared,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    look_first(shared, BTreeSet::new(), answer).await
+}
+
+async fn look_first<T>(
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    let client = shared.pool.get().await?;
+    let (answer, is_ahead) = within(&client, shared, first, answer).await?;
+    end(&client, shared, is_ahead).await?;
+    client.give_back();
+    Ok(answer)
+}
+
+/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of that before a crash of the server could no longer undo it.
+pub(super) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
+    client.batch_execute("COMMIT").await.map_err(classified)?;
+    if is_ahead && shared.options.durability == Durability::Full {
+        client.batch_execute(SYNC).await.map_err(classified)?;
+    }
+    Ok(())
+}
+
+/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was ahead of the disk.
+pub(super) async fn within<T>(
+    client: &Link,
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<(T, bool)> {
+    let mut fetcher = Fetcher::new(client, &shared.sql, 1, 0);
+    let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
+    for _ in 0..ROUNDS {
+        match answer(&mut header.partial, header.now) {
+            Ok(answer) => return Ok((answer, header.is_ahead)),
+            Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
+        }
+    }
+    Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))
+}

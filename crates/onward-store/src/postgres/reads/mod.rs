@@ -1,0 +1,9 @@
+//! What is asked of the store.
+
+pub(super) mod events;
+mod filter;
+pub(super) mod list;
+pub(super) mod look;
+pub(super) mod queues;
+pub(super) mod statistics;
+pub(super) mod tags;

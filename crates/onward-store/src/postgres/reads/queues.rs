@@ -1,0 +1,56 @@
+//! The queues and their sizes.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::Row;
+
+use super::super::connection::Link;
+use super::super::error::classified;
+use super::super::store::Shared;
+use super::look::{end, within};
+use crate::error::Result;
+use crate::memory::state_of;
+use crate::store::QueueRecord;
+use crate::task::TaskState;
+use crate::timestamp::Timestamp;
+
+pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
+    let client = shared.pool.get().await?;
+    let (mut queues, is_ahead) = within(&client, shared, BTreeSet::new(), |partial, _| Ok(partial.queues())).await?;
+    let counts = "SELECT queue, state, count(*) FROM {s}.task GROUP BY queue, state UNION ALL \
+                  SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
+    for row in ask(&client, shared, counts).await? {
+        let (queue, state, count): (&str, i16, i64) = (row.get(0), row.get(1), row.get(2));
+        if let (Ok(name), Some(state)) = (crate::name::Name::new(queue), state_of(state))
+            && let Some(record) = queues.get_mut(&name)
+        {
+            set(record, state, count.cast_unsigned());
+        }
+    }
+    let first = "SELECT DISTINCT ON (queue) queue, run_at FROM {s}.task WHERE state = 2 ORDER BY queue, place, id";
+    for row in ask(&client, shared, first).await? {
+        let (queue, run_at): (&str, i64) = (row.get(0), row.get(1));
+        if let Ok(name) = crate::name::Name::new(queue)
+            && let Some(record) = queues.get_mut(&name)
+        {
+            record.oldest_waiting = Some(Timestamp::from_microseconds(run_at));
+        }
+    }
+    end(&client, shared, is_ahead).await?;
+    client.give_back();
+    Ok(queues.into_values().collect())
+}
+
+async fn ask(client: &Link, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
+    client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)
+}
+
+fn set(record: &mut QueueRecord, state: TaskState, tasks: u64) {
+    match state {
+        TaskState::Blocked => record.blocked = tasks,
+        TaskState::Scheduled => record.scheduled = tasks,
+        TaskState::Waiting => record.waiting = tasks,
+        TaskState::Running => record.running = tasks,
+        ended => record.ended.of(ended).into_iter().for_each(|count| *count = tasks),
+    }
+}

@@ -1,0 +1,77 @@
+//! Which tags there are.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::super::error::classified;
+use super::super::fetch::number;
+use super::super::store::Shared;
+use super::filter::Condition;
+use super::list::query;
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::store::TaskFilter;
+use crate::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
+
+pub(in super::super) async fn values(
+    shared: &Shared,
+    key: String,
+    filter: TaskFilter,
+    page: TagPage,
+) -> Result<TagValuePage> {
+    let limit = page.limit.clamp(1, limits::PAGE);
+    let mut condition = Condition::of(&filter);
+    let conditions = condition.text();
+    let key = format!("{key}=").into_bytes();
+    let length = key.len();
+    let after = page.after.as_ref().map(|after| [key.as_slice(), after.as_bytes()].concat());
+    let key = condition.parameter(Box::new(key), Type::BYTEA);
+    let rows = condition.parameter(Box::new(number(limit + 1)), Type::INT8);
+    let behind = after.map(|after| condition.parameter(Box::new(after), Type::BYTEA));
+    let behind = behind.map_or(String::new(), |after| format!("AND v.tag > {after}"));
+    let shown = if conditions == "true" {
+        String::new()
+    } else {
+        format!(
+            "AND (EXISTS (SELECT 1 FROM {{s}}.task t WHERE t.id = v.task AND {conditions}) \
+             OR EXISTS (SELECT 1 FROM {{s}}.ended t WHERE t.id = v.task AND {conditions}))"
+        )
+    };
+    let statement = format!(
+        "SELECT substring(v.tag FROM {}), count(*) FROM {{s}}.tag v \
+         WHERE v.tag >= {key} AND substring(v.tag FROM 1 FOR {length}) = {key} {behind} {shown} \
+         GROUP BY v.tag ORDER BY v.tag LIMIT {rows}",
+        length + 1
+    );
+    let client = shared.pool.get().await?;
+    let rows = query(&client, shared, &statement, &condition).await?;
+    client.give_back();
+    let value = |row: &Row| Ok(TagValue { value: text(row)?, tasks: row.get::<_, i64>(1).cast_unsigned() });
+    Ok(TagValuePage::of(rows.iter().map(value).collect::<Result<_>>()?, limit))
+}
+
+pub(in super::super) async fn keys(shared: &Shared, prefix: String, page: TagPage) -> Result<TagKeyPage> {
+    let limit = page.limit.clamp(1, limits::PAGE);
+    let prefix = prefix.into_bytes();
+    let statement = format!(
+        "SELECT DISTINCT substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) AS found FROM {{s}}.tag \
+         WHERE substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) > $1 \
+           AND substring(substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) FROM 1 FOR {}) = $2 \
+         ORDER BY found LIMIT $3",
+        prefix.len()
+    );
+    let after = page.after.unwrap_or_default().into_bytes();
+    let client = shared.pool.get().await?;
+    let statement = shared.sql.text(&statement);
+    let rows = client
+        .query_typed(&statement, &[(&after, Type::BYTEA), (&prefix, Type::BYTEA), (&number(limit + 1), Type::INT8)])
+        .await
+        .map_err(classified)?;
+    client.give_back();
+    Ok(TagKeyPage::of(rows.iter().map(text).collect::<Result<_>>()?, limit))
+}
+
+fn text(row: &Row) -> Result<String> {
+    let bytes: Vec<u8> = row.try_get(0).map_err(classified)?;
+    String::from_utf8(bytes).map_err(|_| Error::corrupt("a tag of the store is not text; restore a backup"))
+}

@@ -1,0 +1,60 @@
+//! Rows as the driver has them.
+
+use bytes::Bytes;
+use tokio_postgres::Row;
+
+use super::error::classified;
+use crate::error::Result;
+use crate::memory::{Links, TaskRow};
+
+/// Where the links begin: behind the columns of the task.
+const LINKS: usize = 22;
+
+/// Where the columns behind the links begin.
+pub(super) const BEHIND_LINKS: usize = LINKS + 7;
+
+/// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
+pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
+    read(row).map_err(classified)
+}
+
+fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Error> {
+    let bytes = |at: usize| -> std::result::Result<Option<Bytes>, tokio_postgres::Error> {
+        Ok(row.try_get::<_, Option<&[u8]>>(at)?.map(Bytes::copy_from_slice))
+    };
+    let task = TaskRow {
+        id: row.try_get(0)?,
+        state: row.try_get(1)?,
+        queue: row.try_get(2)?,
+        kind: row.try_get(3)?,
+        group: row.try_get(4)?,
+        series: row.try_get(5)?,
+        place: row.try_get(6)?,
+        priority: row.try_get(7)?,
+        run_at: row.try_get(8)?,
+        expires_at: row.try_get(9)?,
+        overdue_at: row.try_get(10)?,
+        session: row.try_get(11)?,
+        cancel_requested: row.try_get(12)?,
+        parent: row.try_get(13)?,
+        submitted_at: row.try_get(14)?,
+        key: row.try_get(15)?,
+        payload: bytes(16)?,
+        result: bytes(17)?,
+        finished_at: row.try_get(18)?,
+        end_number: row.try_get(19)?,
+        end_entry: row.try_get(20)?,
+        body: row.try_get(21)?,
+    };
+    let key_task: Option<i64> = row.try_get(LINKS + 4)?;
+    let key_until: Option<i64> = row.try_get(LINKS + 5)?;
+    let links = Links {
+        waits_for: row.try_get::<_, Option<Vec<i64>>>(LINKS)?.unwrap_or_default(),
+        dependents: row.try_get::<_, Option<Vec<i64>>>(LINKS + 1)?.unwrap_or_default(),
+        bundle: row.try_get(LINKS + 2)?,
+        members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
+        key: key_task.map(|task| (task, key_until)),
+        has_children: row.try_get(LINKS + 6)?,
+    };
+    Ok((task, links))
+}

@@ -1,0 +1,329 @@
+//! Writing what has changed: each sort of row by one statement, all of them on their way at once, the commit behind them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::future::join_all;
+use tokio_postgres::Error;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connection::Link;
+use super::sql::Sql;
+use super::transaction::{Marker, Mode};
+use crate::memory::{Difference, TaskRow};
+use crate::store::{EndedCounts, KindStatistics};
+
+type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// Statements on their way.
+struct Statements<'a> {
+    client: &'a Link,
+    sql: &'a Sql,
+    sent: Vec<Sent<'a>>,
+}
+
+impl<'a> Statements<'a> {
+    fn send(&mut self, statement: &str, parameters: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>) {
+        let (client, text) = (self.client, self.sql.text(statement));
+        self.sent.push(Box::pin(async move {
+            let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
+                parameters.iter().map(|(value, sort)| (&**value as &(dyn ToSql + Sync), sort.clone())).collect();
+            client.query_typed(&text, &parameters).await.map(drop)
+        }));
+    }
+
+    fn send_list(&mut self, statement: &str, ids: &'a Vec<i64>) {
+        if !ids.is_empty() {
+            self.send(statement, vec![(Box::new(ids), Type::INT8_ARRAY)]);
+        }
+    }
+}
+
+/// What is to be written.
+pub(super) struct Saving<'a> {
+    pub(super) difference: &'a Difference,
+    /// That it was written.
+    pub(super) marker: Marker,
+    /// The version that what is not a task has then.
+    pub(super) version: i64,
+    /// What other processes are told, if anything.
+    pub(super) notify: Option<&'a str>,
+    pub(super) mode: Mode,
+}
+
+/// Writes what has changed and commits.
+pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
+    let difference = saving.difference;
+    let mut statements = Statements { client, sql, sent: Vec::new() };
+    tasks(&mut statements, difference);
+    keys(&mut statements, difference);
+    links(&mut statements, difference);
+    items(&mut statements, difference);
+    log(&mut statements, difference);
+    counts(&mut statements, difference);
+    counters(&mut statements, saving);
+    if let Some(text) = saving.notify {
+        statements.send(
+            "SELECT pg_notify($1, $2)",
+            vec![(Box::new(super::wake::channel(&sql.schema)), Type::TEXT), (Box::new(text.to_owned()), Type::TEXT)],
+        );
+    }
+    let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
+    statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
+    // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
+    join_all(statements.sent).await.into_iter().collect()
+}
+
+fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &difference.removed_live);
+    statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &difference.removed_ended);
+    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_live);
+    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_ended);
+    put(statements, "task", "ended", &difference.live, &difference.revived);
+    put(statements, "ended", "task", &difference.ended, &difference.moved);
+    if !difference.tags.is_empty() {
+        let (tasks, tags): (Vec<i64>, Vec<&[u8]>) =
+            difference.tags.iter().map(|(task, tag)| (*task, tag.as_slice())).unzip();
+        statements.send(
+            "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)",
+            vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)],
+        );
+    }
+}
+
+/// Puts rows into one table; those that are moved there take their payload with them from the other, so that it need not travel.
+fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a [TaskRow], moved: &'a Vec<i64>) {
+    if rows.is_empty() {
+        return;
+    }
+    let columns = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
+                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body";
+    let taken: Vec<String> = columns.split(", ").map(|column| format!("u.{column}")).collect();
+    let taken = taken.join(", ").replace("u.body", "u.body::json");
+    let set: Vec<String> = columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
+    let source: Vec<String> = (2..=23).map(|number| format!("${number}")).collect();
+    let statement = format!(
+        "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
+         INSERT INTO {{s}}.{table} ({columns}, payload) \
+         SELECT {taken}, coalesce(u.payload, gone.payload) FROM unnest({}) AS u ({columns}, payload) \
+         LEFT JOIN gone ON gone.id = u.id \
+         ON CONFLICT (id) DO UPDATE SET {}",
+        source.join(", "),
+        set.join(", ")
+    );
+    statements.send(&statement, columns_of(rows, moved));
+}
+
+fn columns_of<'a>(rows: &'a [TaskRow], moved: &'a Vec<i64>) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
+    macro_rules! column {
+        ($sort:expr, |$row:ident| $value:expr) => {{
+            let values: Vec<_> = rows.iter().map(|$row| $value).collect();
+            (Box::new(values) as Box<dyn ToSql + Sync + Send + 'a>, $sort)
+        }};
+    }
+    vec![
+        (Box::new(moved) as Box<dyn ToSql + Sync + Send + 'a>, Type::INT8_ARRAY),
+        column!(Type::INT8_ARRAY, |row| row.id),
+        column!(Type::INT2_ARRAY, |row| row.state),
+        column!(Type::TEXT_ARRAY, |row| row.queue.as_str()),
+        column!(Type::TEXT_ARRAY, |row| row.kind.as_str()),
+        column!(Type::TEXT_ARRAY, |row| row.group.as_str()),
+        column!(Type::TEXT_ARRAY, |row| row.series.as_str()),
+        column!(Type::INT8_ARRAY, |row| row.place),
+        column!(Type::INT2_ARRAY, |row| row.priority),
+        column!(Type::INT8_ARRAY, |row| row.run_at),
+        column!(Type::INT8_ARRAY, |row| row.expires_at),
+        column!(Type::INT8_ARRAY, |row| row.overdue_at),
+        column!(Type::INT8_ARRAY, |row| row.session),
+        column!(Type::BOOL_ARRAY, |row| row.cancel_requested),
+        column!(Type::INT8_ARRAY, |row| row.parent),
+        column!(Type::INT8_ARRAY, |row| row.submitted_at),
+        column!(Type::BYTEA_ARRAY, |row| row.key.as_deref()),
+        column!(Type::BYTEA_ARRAY, |row| row.result.as_deref()),
+        column!(Type::INT8_ARRAY, |row| row.finished_at),
+        column!(Type::INT8_ARRAY, |row| row.end_number),
+        column!(Type::INT8_ARRAY, |row| row.end_entry),
+        column!(Type::TEXT_ARRAY, |row| row.body.as_str()),
+        column!(Type::BYTEA_ARRAY, |row| row.payload.as_deref()),
+    ]
+}
+
+fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    if !difference.freed_keys.is_empty() {
+        let (kinds, keys): (Vec<&str>, Vec<&[u8]>) =
+            difference.freed_keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).unzip();
+        statements.send(
+            "DELETE FROM {s}.taken k USING unnest($1, $2) AS u (kind, key) WHERE k.kind = u.kind AND k.key = u.key",
+            vec![(Box::new(kinds), Type::TEXT_ARRAY), (Box::new(keys), Type::BYTEA_ARRAY)],
+        );
+    }
+    if !difference.keys.is_empty() {
+        let rows = &difference.keys;
+        let kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
+        let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_slice()).collect();
+        let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
+        let until: Vec<Option<i64>> = rows.iter().map(|row| row.until).collect();
+        statements.send(
+            "INSERT INTO {s}.taken (kind, key, task, until) SELECT * FROM unnest($1, $2, $3, $4) \
+             ON CONFLICT (kind, key) DO UPDATE SET task = excluded.task, until = excluded.until",
+            vec![
+                (Box::new(kinds), Type::TEXT_ARRAY),
+                (Box::new(keys), Type::BYTEA_ARRAY),
+                (Box::new(tasks), Type::INT8_ARRAY),
+                (Box::new(until), Type::INT8_ARRAY),
+            ],
+        );
+    }
+}
+
+fn links<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    pairs(
+        statements,
+        "DELETE FROM {s}.wait w USING unnest($1, $2) AS u (task, dependent) \
+         WHERE w.task = u.task AND w.dependent = u.dependent",
+        &difference.ended_waits,
+    );
+    pairs(statements, "INSERT INTO {s}.wait (task, dependent) SELECT * FROM unnest($1, $2)", &difference.waits);
+    statements.send_list("DELETE FROM {s}.member WHERE member = ANY($1)", &difference.ended_members);
+    pairs(statements, "INSERT INTO {s}.member (member, bundle) SELECT * FROM unnest($1, $2)", &difference.members);
+}
+
+fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64, i64)]) {
+    if !pairs.is_empty() {
+        let (one, other): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
+        statements.send(statement, vec![(Box::new(one), Type::INT8_ARRAY), (Box::new(other), Type::INT8_ARRAY)]);
+    }
+}
+
+fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    if !difference.removed_items.is_empty() {
+        let (sorts, names): (Vec<&str>, Vec<&str>) =
+            difference.removed_items.iter().map(|(sort, name)| (sort.as_str(), name.as_str())).unzip();
+        statements.send(
+            "DELETE FROM {s}.item i USING unnest($1, $2) AS u (sort, name) WHERE i.sort = u.sort AND i.name = u.name",
+            vec![(Box::new(sorts), Type::TEXT_ARRAY), (Box::new(names), Type::TEXT_ARRAY)],
+        );
+    }
+    if !difference.items.is_empty() {
+        let column = |value: fn(&crate::memory::ItemRow) -> &str| -> Vec<&'a str> {
+            difference.items.iter().map(value).collect()
+        };
+        statements.send(
+            "INSERT INTO {s}.item (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
+             ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body",
+            vec![
+                (Box::new(column(|item| &item.sort)), Type::TEXT_ARRAY),
+                (Box::new(column(|item| &item.name)), Type::TEXT_ARRAY),
+                (Box::new(column(|item| &item.body)), Type::TEXT_ARRAY),
+            ],
+        );
+    }
+}
+
+fn log<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    if difference.forget_before > 0 {
+        statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(difference.forget_before), Type::INT8)]);
+    }
+    if !difference.log.is_empty() {
+        let entries: Vec<i64> = difference.log.iter().map(|(entry, ..)| *entry).collect();
+        let next: Vec<i64> = difference.log.iter().map(|(_, next, _)| *next).collect();
+        let changes: Vec<&str> = difference.log.iter().map(|(.., changes)| changes.as_str()).collect();
+        statements.send(
+            "INSERT INTO {s}.log (entry, next_task, changes) SELECT * FROM unnest($1, $2, $3)",
+            vec![
+                (Box::new(entries), Type::INT8_ARRAY),
+                (Box::new(next), Type::INT8_ARRAY),
+                (Box::new(changes), Type::TEXT_ARRAY),
+            ],
+        );
+    }
+}
+
+fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
+    let columns: [fn(&EndedCounts) -> u64; 5] =
+        [|it| it.completed, |it| it.failed, |it| it.dead, |it| it.cancelled, |it| it.expired];
+    let column =
+        |count: fn(&EndedCounts) -> u64| -> Vec<i64> { ended.iter().map(|ended| count(ended).cast_signed()).collect() };
+    columns
+        .into_iter()
+        .map(|count| (Box::new(column(count)) as Box<dyn ToSql + Sync + Send>, Type::INT8_ARRAY))
+        .collect()
+}
+
+fn counts<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    if let Some(first) = difference.first_day {
+        statements.send("DELETE FROM {s}.day WHERE day < $1", vec![(Box::new(first), Type::INT8)]);
+    }
+    let sums = |table: &str| {
+        let columns = ["completed", "failed", "dead", "cancelled", "expired"];
+        columns.map(|column| format!("{column} = {table}.{column} + excluded.{column}")).join(", ")
+    };
+    if !difference.days.is_empty() {
+        let days: Vec<i64> = difference.days.iter().map(|row| row.day).collect();
+        let queues: Vec<&str> = difference.days.iter().map(|row| row.queue.as_str()).collect();
+        let ended: Vec<EndedCounts> = difference.days.iter().map(|row| row.ended).collect();
+        let mut parameters: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> =
+            vec![(Box::new(days), Type::INT8_ARRAY), (Box::new(queues), Type::TEXT_ARRAY)];
+        parameters.extend(ended_columns(&ended));
+        let statement = format!(
+            "INSERT INTO {{s}}.day AS d SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) \
+             ON CONFLICT (day, queue) DO UPDATE SET {}",
+            sums("d")
+        );
+        statements.send(&statement, parameters);
+    }
+    for kind in &difference.statistics {
+        statistics(statements, kind, &sums("k"));
+    }
+}
+
+/// Adds to what is known of ended tasks of a kind. Few kinds end in one batch.
+fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sums: &str) {
+    let statement = format!(
+        "INSERT INTO {{s}}.statistics AS k VALUES \
+           ($1, $2[1], $2[2], $2[3], $2[4], $2[5], $2[6], $2[7], $2[8], $2[9], $2[10], $3::text[]::numeric[]) \
+         ON CONFLICT (kind) DO UPDATE SET {sums}, attempts = k.attempts + excluded.attempts, \
+           wait = k.wait + excluded.wait, run = k.run + excluded.run, \
+           run_maximum = greatest(k.run_maximum, excluded.run_maximum), io_tasks = k.io_tasks + excluded.io_tasks, \
+           io = ARRAY(SELECT a + b FROM unnest(k.io, excluded.io) WITH ORDINALITY AS u (a, b, n) ORDER BY n)"
+    );
+    let micro = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    let ended = kind.ended;
+    let numbers = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired, kind.attempts];
+    let mut numbers: Vec<i64> = numbers.map(u64::cast_signed).to_vec();
+    numbers.extend([micro(kind.wait), micro(kind.run), micro(kind.run_maximum), kind.io.tasks.cast_signed()]);
+    let all = crate::io::IoKind::ALL;
+    let io: Vec<String> = [kind.io.expected, kind.io.recorded]
+        .into_iter()
+        .flat_map(|io| all.into_iter().map(move |sort| io.get(sort).to_string()))
+        .collect();
+    statements.send(
+        &statement,
+        vec![
+            (Box::new(kind.kind.as_str()), Type::TEXT),
+            (Box::new(numbers), Type::INT8_ARRAY),
+            (Box::new(io), Type::TEXT_ARRAY),
+        ],
+    );
+}
+
+/// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are
+/// left out after an error, and never given twice. Beside them the one row that is: that this batch of this writer happened.
+fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
+    let counters = saving.difference.counters;
+    statements.send(
+        "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($6, $7, now()) \
+           ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) \
+         SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
+           setval('{s}.last_entry', $4), setval('{s}.last_item', $5)",
+        vec![
+            (Box::new(counters.last_task), Type::INT8),
+            (Box::new(counters.last_session), Type::INT8),
+            (Box::new(counters.ends), Type::INT8),
+            (Box::new(counters.last_entry), Type::INT8),
+            (Box::new(saving.version), Type::INT8),
+            (Box::new(saving.marker.writer), Type::INT8),
+            (Box::new(saving.marker.batch), Type::INT8),
+        ],
+    );
+}

@@ -1,0 +1,70 @@
+//! The statements that name the tables of a store.
+
+/// A schema, and the text of statements in it.
+#[derive(Debug, Clone)]
+pub(super) struct Sql {
+    pub(super) schema: String,
+}
+
+/// The columns of a task.
+pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.series, t.place, t.priority, t.run_at, t.expires_at, \
+     t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
+     t.end_number, t.end_entry, t.body::text";
+
+/// What is known of a task beside its row. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
+const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \
+     (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id), \
+     (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id), \
+     (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id), \
+     (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
+     (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
+     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)";
+
+impl Sql {
+    /// A statement, with `{s}` replaced by the schema.
+    pub(super) fn text(&self, statement: &str) -> String {
+        statement.replace("{s}", &self.schema)
+    }
+
+    /// Tasks of a table (`task` or `ended`) with their links, and what stands behind `FROM`.
+    pub(super) fn tasks(&self, table: &str, rest: &str) -> String {
+        self.text(&format!("SELECT {COLUMNS}, {LINKS} FROM {{s}}.{table} t {rest}"))
+    }
+
+    /// The same from both tables.
+    pub(super) fn all_tasks(&self, rest: &str) -> String {
+        format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
+    }
+
+    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes.
+    pub(super) fn lanes(&self) -> String {
+        let tasks = format!("{COLUMNS}, {LINKS}");
+        self.text(&format!(
+            "WITH RECURSIVE lane AS (\
+               (SELECT queue, kind, grp, series FROM {{s}}.task WHERE state = 2 \
+                ORDER BY queue, kind, grp, series LIMIT 1) \
+               UNION ALL \
+               SELECT n.queue, n.kind, n.grp, n.series FROM lane l CROSS JOIN LATERAL (\
+                 SELECT queue, kind, grp, series FROM {{s}}.task \
+                 WHERE state = 2 AND (queue, kind, grp, series) > (l.queue, l.kind, l.grp, l.series) \
+                 ORDER BY queue, kind, grp, series LIMIT 1) n), \
+             size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM lane) \
+             SELECT {tasks}, (SELECT rows FROM size) FROM lane CROSS JOIN LATERAL (\
+               SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = lane.queue AND w.kind = lane.kind \
+                 AND w.grp = lane.grp AND w.series = lane.series \
+               ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t \
+             ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id"
+        ))
+    }
+}
+
+/// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
+pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
+
+/// The settings of a connection that writes. One whose process stands still gives way to the others after a while. Plans are made once and without a look at the
+/// parameters; they go by the indexes, for a table that was small when a plan was made may be large when it is used.
+pub(super) const SETTINGS: &str = "SET jit = off; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; \
+     SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '5s'";
+
+/// The settings of a connection that reads.
+pub(super) const READER_SETTINGS: &str = "SET jit = off";

@@ -1,0 +1,367 @@
+//! The store around its tasks: the writer, the readers, and what is told to those who wait.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_postgres::Config;
+
+use super::check::{self, PostgresReport};
+use super::clock::ServerClock;
+use super::connection::{Pool, are_pooled, connect};
+use super::flusher::{self, UNFLUSHED};
+use super::migrate::{SCHEMA, migrate};
+use super::options::PostgresOptions;
+use super::sql::Sql;
+use super::sql::{READER_SETTINGS, SETTINGS};
+use super::wake::Listener;
+use super::writer::{self, Call};
+use super::{reads, wake};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::event::{EventCursor, EventPage};
+use crate::flow::LimitRecord;
+use crate::history::QueueDay;
+use crate::limits;
+use crate::memory::{Now, Ran};
+use crate::news::{NewsReceiver, NewsSender, TaskNews};
+use crate::outcome::Outcome;
+use crate::queue::QueueMode;
+use crate::reason::WaitReason;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::store::{
+    Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    TaskIdPage, TaskPage,
+};
+use crate::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::task::{TaskId, TaskRecord};
+use crate::timestamp::Timestamp;
+use crate::write::{Claim, Write};
+
+/// For how long the server's machine may say nothing at all before a connection counts as lost.
+const UNANSWERED: Duration = Duration::from_secs(10);
+
+/// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
+///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> onward_store::Result<()> {
+/// use onward_store::{NewTask, PostgresStore, Store, Write};
+///
+/// let store = PostgresStore::open("postgres://onward@127.0.0.1/work").await?;
+/// store.apply(vec![Write::Submit(Box::new(NewTask::new("greet")?))]).await?;
+/// # Ok(()) }
+/// ```
+///
+/// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile share the next one. A session that
+/// is open when the store is dropped, or its process dies, lapses when its lease is over; nobody closes it.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    calls: mpsc::Sender<Call>,
+    waker: JoinHandle<()>,
+}
+
+/// What the writer, the readers and the listener have in common.
+pub(super) struct Shared {
+    pub(super) config: Config,
+    pub(super) sql: Sql,
+    pub(super) options: PostgresOptions,
+    pub(super) pool: Pool,
+    /// Whether connections keep the plans of their statements: not where each transaction may meet another process of the server.
+    pub(super) plans: Arc<AtomicBool>,
+    /// How many transactions wait for the disk.
+    unflushed: AtomicUsize,
+    /// Tells this process's messages from those of others.
+    pub(super) node: u64,
+    /// The stamp of the store when this process saw it last.
+    stamp: AtomicI64,
+    server_clock: Arc<ServerClock>,
+    hints: watch::Sender<Hint>,
+    news: NewsSender,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn clock(&self) -> Arc<dyn Clock> {
+        match &self.options.clock {
+            Some(clock) => Arc::clone(clock),
+            None => Arc::clone(&self.server_clock) as Arc<dyn Clock>,
+        }
+    }
+
+    /// The time by the store's clock, where the server's says `microseconds`.
+    pub(super) fn now(&self, microseconds: i64) -> Now {
+        let server = self.server_clock.heard(microseconds);
+        match &self.options.clock {
+            Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
+            None => server,
+        }
+    }
+
+    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may look already.
+    pub(super) fn committed(&self, ran: &Ran) {
+        self.stamp.store(ran.stamp(), Ordering::Relaxed);
+        self.hint(ran.hint);
+    }
+
+    /// Tells those who wait here what is on disk.
+    pub(super) fn tell(&self, news: Vec<TaskNews>) {
+        self.news.tell(news);
+    }
+
+    /// Counts transactions that wait for the disk.
+    pub(super) fn unflushed(&self, transactions: usize) {
+        self.unflushed.fetch_add(transactions, Ordering::AcqRel);
+    }
+
+    pub(super) fn flushed(&self, transactions: usize) {
+        self.unflushed.fetch_sub(transactions, Ordering::AcqRel);
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.unflushed.load(Ordering::Acquire) == 0
+    }
+
+    pub(super) fn hint(&self, hint: Hint) {
+        self.hints.send_if_modified(|hints| {
+            hints.add(hint);
+            hint != Hint::default()
+        });
+    }
+
+    /// Takes the stamp that the store has now; another one than the last says that somebody else wrote. Answers whether it is another.
+    pub(super) fn saw(&self, stamp: i64) -> bool {
+        let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
+        if is_new {
+            self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
+        }
+        is_new
+    }
+
+    /// Somebody else wrote: anything may have happened.
+    pub(super) fn others_wrote(&self, hint: Hint) {
+        self.news.tell_missed();
+        self.hint(hint);
+    }
+
+    /// What other processes are told.
+    pub(super) fn message(&self, hint: Hint) -> String {
+        wake::message(self.node, hint)
+    }
+
+    fn location(&self) -> String {
+        let host = |host: &tokio_postgres::config::Host| match host {
+            tokio_postgres::config::Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
+        };
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        format!("postgres://{}/{database}#{}", hosts.join(","), self.sql.schema)
+    }
+}
+
+impl PostgresStore {
+    /// Opens the store at a URL with the default of everything; see [`PostgresOptions`].
+    ///
+    /// # Errors
+    /// As [`PostgresOptions::open`].
+    pub async fn open(url: &str) -> Result<Self> {
+        Self::options().open(url).await
+    }
+
+    /// How a store is opened.
+    #[must_use]
+    pub fn options() -> PostgresOptions {
+        PostgresOptions::default()
+    }
+
+    pub(super) async fn open_with(mut config: Config, options: PostgresOptions) -> Result<Self> {
+        fill_in(&mut config);
+        let sql = Sql { schema: options.schema.clone() };
+        let (client, reader) = (connect(&config).await?, connect(&config).await?);
+        migrate(&client, &sql, options.create).await?;
+        let node = node();
+        let may_listen = options.listen && !are_pooled(&client, &reader).await?;
+        let listener = if may_listen { Listener::new(&config, &sql, node, &reader).await? } else { None };
+        // Where messages come through, a connection has a server process to itself.
+        let plans = Arc::new(AtomicBool::new(listener.is_some()));
+        let client = client.keeping_plans(SETTINGS, &plans).await?;
+        let reader = reader.keeping_plans(READER_SETTINGS, &plans).await?;
+        let shared = Arc::new(Shared {
+            pool: Pool::new(config.clone(), options.readers, reader, Arc::clone(&plans)),
+            config,
+            sql,
+            plans,
+            unflushed: AtomicUsize::new(0),
+            node,
+            stamp: AtomicI64::new(0),
+            server_clock: Arc::default(),
+            hints: watch::Sender::new(Hint::default()),
+            news: NewsSender::new(),
+            options,
+        });
+        shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
+        let (calls, waiting) = mpsc::channel(limits::PENDING);
+        let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
+        tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
+        tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
+        let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
+        Ok(Self { shared, calls, waker })
+    }
+}
+
+/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
+fn fill_in(config: &mut Config) {
+    if config.get_application_name().is_none() {
+        config.application_name("onward");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(UNANSWERED);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(UNANSWERED);
+    }
+    config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
+}
+
+impl PostgresStore {
+    /// Looks at the server and at how it is reached: what somebody who runs the store should know. Takes some dozen commits and a few seconds.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn check(&self) -> Result<PostgresReport> {
+        check::check(&self.shared).await
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.waker.abort();
+    }
+}
+
+/// A number that nobody else has, as good as certainly.
+pub(super) fn node() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+impl Store for PostgresStore {
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
+            answered.await.map_err(|_| Error::closed())?
+        })
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(&self.shared.hints)
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.shared.news.subscribe()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.shared.clock()
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        Box::pin(reads::look::task(&self.shared, task))
+    }
+
+    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
+        Box::pin(reads::look::why(&self.shared, task))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        Box::pin(reads::list::tasks(&self.shared, filter, page))
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        Box::pin(reads::look::peek(&self.shared, claim))
+    }
+
+    fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
+        Box::pin(reads::queues::queues(&self.shared))
+    }
+
+    fn queue_mode(&self) -> Answer<'_, QueueMode> {
+        Box::pin(reads::look::look(&self.shared, |partial, _| Ok(partial.mode())))
+    }
+
+    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
+        Box::pin(reads::statistics::statistics(&self.shared))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
+        Box::pin(reads::look::look(&self.shared, |partial, _| partial.sessions()))
+    }
+
+    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
+        Box::pin(reads::look::look(&self.shared, |partial, _| Ok(partial.pauses())))
+    }
+
+    fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
+        Box::pin(reads::look::look(&self.shared, |partial, now| partial.limits(now)))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        Box::pin(reads::look::look(&self.shared, move |partial, _| Ok(partial.schedules(&which))))
+    }
+
+    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
+        Box::pin(reads::events::events(&self.shared, after, limit))
+    }
+
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            backend: "postgres",
+            location: self.shared.location(),
+            durability: self.shared.options.durability,
+            schema: SCHEMA,
+            payload_limit: self.shared.options.payload_limit,
+        }
+    }
+
+    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
+        Box::pin(reads::list::task_ids(&self.shared, filter, page))
+    }
+
+    fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
+        Box::pin(reads::list::count(&self.shared, filter))
+    }
+
+    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
+        Box::pin(reads::tags::values(&self.shared, key, filter, page))
+    }
+
+    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
+        Box::pin(reads::tags::keys(&self.shared, prefix, page))
+    }
+
+    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
+        Box::pin(reads::statistics::history(&self.shared, days))
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+/// The moment of a read by the store's clock.
+pub(super) fn wall(shared: &Shared) -> Timestamp {
+    shared.clock().now()
+}

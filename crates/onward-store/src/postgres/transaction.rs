@@ -1,0 +1,280 @@
+//! One transaction: the lock, what calls look for, what they change.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::{join3, join4};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connection::Link;
+use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
+use super::fetch::{Fetcher, take};
+use super::migrate::LOCK;
+use super::save::{Saving, save_and_commit};
+use super::store::Shared;
+use crate::error::{Error, Result};
+use crate::memory::{Counters, ItemRow, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
+use crate::store::Hint;
+use crate::write::Write;
+
+/// How often what writes look for is loaded at the most. Each time brings them further, so that this is reached by a defect alone.
+const ROUNDS: usize = 10_000;
+
+/// What a writer has written last, which it reads again before it writes more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marker {
+    /// A number that no other connection of a writer has, as good as certainly.
+    pub(super) writer: i64,
+    /// Counted from 1; 0 for none yet.
+    pub(super) batch: i64,
+}
+
+/// What a writer knows of the store since its last transaction.
+#[derive(Debug, Clone)]
+pub(super) struct Last {
+    marker: Marker,
+    /// Everything that is not a task, and its version.
+    items: Option<(i64, Items)>,
+}
+
+impl Last {
+    /// Of a writer that knows nothing yet.
+    pub(super) fn new() -> Self {
+        let writer = super::store::node().cast_signed();
+        Self { marker: Marker { writer, batch: 0 }, items: None }
+    }
+}
+
+/// How a transaction is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Its commit waits for the disk.
+    Synced,
+    /// A sync follows, which others wait for.
+    SyncedLater,
+    /// Nobody waits.
+    NeverSynced,
+}
+
+/// What came of a transaction.
+pub(super) enum Fate {
+    Committed {
+        ran: Ran,
+        marker: Marker,
+        mode: Mode,
+    },
+    /// It did not happen. `again` if the same may go through now.
+    Failed {
+        error: Error,
+        again: bool,
+    },
+    /// The connection was lost while it was committed.
+    Unknown {
+        ran: Ran,
+        marker: Marker,
+        error: Error,
+    },
+}
+
+/// What the store says of itself at the beginning of a transaction.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) now: Now,
+    pub(super) partial: Partial,
+    /// Whether what it shows may not be on disk yet.
+    pub(super) is_ahead: bool,
+}
+
+/// Applies calls in one transaction.
+pub(super) async fn apply(
+    client: &Link,
+    shared: &Shared,
+    calls: &[&[Write]],
+    last: &mut Last,
+    mode: &(dyn Fn() -> Mode + Sync),
+) -> Fate {
+    let decided = match decide(client, shared, calls, last).await {
+        Ok(decided) => decided,
+        Err(error) => {
+            // A connection on which this fails is not used again.
+            let is_over = client.batch_execute("ROLLBACK").await.is_err();
+            let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
+            return Fate::Failed { error, again };
+        }
+    };
+    let (partial, version, mut ran) = decided;
+    let difference = match partial.difference(&mut ran) {
+        Ok(difference) => difference,
+        Err(error) => {
+            let _ = client.batch_execute("ROLLBACK").await;
+            return Fate::Failed { error, again: false };
+        }
+    };
+    let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
+    let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
+    let mode = mode();
+    let version = version + i64::from(difference.changes_items());
+    let saving = Saving { difference: &difference, marker, version, notify: notify.as_deref(), mode };
+    match save_and_commit(client, &shared.sql, &saving).await {
+        Ok(()) => {
+            *last = Last { marker, items: Some((version, ran.items())) };
+            Fate::Committed { ran, marker, mode }
+        }
+        Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
+        Err(error) => {
+            let again = is_to_be_repeated(&error);
+            let _ = client.batch_execute("ROLLBACK").await;
+            Fate::Failed { error: classified(error), again }
+        }
+    }
+}
+
+/// Loads what calls look for until they are decided; answers also the version of what is not a task.
+async fn decide(client: &Link, shared: &Shared, calls: &[&[Write]], last: &mut Last) -> Result<(Partial, i64, Ran)> {
+    let mut first = Vec::new();
+    calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
+    let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
+    // Keys that are over are looked for by this machine's idea of the time, which is as good.
+    let now = shared.clock().now().as_microseconds();
+    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, now);
+    let (mut header, version) = begin_to_write(client, shared, &mut fetcher, first.into_iter().collect(), last).await?;
+    shared.saw(header.partial.stamp());
+    for _ in 0..ROUNDS {
+        match header.partial.run(calls, header.now)? {
+            Ok(ran) => return Ok((header.partial, version, ran)),
+            Err(wants) => {
+                let fetched = fetcher.fetch(wants).await?;
+                take(&mut header.partial, fetched)?;
+            }
+        }
+    }
+    Err(Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store"))
+}
+
+/// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
+/// changed what is not a task.
+async fn begin_to_write(
+    client: &Link,
+    shared: &Shared,
+    fetcher: &mut Fetcher<'_>,
+    wants: BTreeSet<Want>,
+    last: &mut Last,
+) -> Result<(Header, i64)> {
+    let settings = if client.keeps_plans() { "" } else { LOCAL_SETTINGS };
+    let begin = shared.sql.text(&format!("BEGIN; {settings}{LOCK}"));
+    let counters = shared.sql.text(COUNTERS_TO_WRITE);
+    let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
+    let (begun, rows, fetched) =
+        join3(client.batch_execute(&begin), client.query_typed(&counters, &writer), fetcher.fetch(wants)).await;
+    begun.map_err(classified)?;
+    let rows = rows.map_err(classified)?;
+    let row = rows.first().ok_or_else(nothing_said)?;
+    let (version, batch): (i64, Option<i64>) =
+        (row.try_get(7).map_err(classified)?, row.try_get(8).map_err(classified)?);
+    if batch.unwrap_or_default() != last.marker.batch {
+        // The server crashed, and lost what this writer had written last.
+        *last = Last::new();
+    }
+    let items = match last.items.take() {
+        Some((known, items)) if known == version => items,
+        _ => load_items(client, shared).await?,
+    };
+    let mut header = header(shared, row, items)?;
+    take(&mut header.partial, fetched?)?;
+    Ok((header, version))
+}
+
+async fn load_items(client: &Link, shared: &Shared) -> Result<Items> {
+    let rows = client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?;
+    Items::of(rows.iter().map(|row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }))
+}
+
+const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
+
+/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while.
+const LOCAL_SETTINGS: &str = "SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL lock_timeout = '30s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
+
+/// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
+pub(super) async fn begin_to_read(
+    client: &Link,
+    shared: &Shared,
+    fetcher: &mut Fetcher<'_>,
+    wants: BTreeSet<Want>,
+) -> Result<Header> {
+    let (counters, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
+    let (begun, rows, items, fetched) = join4(
+        client.batch_execute(BEGIN_TO_READ),
+        client.query_typed(&counters, &[]),
+        client.query_typed(&items, &[]),
+        fetcher.fetch(wants),
+    )
+    .await;
+    begun.map_err(classified)?;
+    let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
+    let items = Items::of(items.iter().map(|row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }))?;
+    let row = rows.first().ok_or_else(nothing_said)?;
+    let mut header = header(shared, row, items)?;
+    header.is_ahead = row.try_get(7).map_err(classified)?;
+    take(&mut header.partial, fetched?)?;
+    Ok(header)
+}
+
+/// How a transaction that only reads begins: it sees one moment.
+pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+macro_rules! counters {
+    ($day:literal, $queue:literal, $more:literal) => {
+        concat!(
+            "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
+             (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
+             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ",
+            $day,
+            ", ",
+            $queue,
+            ", ",
+            $more
+        )
+    };
+}
+
+const COUNTERS_TO_WRITE: &str = counters!(
+    "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
+    "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
+    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1)"
+);
+
+const COUNTERS_TO_READ: &str = counters!(
+    "NULL::bigint",
+    "NULL::text",
+    "CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END"
+);
+
+/// Whether the server has something in its log that is not on disk: what a transaction saw before may be part of it.
+pub(super) async fn is_ahead(client: &Link) -> Result<bool> {
+    let ahead = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
+    let rows = client.query_typed(ahead, &[]).await.map_err(classified)?;
+    rows.first().ok_or_else(nothing_said)?.try_get(0).map_err(classified)
+}
+
+#[cold]
+fn nothing_said() -> Error {
+    Error::io("PostgreSQL did not say where the store stands")
+}
+
+fn header(shared: &Shared, row: &Row, items: Items) -> Result<Header> {
+    let get = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
+    let counters = Counters { last_task: get(0)?, last_session: get(1)?, ends: get(2)?, last_entry: get(3)? };
+    let latest: (Option<i64>, Option<String>) =
+        (row.try_get(5).map_err(classified)?, row.try_get(6).map_err(classified)?);
+    let partial = Partial::new(counters, latest.0.zip(latest.1), shared.options.payload_limit, items)?;
+    Ok(Header { now: shared.now(get(4)?), partial, is_ahead: false })
+}
+
+/// The last batch of a writer that the store knows of; 0 for none.
+pub(super) async fn batch_of(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&marker.writer, Type::INT8)];
+    let text = shared.sql.text("SELECT batch FROM {s}.writer WHERE id = $1");
+    let rows = client.query_typed(&text, &parameters).await.map_err(classified)?;
+    Ok(rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?.unwrap_or_default())
+}

@@ -1,0 +1,158 @@
+//! Hearing of what other processes wrote: by listening, and by looking now and then.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_postgres::{AsyncMessage, Config, NoTls};
+
+use super::connection::Link;
+use super::error::classified;
+use super::sql::Sql;
+use super::store::Shared;
+use crate::error::{Error, Result};
+use crate::store::Hint;
+
+/// How long to wait until the next try, where no connection can be made.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How many messages may wait to be read.
+const MESSAGES: usize = 1024;
+
+/// The channel of a store's messages.
+pub(super) fn channel(schema: &str) -> String {
+    format!("onward_{schema}")
+}
+
+/// How long a message to oneself may take before it counts as lost.
+const TEST: Duration = Duration::from_secs(2);
+
+/// How soon it looks again after a change where it does not listen.
+const SOON: Duration = Duration::from_millis(100);
+
+/// How much more seldom it looks where it listens.
+const WHERE_LISTENING: u32 = 6;
+
+/// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking where there is none.
+pub(super) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
+    let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
+    loop {
+        follow(&shared, listener, poll * WHERE_LISTENING).await;
+        listener = loop {
+            tokio::time::sleep(PAUSE).await;
+            let Some(shared) = shared.upgrade() else { return };
+            match Listener::again(&shared).await {
+                Ok(listener) => break listener,
+                Err(error) => tracing::debug!(%error, "cannot hear of other processes"),
+            }
+        };
+    }
+}
+
+/// Looks for changes over a connection of the readers: soon after a change, and half as often each time that there was none.
+async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
+    let soon = SOON.min(poll);
+    let mut pause = soon;
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(shared) = shared.upgrade() else { return };
+        let looked = async {
+            let client = shared.pool.get().await?;
+            let stamp = stamp(&client, &shared).await?;
+            client.give_back();
+            Ok::<i64, Error>(stamp)
+        };
+        match looked.await {
+            Ok(stamp) if shared.saw(stamp) => pause = soon,
+            Ok(_) => pause = (pause * 2).min(poll),
+            Err(error) => tracing::debug!(%error, "cannot see what other processes wrote"),
+        }
+    }
+}
+
+/// A connection that messages come through to.
+pub(super) struct Listener {
+    client: Link,
+    messages: mpsc::Receiver<String>,
+}
+
+impl Listener {
+    /// Listens, and tests it by a message from another connection; `None` if that does not come, as behind a pooler.
+    pub(super) async fn new(config: &Config, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
+        let mut listener = Self::connect(config, sql).await?;
+        if listener.test(sql, node, other).await? {
+            return Ok(Some(listener));
+        }
+        listener.client.batch_execute(&format!("UNLISTEN {}", channel(&sql.schema))).await.map_err(classified)?;
+        tracing::warn!("no messages come through to this process, as behind a pooler; it looks for changes instead");
+        Ok(None)
+    }
+
+    /// Listens where that went well before, and takes note of what was written while nobody listened.
+    async fn again(shared: &Shared) -> Result<Self> {
+        let listener = Self::connect(&shared.config, &shared.sql).await?;
+        shared.saw(stamp(&listener.client, shared).await?);
+        Ok(listener)
+    }
+
+    async fn connect(config: &Config, sql: &Sql) -> Result<Self> {
+        let (client, mut connection) = config.connect(NoTls).await.map_err(classified)?;
+        let (sender, messages) = mpsc::channel(MESSAGES);
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+                if let AsyncMessage::Notification(notification) = message {
+                    // One that finds no room says no more than those before it.
+                    let _ = sender.try_send(notification.payload().to_owned());
+                }
+            }
+        });
+        let client = Link::new(client);
+        client.batch_execute(&format!("LISTEN {}", channel(&sql.schema))).await.map_err(classified)?;
+        Ok(Self { client, messages })
+    }
+
+    /// Whether a message comes that another connection sends. One that this connection sent would come also behind a pooler, along with the answer.
+    pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &Link) -> Result<bool> {
+        let test = format!("NOTIFY {}, '{}'", channel(&sql.schema), message(node, Hint::default()));
+        other.batch_execute(&test).await.map_err(classified)?;
+        Ok(tokio::time::timeout(TEST, self.messages.recv()).await.is_ok_and(|message| message.is_some()))
+    }
+}
+
+/// What other processes are told.
+pub(super) fn message(node: u64, hint: Hint) -> String {
+    format!("{node} {} {} {}", hint.work, hint.transitions, hint.schedules)
+}
+
+/// Follows until the connection breaks or the store is gone.
+async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
+    loop {
+        let heard = tokio::time::timeout(poll, listener.messages.recv()).await;
+        let Some(shared) = shared.upgrade() else { return };
+        match heard {
+            Ok(Some(message)) => heard_from(&shared, &message),
+            Ok(None) => return,
+            Err(_) => {
+                let Ok(stamp) = stamp(&listener.client, &shared).await else { return };
+                shared.saw(stamp);
+            }
+        }
+    }
+}
+
+fn heard_from(shared: &Shared, message: &str) {
+    let numbers: Vec<u64> = message.split(' ').filter_map(|number| number.parse().ok()).collect();
+    if let [node, work, transitions, schedules] = numbers[..]
+        && node != shared.node
+        && [work, transitions, schedules] != [0; 3]
+    {
+        shared.others_wrote(Hint { work, transitions, schedules });
+    }
+}
+
+/// A number that is another one after every write that changes anything.
+pub(super) async fn stamp(client: &Link, shared: &Shared) -> Result<i64> {
+    let text = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
+    let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
+    rows.first().map(|row| row.get(0)).ok_or_else(|| Error::io("PostgreSQL did not say where the store stands"))
+}

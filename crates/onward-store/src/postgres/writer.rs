@@ -1,0 +1,219 @@
+//! The one task of a store that writes: it takes every call that waits into one transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::{Link, connect};
+use super::error::concerns_everyone;
+use super::flusher::Committed;
+use super::migrate::LOCK;
+use super::sql::SETTINGS;
+use super::store::Shared;
+use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
+use crate::error::{Error, Result};
+use crate::limits;
+use crate::memory::Ran;
+use crate::outcome::Outcome;
+use crate::store::Durability;
+use crate::write::Write;
+
+/// How many writes one transaction takes in, unless a single call has more.
+const WRITES: usize = 4096;
+
+/// After how many bytes of payloads and results a transaction takes no further call in: the server takes a gigabyte in one statement.
+const BYTES: usize = 64 * 1024 * 1024;
+
+/// For how long a transaction is tried again before its callers are told.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The first pause before the next try; each is twice as long as the one before, up to a second.
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause.
+pub(super) const LONG_PAUSE: Duration = Duration::from_secs(1);
+
+/// A caller's writes, and where the answer goes.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) writes: Vec<Write>,
+    pub(super) answer: Answer,
+}
+
+/// Where the outcomes of a call go.
+pub(super) type Answer = oneshot::Sender<Result<Vec<Outcome>>>;
+
+/// Writes until the store is dropped, at first over the connection on which it was opened. What is not yet on disk goes to `flusher`.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    calls: mpsc::Receiver<Call>,
+    flusher: mpsc::Sender<Committed>,
+    client: Link,
+) {
+    let mut writer = Writer { shared, calls, flusher, client: Some(client), last: Last::new() };
+    while let Some(first) = writer.calls.recv().await {
+        let mut batch = vec![first];
+        let (mut writes, mut bytes) = (batch[0].writes.len(), bytes_of(&batch[0].writes));
+        while batch.len() < limits::COMMIT
+            && writes < WRITES
+            && bytes < BYTES
+            && let Ok(call) = writer.calls.try_recv()
+        {
+            writes += call.writes.len();
+            bytes += bytes_of(&call.writes);
+            batch.push(call);
+        }
+        writer.commit(batch).await;
+    }
+}
+
+fn bytes_of(writes: &[Write]) -> usize {
+    let one = |write: &Write| match write {
+        Write::Submit(new) => new.payload.len(),
+        Write::Complete { result, .. } => result.as_ref().map_or(0, bytes::Bytes::len),
+        Write::All(writes) => bytes_of(writes),
+        _ => 0,
+    };
+    writes.iter().map(one).sum()
+}
+
+struct Writer {
+    shared: Arc<Shared>,
+    calls: mpsc::Receiver<Call>,
+    flusher: mpsc::Sender<Committed>,
+    client: Option<Link>,
+    last: Last,
+}
+
+/// What was committed, and whether it is on disk, as far as the class asks for that.
+struct Done {
+    ran: Ran,
+    marker: Marker,
+    is_durable: bool,
+}
+
+impl Writer {
+    /// All in one transaction; if that cannot be, each call in one of its own.
+    async fn commit(&mut self, batch: Vec<Call>) {
+        let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
+        match self.try_to_commit(&calls).await {
+            Ok(done) => self.hand_on(done, batch.into_iter().map(|call| call.answer).collect()).await,
+            Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
+                batch.into_iter().for_each(|call| drop(call.answer.send(Err(error.clone()))));
+            }
+            Err(_) => {
+                for call in batch {
+                    match self.try_to_commit(&[&call.writes]).await {
+                        Ok(done) => self.hand_on(done, vec![call.answer]).await,
+                        // A caller that has gone does not want it.
+                        Err(error) => drop(call.answer.send(Err(error))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers what is on disk; the rest is answered when it is.
+    async fn hand_on(&mut self, done: Done, answers: Vec<Answer>) {
+        let Done { mut ran, marker, is_durable } = done;
+        self.shared.committed(&ran);
+        let outcomes = std::mem::take(&mut ran.outcomes);
+        let committed = Committed { marker, answers, outcomes, news: ran.news };
+        if is_durable {
+            return committed.answer(&self.shared);
+        }
+        self.shared.unflushed(1);
+        if let Err(unsent) = self.flusher.send(committed).await {
+            unsent.0.fail(&Error::closed());
+        }
+    }
+
+    /// Waits for the disk within the commit where nothing else is to be done meanwhile; else the next transaction need not wait for it.
+    fn mode(&self) -> Mode {
+        if self.shared.options.durability != Durability::Full {
+            return Mode::NeverSynced;
+        }
+        if self.calls.is_empty() && self.shared.is_flushed() { Mode::Synced } else { Mode::SyncedLater }
+    }
+
+    async fn try_to_commit(&mut self, calls: &[&[Write]]) -> Result<Done> {
+        let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
+        loop {
+            let error = match self.once(calls).await {
+                Ok(done) => return Ok(done),
+                Err((error, false)) => return Err(error),
+                Err((error, true)) => error,
+            };
+            if waited >= PATIENCE {
+                return Err(error);
+            }
+            tracing::debug!(%error, "a transaction is tried again");
+            tokio::time::sleep(pause).await;
+            (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
+        }
+    }
+
+    /// One try; with an error, whether to try again.
+    async fn once(&mut self, calls: &[&[Write]]) -> std::result::Result<Done, (Error, bool)> {
+        let client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => connect_to_write(&self.shared).await.map_err(|error| {
+                let again = error.is_transient();
+                (error, again)
+            })?,
+        };
+        let mode = || self.mode();
+        let mut last = self.last.clone();
+        let fate = apply(&client, &self.shared, calls, &mut last, &mode).await;
+        self.last = last;
+        match fate {
+            Fate::Committed { ran, marker, mode } => {
+                self.client = Some(client);
+                Ok(Done { ran, marker, is_durable: mode != Mode::SyncedLater })
+            }
+            Fate::Failed { error, again } => {
+                // What may go well another time may do so because of another connection: one without plans of before a migration.
+                self.client = Some(client).filter(|_| !again);
+                Err((error, again))
+            }
+            Fate::Unknown { ran, marker, error } => match self.has_happened(marker).await {
+                // By whom it was committed is gone, so whether it is on disk is looked after.
+                Some(true) => Ok(Done { ran, marker, is_durable: self.shared.options.durability != Durability::Full }),
+                Some(false) => Err((error, true)),
+                None => Err((error, false)),
+            },
+        }
+    }
+
+    /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
+    async fn has_happened(&mut self, marker: Marker) -> Option<bool> {
+        self.last = Last::new();
+        let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
+        while waited < PATIENCE {
+            if let Ok(client) = connect_to_write(&self.shared).await
+                && let Ok(batch) = after_all_before(&client, &self.shared, marker).await
+            {
+                self.client = Some(client);
+                return Some(batch >= marker.batch);
+            }
+            tokio::time::sleep(pause).await;
+            (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
+        }
+        None
+    }
+}
+
+/// A connection for the writer.
+pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
+    connect(&shared.config).await?.keeping_plans(SETTINGS, &shared.plans).await
+}
+
+/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then.
+async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
+    let begin = format!("BEGIN; {}", shared.sql.text(LOCK));
+    client.batch_execute(&begin).await.map_err(super::error::classified)?;
+    let batch = batch_of(client, shared, marker).await?;
+    client.batch_execute("COMMIT").await.map_err(super::error::classified)?;
+    Ok(batch)
+}

@@ -1,0 +1,9 @@
+//! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
+
+mod fixture;
+mod isolation;
+mod nodes;
+mod schemas;
+mod sequences;
+mod server;
+mod suite;

@@ -1,0 +1,106 @@
+//! Several nodes on one store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{
+    Claim, ManualClock, Name, NewTask, OpenSession, Outcome, PostgresStore, SessionId, SetQueue, Store, TaskFilter,
+    TaskState, Write,
+};
+
+use super::fixture::options;
+use super::server::{open, url};
+
+async fn apply(store: &PostgresStore, write: Write) -> Outcome {
+    store.apply(vec![write]).await.unwrap().remove(0)
+}
+
+/// Far longer than a test takes on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
+
+async fn session(store: &PostgresStore, lease: Duration) -> SessionId {
+    let open = OpenSession::new("node", lease);
+    let Outcome::SessionOpened(session) = apply(store, Write::OpenSession(open)).await else { panic!("no session") };
+    session
+}
+
+fn submits(count: usize) -> Vec<Write> {
+    (0..count).map(|_| Write::Submit(Box::new(NewTask::new("mail").unwrap()))).collect()
+}
+
+/// Claims and completes until nothing waits; answers how many.
+async fn work(store: &PostgresStore) -> usize {
+    let session = session(store, LONG).await;
+    let mut done = 0;
+    loop {
+        let Outcome::Claimed(claimed) = apply(store, Write::Claim(Claim::any(session, 7))).await else {
+            panic!("no claim")
+        };
+        if claimed.tasks.is_empty() {
+            return done;
+        }
+        let complete = |task: &onward_store::ClaimedTask| Write::Complete { lease: task.lease, result: None };
+        let outcomes = store.apply(claimed.tasks.iter().map(complete).collect()).await.unwrap();
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done), "{outcomes:?}");
+        done += claimed.tasks.len();
+    }
+}
+
+#[tokio::test]
+async fn nodes_that_work_at_once_do_each_task_once() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options.clone()).await, open(&url, options).await];
+    nodes[0].apply(submits(200)).await.unwrap();
+    let (one, two, three) = tokio::join!(work(&nodes[0]), work(&nodes[1]), work(&nodes[2]));
+    assert_eq!(one + two + three, 200);
+    let completed = TaskFilter { states: vec![TaskState::Completed], ..TaskFilter::default() };
+    assert_eq!(nodes[1].count(completed).await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn nodes_together_never_exceed_a_limit() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let limit = SetQueue::new(Name::default_queue()).concurrency(3);
+    apply(&nodes[0], Write::SetQueue(limit)).await;
+    nodes[0].apply(submits(20)).await.unwrap();
+    let (one, other) = (session(&nodes[0], LONG).await, session(&nodes[1], LONG).await);
+    let claims = tokio::join!(
+        apply(&nodes[0], Write::Claim(Claim::any(one, 10))),
+        apply(&nodes[1], Write::Claim(Claim::any(other, 10)))
+    );
+    let (Outcome::Claimed(one), Outcome::Claimed(other)) = claims else { panic!("no claims") };
+    assert_eq!(one.tasks.len() + other.tasks.len(), 3);
+}
+
+#[tokio::test]
+async fn a_node_whose_lease_is_over_can_change_nothing() {
+    let Some(url) = url() else { return };
+    let clock = Arc::new(ManualClock::default());
+    let options = options().clock(clock.clone());
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    nodes[0].apply(submits(1)).await.unwrap();
+    let late = session(&nodes[0], Duration::from_secs(2)).await;
+    let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(late, 1))).await else {
+        panic!("no claim")
+    };
+    clock.advance(Duration::from_secs(3));
+    assert_eq!(work(&nodes[1]).await, 1, "another node takes it over");
+    let complete = Write::Complete { lease: claimed.tasks[0].lease, result: Some("late".into()) };
+    let outcome = apply(&nodes[0], complete).await;
+    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_node_hears_of_what_another_wrote() {
+    let Some(url) = url() else { return };
+    let options = options().poll(Duration::from_millis(50));
+    let (one, other) = (open(&url, options.clone()).await, open(&url, options).await);
+    let mut changes = other.changes();
+    changes.hint();
+    one.apply(submits(1)).await.unwrap();
+    let hint = tokio::time::timeout(Duration::from_secs(10), changes.changed()).await.expect("it hears").unwrap();
+    assert!(hint.work > 0, "{hint:?}");
+}

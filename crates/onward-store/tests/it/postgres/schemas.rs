@@ -1,0 +1,66 @@
+//! Schemas for many tests: each is used again when its test is over, for emptying one takes a fraction of what making one does.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, NoTls};
+
+/// Those that no test has at the moment; each has the tables of a store.
+static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Where the connection lives that empties them: longer than any test.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime can be made")
+});
+
+static CLIENT: tokio::sync::Mutex<Option<Client>> = tokio::sync::Mutex::const_new(None);
+
+/// A schema with an empty store or none, of which nobody else knows. Given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Schema(pub(crate) String);
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        // What a failed test leaves is left for whoever looks for the reason.
+        if !std::thread::panicking() {
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+/// A name that no schema has yet.
+pub(crate) fn new_name() -> String {
+    static SCHEMAS: AtomicU64 = AtomicU64::new(0);
+    format!("t{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// One that another test has had, emptied, or a new one.
+pub(crate) async fn take(url: &str) -> Schema {
+    let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let Some(schema) = free else { return Schema(new_name()) };
+    let statements = emptying(&schema);
+    let url = url.to_owned();
+    RUNTIME.spawn(async move { empty(&url, &statements).await }).await.expect("a schema is emptied");
+    Schema(schema)
+}
+
+async fn empty(url: &str, statements: &str) {
+    let mut client = CLIENT.lock().await;
+    if client.is_none() {
+        let (made, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server can be reached");
+        tokio::spawn(connection);
+        *client = Some(made);
+    }
+    client.as_ref().expect("it was made").batch_execute(statements).await.expect("a schema can be emptied");
+}
+
+/// Under the lock of the store, so that what its last user has under way is over.
+fn emptying(schema: &str) -> String {
+    const TABLES: [&str; 11] =
+        ["task", "ended", "tag", "taken", "wait", "member", "item", "log", "statistics", "day", "writer"];
+    const SEQUENCES: [&str; 5] = ["last_task", "last_session", "ends", "last_entry", "last_item"];
+    let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();
+    let resets: String = SEQUENCES.iter().map(|name| format!("SELECT setval('{schema}.{name}', 0); ")).collect();
+    format!("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('onward {schema}', 0)); {deletes}{resets}COMMIT")
+}

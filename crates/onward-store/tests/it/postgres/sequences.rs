@@ -1,0 +1,26 @@
+//! Stores on PostgreSQL against the specification, on sequences made up at random.
+
+use onward_testkit::{MemoryFixture, agreement};
+
+use super::fixture::{Direct, InTurn, ThroughPooler};
+
+/// How many sequences are played: each read is a transaction. `cargo xtask soak postgres-agrees` plays more.
+const SEQUENCES: u64 = 12;
+
+/// After each step one in so many reads is compared.
+const TURNS: usize = 12;
+
+#[test]
+fn postgres_agrees_with_the_specification() {
+    agreement::run_by_turns(&MemoryFixture, &Direct, SEQUENCES, TURNS);
+}
+
+#[test]
+fn two_nodes_used_in_turn_agree_with_the_specification() {
+    agreement::run_by_turns(&MemoryFixture, &InTurn, SEQUENCES, TURNS);
+}
+
+#[test]
+fn postgres_behind_a_pooler_agrees_with_the_specification() {
+    agreement::run_by_turns(&MemoryFixture, &ThroughPooler, SEQUENCES, TURNS);
+}
