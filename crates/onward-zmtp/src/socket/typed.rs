@@ -29,8 +29,8 @@ use crate::protocol::Message;
 /// method for.
 ///
 /// It may be bound and connected to many endpoints at a time, before and while messages come and go. Its connections live in tasks of the
-/// tokio runtime in which `bind` and `connect` are called: heartbeats, reconnects and disconnects go on while the program does something
-/// else.
+/// tokio runtime in which `bind` and `connect` are called (with I/O and time enabled, as `#[tokio::main]` has it): heartbeats, reconnects and
+/// disconnects go on while the program does something else.
 ///
 /// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
 /// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it.
