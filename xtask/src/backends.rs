@@ -5,7 +5,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::libzmq;
+use crate::{libzmq, python_zmq};
 
 /// The variable that says which stores must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
@@ -23,6 +23,7 @@ const BACKENDS: &[Backend] = &[
     Backend { name: "sqlite", prepare: nothing },
     // No store, but another implementation that the transport is tested with.
     Backend { name: "libzmq", prepare: libzmq::prepare },
+    Backend { name: "python3-zmq", prepare: python_zmq::prepare },
 ];
 
 fn nothing() -> Result<Vec<(String, String)>> {

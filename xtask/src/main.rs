@@ -14,6 +14,7 @@ mod features;
 mod libzmq;
 mod mutants;
 mod project;
+mod python_zmq;
 mod readme;
 mod reference;
 mod soak;

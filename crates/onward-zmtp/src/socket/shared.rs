@@ -14,8 +14,8 @@ use super::error::{Error, Result};
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
-use super::queue::Done;
 use super::roster::{Roster, messages};
+use super::statistics::Statistics;
 use super::topics::Topics;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
@@ -364,10 +364,16 @@ impl Shared {
         self.dropped_incoming.fetch_add(messages as u64, Ordering::Relaxed);
     }
 
-    /// What waits to be sent and to be read.
-    pub(super) fn sizes(&self) -> (usize, Done, Done) {
+    /// Who is connected, what waits, what was dropped.
+    pub(super) fn statistics(&self) -> Statistics {
         let roster = self.roster();
-        (roster.live.len(), roster.outgoing_size(), roster.incoming_size())
+        Statistics {
+            peers: roster.live.len(),
+            outgoing: roster.outgoing_size().into(),
+            incoming: roster.incoming_size().into(),
+            dropped: self.dropped_outgoing.load(Ordering::Relaxed),
+            discarded: self.dropped_incoming.load(Ordering::Relaxed),
+        }
     }
 }
 
