@@ -5,8 +5,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::libzmq;
 use crate::postgres::Server;
+use crate::{libzmq, python_zmq};
 
 /// The variable that says which stores must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
@@ -25,6 +25,7 @@ const BACKENDS: &[Backend] = &[
     Backend { name: "postgres", prepare: postgres },
     // No store, but another implementation that the transport is tested with.
     Backend { name: "libzmq", prepare: libzmq },
+    Backend { name: "python3-zmq", prepare: python_zmq },
 ];
 
 /// What is there for the tests, for as long as this is.
@@ -60,6 +61,10 @@ fn postgres() -> Result<Ready> {
 
 fn libzmq() -> Result<Ready> {
     Ok(Ready { variables: libzmq::prepare()?, ..Ready::default() })
+}
+
+fn python_zmq() -> Result<Ready> {
+    Ok(Ready { variables: python_zmq::prepare()?, ..Ready::default() })
 }
 
 /// Prepares every store.

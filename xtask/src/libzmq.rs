@@ -19,22 +19,24 @@ pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
     let peer = target.join("libzmq").join("peer");
     std::fs::create_dir_all(target.join("libzmq"))?;
     if compile(&root.join(SOURCE), &peer).is_err() {
-        install().with_context(|| format!("the header and the library of libzmq are missing; install {PACKAGE}"))?;
+        install(PACKAGE)
+            .with_context(|| format!("the header and the library of libzmq are missing; install {PACKAGE}"))?;
         compile(&root.join(SOURCE), &peer)?;
     }
     Ok(vec![(PEER.into(), peer.display().to_string())])
 }
 
-fn install() -> Result<()> {
+/// Installs a package of Debian's.
+pub(crate) fn install(package: &str) -> Result<()> {
     run(Command::new("apt-get").arg("update"))?;
-    run(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", PACKAGE]))
+    run(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", package]))
 }
 
 fn compile(source: &Path, peer: &Path) -> Result<()> {
     run(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(peer).arg(source).args(["-lzmq", "-lpthread"]))
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let text = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{} failed: {}", command.get_program().display(), text.trim_end());

@@ -15,6 +15,7 @@ mod libzmq;
 mod mutants;
 mod postgres;
 mod project;
+mod python_zmq;
 mod readme;
 mod reference;
 mod soak;

@@ -1,4 +1,6 @@
-//! `bench-sockets [--rounds N] [--seconds S]`: messages a second over ipc, and round trips, of onward-zmtp beside libzmq and a raw stream.
+//! `bench-sockets [--rounds N] [--seconds S] [--only PART] [--system NAME]`: messages a second over ipc, and round trips, of onward-zmtp beside libzmq and a raw stream.
+//!
+//! `--only` chooses the rows whose names contain a text, `--system` one system.
 //!
 //! Systems take turns within a round. A line of JSON for each row goes to standard output: the median of the rounds, and the smallest and
 //! largest. libzmq is a C program, compiled when this starts; where its header is missing, the rows say so.
@@ -15,14 +17,14 @@ use anyhow::{Context as _, Result, bail};
 use crate::row::{Row, Shape, Workload};
 
 fn main() -> Result<()> {
-    let (rounds, time) = arguments()?;
+    let Arguments { rounds, time, only, system } = arguments()?;
     let libzmq = libzmq::Program::compile()?;
-    let mut rows = Vec::new();
-    for workload in Workload::all() {
+    for workload in Workload::all().into_iter().filter(|workload| workload.name().contains(&only)) {
         let mut systems = vec![Row::new("onward", workload), Row::new("libzmq", workload)];
         if workload.shape == Shape::Stream {
             systems.push(Row::new("raw", workload));
         }
+        systems.retain(|row| system.is_empty() || row.system == system);
         for _ in 0..rounds {
             for row in &mut systems {
                 let value = match row.system {
@@ -36,21 +38,29 @@ fn main() -> Result<()> {
         for row in &systems {
             println!("{}", row.json());
         }
-        rows.append(&mut systems);
     }
     Ok(())
 }
 
-fn arguments() -> Result<(usize, Duration)> {
-    let (mut rounds, mut seconds) = (5, 1.0);
+struct Arguments {
+    rounds: usize,
+    time: Duration,
+    only: String,
+    system: String,
+}
+
+fn arguments() -> Result<Arguments> {
+    let mut all = Arguments { rounds: 5, time: Duration::from_secs(1), only: String::new(), system: String::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().with_context(|| format!("`{name}` needs a value"))?;
         match name.as_str() {
-            "--rounds" => rounds = value.parse()?,
-            "--seconds" => seconds = value.parse()?,
-            _ => bail!("there is no `{name}`; there are --rounds and --seconds"),
+            "--rounds" => all.rounds = value.parse()?,
+            "--seconds" => all.time = Duration::from_secs_f64(value.parse()?),
+            "--only" => all.only = value,
+            "--system" => all.system = value,
+            _ => bail!("there is no `{name}`; there are --rounds, --seconds, --only and --system"),
         }
     }
-    Ok((rounds, Duration::from_secs_f64(seconds)))
+    Ok(all)
 }

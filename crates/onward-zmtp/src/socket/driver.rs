@@ -150,8 +150,7 @@ impl Driver {
     /// Takes what is queued for this peer; before that, what was queued for any.
     fn refill(&mut self, context: &mut Context<'_>) -> bool {
         self.pipe.outgoing.done(&mut self.sent);
-        self.shared.take_backlog(&self.pipe, &mut self.unsent)
-            || matches!(self.pipe.outgoing.poll_take(context, &mut self.unsent), Poll::Ready(true))
+        matches!(self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent), Poll::Ready(true))
     }
 
     /// Reads once, if there is room for it.

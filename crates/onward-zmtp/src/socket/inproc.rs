@@ -163,19 +163,12 @@ impl Way {
         loop {
             let progress = ready!(coop::poll_proceed(context));
             ready!(self.delivery.poll_room(context));
-            if self.taken.is_empty() && !ready!(self.poll_take(context)) {
+            if self.taken.is_empty() && !ready!(self.shared.poll_next_batch(&self.pipe, context, &mut self.taken)) {
                 return Poll::Ready(());
             }
             self.hand_over();
             progress.made_progress();
         }
-    }
-
-    fn poll_take(&mut self, context: &mut Context<'_>) -> Poll<bool> {
-        if self.shared.take_backlog(&self.pipe, &mut self.taken) {
-            return Poll::Ready(true);
-        }
-        self.pipe.outgoing.poll_take(context, &mut self.taken)
     }
 
     fn hand_over(&mut self) {

@@ -26,6 +26,8 @@ pub(super) async fn listen(context: TaskContext, acceptor: Acceptor, endpoint: E
         };
         match accepted {
             Ok((stream, address)) => serve(&context, &endpoint, &pending, stream, address),
+            // Its peer has given up before we came to it.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => pause(&context, &endpoint, &stop, error).await,
         }
     }

@@ -13,7 +13,8 @@ pub type DealerSocket = Socket<kind::Dealer>;
 pub type RouterSocket = Socket<kind::Router>;
 /// `PUB`: sends to all who are subscribed.
 pub type PubSocket = Socket<kind::Pub>;
-/// `XPUB`: a PUB that sees subscriptions.
+/// `XPUB`: a PUB that sees subscriptions. Receive from it: when as many notices of a peer as its mark allows wait to be received, nothing more is
+/// taken from that peer, no subscription either.
 pub type XpubSocket = Socket<kind::Xpub>;
 /// `SUB`: receives what it is subscribed to.
 pub type SubSocket = Socket<kind::Sub>;

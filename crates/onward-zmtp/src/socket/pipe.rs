@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::SocketOptions;
 use super::queue::{Done, Payload, Queue};
+use crate::fair_queue::SourceId;
 use crate::protocol::Message;
 
 /// How many messages are read before it is said that they were, so that the driver need not be told of each.
@@ -49,6 +50,8 @@ pub(super) struct Pipe {
     pub(super) routing: Bytes,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
+    /// Its inbox in the fair queue, if it has one.
+    pub(super) source: OnceLock<SourceId>,
     /// The last publication that was meant for it.
     publication: AtomicU64,
 }
@@ -61,6 +64,7 @@ impl Pipe {
             incoming: Queue::new(options.receive_mark),
             routing,
             stop,
+            source: OnceLock::new(),
             publication: AtomicU64::new(0),
         }
     }

@@ -11,8 +11,10 @@ use futures_core::Stream;
 
 use super::error::{Error, Result};
 use super::kind::Receives;
+use super::monitor::Monitor;
 use super::owner::Owner;
 use super::pipe::Inbox;
+use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Message, SocketType};
 
@@ -122,6 +124,18 @@ impl<T: Receives> Receiver<T> {
     /// As [`Socket::try_recv`](super::Socket::try_recv).
     pub fn try_recv(&mut self) -> Option<Message> {
         self.core.try_recv()
+    }
+
+    /// As [`Socket::monitor`](super::Socket::monitor).
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.core.owner.shared.reporter.monitor()
+    }
+
+    /// As [`Socket::statistics`](super::Socket::statistics).
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.core.owner.shared.statistics()
     }
 }
 

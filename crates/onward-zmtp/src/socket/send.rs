@@ -12,12 +12,14 @@ use tokio::task::coop;
 
 use super::error::{Error, Result};
 use super::kind::Sends;
+use super::monitor::Monitor;
 use super::options::Overflow;
 use super::owner::Owner;
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Refused;
 use super::rotation::Rotation;
 use super::shared::Shared;
+use super::statistics::Statistics;
 use crate::protocol::{Message, SocketType};
 
 /// How messages leave a socket, whatever its type.
@@ -296,6 +298,18 @@ impl<T: Sends> Sender<T> {
     /// As there.
     pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
         self.core.try_send(message.into())
+    }
+
+    /// As [`Socket::monitor`](super::Socket::monitor).
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        self.core.owner.shared.reporter.monitor()
+    }
+
+    /// As [`Socket::statistics`](super::Socket::statistics).
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.core.owner.shared.statistics()
     }
 }
 

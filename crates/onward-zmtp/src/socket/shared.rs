@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::watch;
@@ -13,8 +14,8 @@ use super::error::{Error, Result};
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
-use super::queue::Done;
 use super::roster::{Roster, messages};
+use super::statistics::Statistics;
 use super::topics::Topics;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
@@ -163,7 +164,11 @@ impl Shared {
             return Ok(());
         }
         match self.sources.insert(pipe.id, Inbox::new(pipe.clone())) {
-            Ok(_) => Ok(()),
+            Ok(source) => {
+                // Nobody else sets it.
+                let _ = pipe.source.set(source);
+                Ok(())
+            }
             // The receiving half was dropped, and with the error so is the inbox, which is closed by that.
             Err(error) if error.is_closed() => Ok(()),
             Err(error) => {
@@ -202,11 +207,20 @@ impl Shared {
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
         self.forget_subscriptions(pipe);
         pipe.incoming.close();
+        self.remove_source(pipe);
         if let Some(sender) = sender {
             sender.wake();
         }
         if self.has_backlog.load(Ordering::Acquire) {
             others.iter().for_each(|other| other.outgoing.wake_reader());
+        }
+    }
+
+    /// Takes the inbox of a peer that is gone out of the fair queue, if there is nothing in it to be read. (Otherwise it goes when it was read.)
+    /// A program that never receives would have ever more of them.
+    fn remove_source(&self, pipe: &Pipe) {
+        if let Some(source) = pipe.source.get().filter(|_| pipe.incoming.is_idle()) {
+            self.sources.remove(*source);
         }
     }
 
@@ -240,8 +254,25 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
+    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be.
+    pub(super) fn poll_next_batch(
+        &self,
+        pipe: &Pipe,
+        context: &mut Context<'_>,
+        taken: &mut VecDeque<Outgoing>,
+    ) -> Poll<bool> {
+        if self.take_backlog(pipe, taken) {
+            return Poll::Ready(true);
+        }
+        match pipe.outgoing.poll_take(context, taken) {
+            // Whoever adds to the backlog wakes those who wait, and so looks must come after beginning to wait, too.
+            Poll::Pending if self.take_backlog(pipe, taken) => Poll::Ready(true),
+            answer => answer,
+        }
+    }
+
     /// Takes messages that wait for anybody, for this peer. Costs a load when there are none.
-    pub(super) fn take_backlog(&self, pipe: &Pipe, taken: &mut VecDeque<Outgoing>) -> bool {
+    fn take_backlog(&self, pipe: &Pipe, taken: &mut VecDeque<Outgoing>) -> bool {
         if !self.has_backlog.load(Ordering::Acquire) {
             return false;
         }
@@ -333,10 +364,16 @@ impl Shared {
         self.dropped_incoming.fetch_add(messages as u64, Ordering::Relaxed);
     }
 
-    /// What waits to be sent and to be read.
-    pub(super) fn sizes(&self) -> (usize, Done, Done) {
+    /// Who is connected, what waits, what was dropped.
+    pub(super) fn statistics(&self) -> Statistics {
         let roster = self.roster();
-        (roster.live.len(), roster.outgoing_size(), roster.incoming_size())
+        Statistics {
+            peers: roster.live.len(),
+            outgoing: roster.outgoing_size().into(),
+            incoming: roster.incoming_size().into(),
+            dropped: self.dropped_outgoing.load(Ordering::Relaxed),
+            discarded: self.dropped_incoming.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Counters of a socket.
 
+use super::queue::Done;
+
 /// What is on its way through a socket, and what was lost in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -24,4 +26,10 @@ pub struct QueueSize {
     pub messages: usize,
     /// Payload, in bytes.
     pub bytes: usize,
+}
+
+impl From<Done> for QueueSize {
+    fn from(size: Done) -> Self {
+        Self { messages: size.messages, bytes: size.bytes }
+    }
 }

@@ -24,7 +24,7 @@ impl Stream {
     /// Connects to an endpoint of the operating system.
     pub(super) async fn connect(endpoint: &Endpoint) -> Result<Self> {
         let stream = match endpoint {
-            Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Self::tcp),
+            Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.map(Self::tcp),
             Endpoint::Ipc(path) => UnixStream::connect(path).await.map(Self::unix),
             Endpoint::Abstract(name) => UnixStream::connect(abstract_path(name)).await.map(Self::unix),
             Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -32,10 +32,10 @@ impl Stream {
         stream.map_err(|error| Error::io(format_args!("cannot connect to {endpoint}"), error))
     }
 
-    fn tcp(stream: TcpStream) -> io::Result<Self> {
-        // Batches are ours to make; the operating system shall not wait for more.
-        stream.set_nodelay(true)?;
-        Ok(Self::Tcp(stream))
+    fn tcp(stream: TcpStream) -> Self {
+        // Batches are ours to make; the operating system shall not wait for more. It is only slower without, or the peer is gone already.
+        let _ = stream.set_nodelay(true);
+        Self::Tcp(stream)
     }
 
     fn unix(stream: UnixStream) -> Self {
@@ -141,7 +141,7 @@ impl Acceptor {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
-                Ok((Stream::tcp(stream)?, address.to_string()))
+                Ok((Stream::tcp(stream), address.to_string()))
             }
             Self::Unix { listener, .. } => {
                 let (stream, _) = listener.accept().await?;

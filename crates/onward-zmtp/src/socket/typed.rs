@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -19,7 +18,7 @@ use super::owner::Owner;
 use super::receive::{ReceiveCore, Receiver};
 use super::send::{SendCore, Sender, TrySendError};
 use super::shared::Shared;
-use super::statistics::{QueueSize, Statistics};
+use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
 use crate::protocol::Message;
 
@@ -29,8 +28,8 @@ use crate::protocol::Message;
 /// method for.
 ///
 /// It may be bound and connected to many endpoints at a time, before and while messages come and go. Its connections live in tasks of the
-/// tokio runtime in which `bind` and `connect` are called: heartbeats, reconnects and disconnects go on while the program does something
-/// else.
+/// tokio runtime in which `bind` and `connect` are called (with I/O and time enabled, as `#[tokio::main]` has it): heartbeats, reconnects and
+/// disconnects go on while the program does something else.
 ///
 /// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
 /// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it.
@@ -132,15 +131,7 @@ impl<T: Kind> Socket<T> {
     /// How many peers there are, and how much is queued and was dropped. Takes time in the number of peers.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let shared = &self.owner().shared;
-        let (peers, outgoing, incoming) = shared.sizes();
-        Statistics {
-            peers,
-            outgoing: QueueSize { messages: outgoing.messages, bytes: outgoing.bytes },
-            incoming: QueueSize { messages: incoming.messages, bytes: incoming.bytes },
-            dropped: shared.dropped_outgoing.load(Ordering::Relaxed),
-            discarded: shared.dropped_incoming.load(Ordering::Relaxed),
-        }
+        self.owner().shared.statistics()
     }
 
     /// Closes the socket and waits until all of its tasks have ended: at once if nothing is queued and the peers take leave, at the latest
@@ -151,10 +142,10 @@ impl<T: Kind> Socket<T> {
         let Self { sender, receiver, .. } = self;
         let owner = sender.core.owner.clone();
         drop((sender, receiver));
-        let before = owner.shared.dropped_outgoing.load(Ordering::Relaxed);
+        let before = owner.shared.statistics().dropped;
         owner.close().await;
-        let (_, left, _) = owner.shared.sizes();
-        owner.shared.dropped_outgoing.load(Ordering::Relaxed) - before + left.messages as u64
+        let after = owner.shared.statistics();
+        after.dropped - before + after.outgoing.messages as u64
     }
 }
 
@@ -224,7 +215,7 @@ impl<T: Receives> Socket<T> {
 }
 
 impl<T: Sends + Receives> Socket<T> {
-    /// Two halves for two tasks. The socket closes when both are dropped.
+    /// Two halves for two tasks. The socket closes when both are dropped. Bind and connect it before.
     #[must_use]
     pub fn split(self) -> (Sender<T>, Receiver<T>) {
         (self.sender, self.receiver)

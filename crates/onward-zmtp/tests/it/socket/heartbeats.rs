@@ -57,9 +57,9 @@ async fn a_peer_is_not_taken_for_dead_while_we_do_not_read() {
     for _ in 0..5 {
         assert_eq!(raw.read(ping.len()).await, ping);
     }
+    connected(&mut monitor).await;
+    assert!(monitor.try_next().is_none());
     for expected in ["one", "two", "three"] {
         assert_eq!(within(pull.recv()).await.unwrap().frames(), [expected]);
     }
-    connected(&mut monitor).await;
-    assert!(monitor.try_next().is_none());
 }

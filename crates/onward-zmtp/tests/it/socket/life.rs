@@ -63,7 +63,9 @@ async fn a_socket_that_was_split_closes_with_its_second_half() {
     let dealer = DealerSocket::new();
     dealer.connect(router.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
     peers(1, || router.statistics()).await;
+    peers(1, || dealer.statistics()).await;
     let (mut sender, receiver) = dealer.split();
+    assert_eq!((sender.statistics().peers, receiver.statistics().peers), (1, 1));
     drop(receiver);
     sender.send("still open").await.unwrap();
     let (mut receiver, router) = {

@@ -11,6 +11,7 @@ mod life;
 mod pipeline;
 mod proxies;
 mod publishing;
+mod python;
 mod raw;
 mod security;
 mod storms;

@@ -92,7 +92,7 @@ async fn a_backend_that_is_full_is_felt_at_the_frontend() {
     let mut proxy = Proxy::new(&mut front, &mut back);
     let mut sent = 0;
     let running = async {
-        while tokio::time::timeout(std::time::Duration::from_millis(50), push.send("work")).await.is_ok() {
+        while tokio::time::timeout(std::time::Duration::from_millis(500), push.send("work")).await.is_ok() {
             sent += 1;
         }
     };

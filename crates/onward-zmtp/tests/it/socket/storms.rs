@@ -1,5 +1,6 @@
 //! Many connections, one after the other, while messages flow.
 
+use onward_zmtp::socket::SocketOptions;
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
 use super::events::{no_tasks, peers, until, within};
@@ -32,6 +33,19 @@ async fn a_hundred_peers_in_a_row_under_load_get_everything_in_order_and_nothing
         }
     }
     sending.abort();
+}
+
+#[tokio::test]
+async fn a_socket_that_never_receives_takes_ever_new_peers() {
+    let router = RouterSocket::with_options(SocketOptions::new().peers(2));
+    let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
+    for _ in 0..10 {
+        let dealer = DealerSocket::new();
+        dealer.connect(&endpoint).unwrap();
+        peers(1, || router.statistics()).await;
+        drop(dealer);
+        peers(0, || router.statistics()).await;
+    }
 }
 
 #[tokio::test]

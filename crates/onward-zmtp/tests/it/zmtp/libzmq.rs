@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -45,9 +46,10 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program of libzmq runs");
+        let file = arguments[3].strip_prefix("ipc:///").map(|path| Path::new("/").join(path));
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut peer = Self { child: Killed(child), stdin, stdout };
+        let mut peer = Self { child: Killed(child, file), stdin, stdout };
         let endpoint = peer.line();
         (peer, endpoint)
     }
@@ -86,13 +88,16 @@ impl Lines {
     }
 }
 
-/// A program that ends with this.
-struct Killed(Child);
+/// A program that ends with this. The file that it is bound to, if it is one, goes with it.
+struct Killed(Child, Option<PathBuf>);
 
 impl Drop for Killed {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+        if let Some(file) = &self.1 {
+            let _ = std::fs::remove_file(file);
+        }
     }
 }
 
