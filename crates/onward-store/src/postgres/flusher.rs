@@ -42,7 +42,9 @@ impl Committed {
         }
     }
 
-    pub(super) fn fail(self, error: &Error) {
+    /// Tells everybody that it may not be there. It may be all the same, and what it brought has not been told.
+    pub(super) fn fail(self, shared: &Shared, error: &Error) {
+        shared.anything_may_have_happened();
         self.answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
     }
 }
@@ -64,8 +66,8 @@ pub(super) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Commi
                 Ok(there) if there.get(&one.marker.writer).is_some_and(|batch| *batch >= one.marker.batch) => {
                     one.answer(&shared);
                 }
-                Ok(_) => one.fail(&lost()),
-                Err(error) => one.fail(error),
+                Ok(_) => one.fail(&shared, &lost()),
+                Err(error) => one.fail(&shared, error),
             }
         }
     }

@@ -143,9 +143,14 @@ impl Shared {
     pub(super) fn saw(&self, stamp: i64) -> bool {
         let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
         if is_new {
-            self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
+            self.anything_may_have_happened();
         }
         is_new
+    }
+
+    /// Nobody knows what was written meanwhile: whoever waits looks again.
+    pub(super) fn anything_may_have_happened(&self) {
+        self.others_wrote(Hint { work: 1, transitions: 1, schedules: 1 });
     }
 
     /// Somebody else wrote: anything may have happened.

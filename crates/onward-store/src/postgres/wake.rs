@@ -92,6 +92,8 @@ impl Listener {
     async fn again(shared: &Shared) -> Result<Self> {
         let listener = Self::connect(&shared.config, &shared.sql).await?;
         shared.saw(stamp(&listener.client, shared).await?);
+        // Whatever this process wrote while the server was away, and did not hear the fate of, is among what was missed.
+        shared.anything_may_have_happened();
         Ok(listener)
     }
 

@@ -125,7 +125,7 @@ impl Writer {
         }
         self.shared.unflushed(1);
         if let Err(unsent) = self.flusher.send(committed).await {
-            unsent.0.fail(&Error::closed());
+            unsent.0.fail(&self.shared, &Error::closed());
         }
     }
 
@@ -181,7 +181,10 @@ impl Writer {
                 // By whom it was committed is gone, so whether it is on disk is looked after.
                 Some(true) => Ok(Done { ran, marker, is_durable: self.shared.options.durability != Durability::Full }),
                 Some(false) => Err((error, true)),
-                None => Err((error, false)),
+                None => {
+                    self.shared.anything_may_have_happened();
+                    Err((error, false))
+                }
             },
         }
     }

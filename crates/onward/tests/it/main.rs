@@ -41,7 +41,8 @@ mod modules;
 mod overview;
 #[cfg(test)]
 mod patterns;
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(feature = "postgres")]
+#[cfg(test)]
 mod postgres;
 #[cfg(test)]
 mod preemption;

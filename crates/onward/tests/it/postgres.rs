@@ -1,5 +1,4 @@
 //! Engines on several nodes of one PostgreSQL store; `cargo xtask test` starts a server.
-#![expect(clippy::print_stdout, reason = "a test that does not run says so")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
