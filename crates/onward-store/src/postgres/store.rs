@@ -262,6 +262,19 @@ pub(super) fn node() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+impl PostgresStore {
+    /// Reads in a task of its own. Within the caller's, one that is polled no more would keep its connection from those that the caller
+    /// waits for meanwhile: a caller of many reads at once would wait for itself.
+    fn read<T, F>(&self, read: impl FnOnce(Arc<Shared>) -> F) -> Answer<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let reading = read(Arc::clone(&self.shared));
+        Box::pin(async move { tokio::spawn(reading).await.unwrap_or_else(|_| Err(Error::closed())) })
+    }
+}
+
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
         Box::pin(async move {
@@ -284,51 +297,53 @@ impl Store for PostgresStore {
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        Box::pin(reads::look::task(&self.shared, task))
+        self.read(move |shared| async move { reads::look::task(&shared, task).await })
     }
 
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
-        Box::pin(reads::look::why(&self.shared, task))
+        self.read(move |shared| async move { reads::look::why(&shared, task).await })
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        Box::pin(reads::list::tasks(&self.shared, filter, page))
+        self.read(move |shared| async move { reads::list::tasks(&shared, filter, page).await })
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        Box::pin(reads::look::peek(&self.shared, claim))
+        self.read(move |shared| async move { reads::look::peek(&shared, claim).await })
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        Box::pin(reads::queues::queues(&self.shared))
+        self.read(move |shared| async move { reads::queues::queues(&shared).await })
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        Box::pin(reads::look::look(&self.shared, |partial, _| Ok(partial.mode())))
+        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| Ok(partial.mode())).await })
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
-        Box::pin(reads::statistics::statistics(&self.shared))
+        self.read(move |shared| async move { reads::statistics::statistics(&shared).await })
     }
 
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        Box::pin(reads::look::look(&self.shared, |partial, _| partial.sessions()))
+        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| partial.sessions()).await })
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        Box::pin(reads::look::look(&self.shared, |partial, _| Ok(partial.pauses())))
+        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| Ok(partial.pauses())).await })
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        Box::pin(reads::look::look(&self.shared, |partial, now| partial.limits(now)))
+        self.read(move |shared| async move { reads::look::look(&shared, |partial, now| partial.limits(now)).await })
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        Box::pin(reads::look::look(&self.shared, move |partial, _| Ok(partial.schedules(&which))))
+        self.read(move |shared| async move {
+            reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await
+        })
     }
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
-        Box::pin(reads::events::events(&self.shared, after, limit))
+        self.read(move |shared| async move { reads::events::events(&shared, after, limit).await })
     }
 
     fn info(&self) -> StoreInfo {
@@ -342,23 +357,23 @@ impl Store for PostgresStore {
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        Box::pin(reads::list::task_ids(&self.shared, filter, page))
+        self.read(move |shared| async move { reads::list::task_ids(&shared, filter, page).await })
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        Box::pin(reads::list::count(&self.shared, filter))
+        self.read(move |shared| async move { reads::list::count(&shared, filter).await })
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        Box::pin(reads::tags::values(&self.shared, key, filter, page))
+        self.read(move |shared| async move { reads::tags::values(&shared, key, filter, page).await })
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        Box::pin(reads::tags::keys(&self.shared, prefix, page))
+        self.read(move |shared| async move { reads::tags::keys(&shared, prefix, page).await })
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
-        Box::pin(reads::statistics::history(&self.shared, days))
+        self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use onward::testing::ManualClock;
 use onward::{Cancellation, Engine, Failure, PostgresStore, RetryPolicy, Scope, Store, TaskFilter, TaskId, TaskState};
 use onward_store::{Durability, Write};
@@ -159,4 +160,13 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
     }
     let reports = TaskFilter { kind: Some(onward::Name::new("report").unwrap()), ..TaskFilter::default() };
     assert_eq!(nodes.stores[0].count(reports).await.unwrap(), u64::from(MOMENTS));
+}
+
+/// Shows: W10
+#[tokio::test]
+async fn reads_that_nobody_polls_keep_no_connection_from_others() {
+    let Some(nodes) = Nodes::new(1).await else { return };
+    let mut begun: Vec<_> = (0..64).map(|_| nodes.stores[0].queues()).collect();
+    assert!(begun.iter_mut().all(|read| read.now_or_never().is_none()));
+    tokio::time::timeout(SECOND * 30, nodes.stores[0].queues()).await.unwrap().unwrap();
 }
