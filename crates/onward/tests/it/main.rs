@@ -40,6 +40,8 @@ mod modules;
 #[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
+mod orchestration_kills;
+#[cfg(test)]
 mod orchestrations;
 #[cfg(test)]
 mod overview;

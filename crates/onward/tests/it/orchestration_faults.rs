@@ -31,7 +31,7 @@ enum Op {
 
 /// What one orchestration does, segment by segment; each begins anew.
 #[derive(Serialize, Deserialize, Debug, Clone)]
-struct Program {
+pub(crate) struct Program {
     segments: Vec<Vec<Op>>,
     digest: u64,
 }
@@ -147,17 +147,27 @@ impl Op {
 }
 
 impl Program {
-    fn random(seed: u64) -> Self {
+    pub(crate) fn random(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut segment = |_| (0..random.u32(1..4)).map(|_| Op::random(&mut random, 2)).collect();
         Self { segments: (0..2).map(&mut segment).collect(), digest: 0 }
+    }
+
+    /// How many events it waits for.
+    pub(crate) fn events(&self) -> usize {
+        self.ops().map(Op::events).sum()
+    }
+
+    /// How many tasks it submits, sub-orchestrations and what these submit included.
+    pub(crate) fn tasks(&self) -> usize {
+        self.ops().map(Op::tasks).sum()
     }
 
     fn ops(&self) -> impl Iterator<Item = &Op> {
         self.segments.iter().flatten()
     }
 
-    fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         self.ops().fold(self.digest, |digest, op| mix(digest, op.value()))
     }
 
@@ -167,6 +177,20 @@ impl Program {
         }
         if self.segments.is_empty() { Ok(self.digest) } else { Err(context.continue_as_new(&self)) }
     }
+}
+
+/// Has an engine play programs.
+pub(crate) fn register(engine: &Engine) {
+    engine.register(|task: Square, _| async move { Ok(task.0 * task.0) });
+    let at_once = onward::RetryPolicy { attempts: 9, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
+    engine.handle_with("flaky", onward::HandlerOptions::new().retry(at_once), |context: onward::Context| async move {
+        if context.attempt() == 1 {
+            return Err(Failure::retryable("at first"));
+        }
+        let number: u64 = serde_json::from_slice(context.payload())?;
+        Ok((number * number).to_string())
+    });
+    engine.orchestrate(Program::play);
 }
 
 /// A process: an engine on a runtime of its own, which is shut down without a word.
@@ -182,17 +206,8 @@ impl Life {
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
         faulty.fail_from(calls, side, Fault::Timeout);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let again = onward::RetryPolicy { attempts: 9, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
-        let engine = Engine::builder().store(faulty.clone()).concurrency(3).retry(again).open().await.unwrap();
-        engine.register(|task: Square, _| async move { Ok(task.0 * task.0) });
-        engine.handle("flaky", |context: onward::Context| async move {
-            if context.attempt() == 1 {
-                return Err(Failure::retryable("at first"));
-            }
-            let number: u64 = serde_json::from_slice(context.payload())?;
-            Ok((number * number).to_string())
-        });
-        engine.orchestrate(Program::play);
+        let engine = Engine::builder().store(faulty.clone()).concurrency(3).open().await.unwrap();
+        register(&engine);
         Self { runtime, engine, faulty }
     }
 
@@ -224,7 +239,7 @@ async fn survive(world: &World, seed: u64, tally: &mut Tally) {
     let program = Program::random(seed);
     let engine = Engine::builder().store(Arc::clone(&world.store)).open().await.unwrap();
     let task = engine.submit(program.clone()).await.unwrap().id();
-    for _ in 0..program.ops().map(Op::events).sum() {
+    for _ in 0..program.events() {
         engine.signal(task, "event", &5).await.unwrap();
     }
     tally.attempted += 1;
@@ -249,9 +264,8 @@ async fn assert_came_right(world: &World, task: TaskId, program: &Program, seed:
     assert_eq!(value, program.value(), "seed {seed}: {program:?}");
     assert_history_is_whole(world, task).await;
     // It submitted each task, and none twice.
-    let tasks: usize = program.ops().map(Op::tasks).sum();
     let submitted = world.store.count(onward::TaskFilter::default()).await.unwrap();
-    assert_eq!(submitted, 1 + tasks as u64, "seed {seed}: {program:?}");
+    assert_eq!(submitted, 1 + program.tasks() as u64, "seed {seed}: {program:?}");
 }
 
 async fn assert_history_is_whole(world: &World, task: TaskId) {
