@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
 use super::journal::Journal;
-use super::operation::{Activity, Operation, Signalled, Step, Timer};
+use super::operation::{Activity, EventQueue, Operation, Signalled, Step, Timer};
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
 use crate::typed::{self, Task};
@@ -78,7 +78,7 @@ impl OrchestrationContext {
         format!("{time_low:08x}-{time_middle:04x}-{time_high:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
     }
 
-    /// Whether the code is being replayed: what it says to a log now it has said before.
+    /// Whether the code is being replayed: what it does now it has done before. What it tells `tracing` in a replay is told to nobody.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.journal.is_replaying()
@@ -136,10 +136,15 @@ impl OrchestrationContext {
     /// # Errors
     /// If `name` is no [`Name`].
     pub fn event<T: DeserializeOwned>(&self, name: &str) -> Result<Signalled<T>> {
-        let name = Name::new(name)?;
-        let number = self.journal.await_signal(&name);
-        let operation = Operation::new(Arc::clone(&self.journal), number);
-        Ok(Signalled { name, operation, payload: PhantomData })
+        Ok(self.queue(name)?.next())
+    }
+
+    /// What somebody sends under a name, to be taken one after the other.
+    ///
+    /// # Errors
+    /// If `name` is no [`Name`].
+    pub fn queue<T: DeserializeOwned>(&self, name: &str) -> Result<EventQueue<T>> {
+        Ok(EventQueue { journal: Arc::clone(&self.journal), name: Name::new(name)?, payload: PhantomData })
     }
 
     /// Runs a step here and now, without a task, and keeps its result, so that it is not run again: for what takes milliseconds. If the process

@@ -72,5 +72,5 @@ pub(crate) use code::{CodeTable, Registered};
 pub use combinators::{Either, join_all, select, select_all, try_join_all};
 pub use context::OrchestrationContext;
 pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
-pub use operation::{Activity, ActivityError, Running, Signalled, Step, Timer};
+pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
 pub(crate) use stage::Stage;

@@ -38,6 +38,7 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_clients;
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_kills;
