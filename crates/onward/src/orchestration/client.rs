@@ -3,19 +3,17 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use onward_store::{
-    HistoryChunk, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskId, Write,
-};
+use onward_store::{InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskId, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::{OrchestrationContext, json};
-use super::history::{HistoryEvent, decode_history};
+use super::history::HistoryEvent;
+use super::live::read_history;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::limits;
 use crate::typed::{self, Task};
 use crate::wait::Waiters;
 
@@ -163,20 +161,6 @@ impl Engine {
     /// As [`orchestration_status`](Self::orchestration_status); if the history cannot be read.
     pub async fn orchestration_history(&self, orchestration: TaskId) -> Result<Vec<HistoryEvent>> {
         let length = self.orchestration_status(orchestration).await?.0.length;
-        let mut events = Vec::new();
-        while (events.len() as u64) < length {
-            let chunks = self.chunks(orchestration, events.len() as u64).await?;
-            if chunks.is_empty() {
-                break;
-            }
-            for chunk in &chunks {
-                events.extend(decode_history(chunk)?);
-            }
-        }
-        Ok(events)
-    }
-
-    async fn chunks(&self, orchestration: TaskId, from: u64) -> Result<Vec<HistoryChunk>> {
-        Ok(self.inner.store.instance_history(orchestration, from, limits::HISTORY_CHUNKS).await?)
+        Ok(read_history(&**self.store(), orchestration, length).await?.events)
     }
 }

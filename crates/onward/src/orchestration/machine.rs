@@ -38,16 +38,18 @@ pub(super) enum Finish {
     Stuck(String),
 }
 
-/// The code does not do what the history says that it did.
+/// The code of an orchestration does not do what a history says that it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nondeterminism {
+pub struct Nondeterminism {
     /// The place of the event in the history, from 0.
-    pub(super) place: u64,
+    pub place: u64,
     /// What the history has there; `None` at its end.
-    pub(super) expected: Option<HistoryEvent>,
+    pub expected: Option<HistoryEvent>,
     /// What the code does; `None` for nothing.
-    pub(super) found: Option<HistoryEvent>,
+    pub found: Option<HistoryEvent>,
 }
+
+impl std::error::Error for Nondeterminism {}
 
 impl fmt::Display for Nondeterminism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

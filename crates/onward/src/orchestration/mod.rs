@@ -65,12 +65,18 @@ mod live;
 mod machine;
 mod operation;
 mod perform;
+mod query;
+mod recorded;
 mod stage;
+mod update;
 
 pub use client::OrchestrationStatus;
 pub(crate) use code::{CodeTable, Registered};
 pub use combinators::{Either, join_all, select, select_all, try_join_all};
 pub use context::OrchestrationContext;
 pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
+pub use machine::Nondeterminism;
 pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
+pub use recorded::{CheckFailure, RecordedHistory};
 pub(crate) use stage::Stage;
+pub use update::{Asked, Update, UpdateQueue};

@@ -225,6 +225,7 @@ impl<'a> Performance<'a> {
 
     /// Writes what has happened since the last write.
     async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
+        self.check_growth(&next)?;
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
@@ -232,6 +233,7 @@ impl<'a> Performance<'a> {
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
         let turn = Turn { status: shown.status, values: shown.values, ..turn };
         let events = turn.events;
+        self.live.bytes += turn.chunk.len() as u64;
         let turned = apply(self.run, turn).await?;
         self.written += events;
         for (operation, submitted) in draft.operations.iter().zip(&turned.submitted) {
@@ -239,6 +241,33 @@ impl<'a> Performance<'a> {
         }
         self.messages = turned.messages;
         Ok(turned.state)
+    }
+
+    /// Warns of a history that has come to half of what it may have, and stops one that would have more.
+    fn check_growth(&self, next: &AfterTurn) -> Result<(), Stop> {
+        if !matches!(next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+            return Ok(());
+        }
+        let settings = &self.run.inner.settings;
+        let (before, after, bytes) = (self.written, self.written + self.draft.events.len() as u64, self.live.bytes);
+        if after > settings.history_events || bytes > settings.history_bytes {
+            return Err(Stop::Dead(format!(
+                "its history would have {after} events and has {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+                 raise `history_events` and `history_bytes`, then retry the task",
+                settings.history_events, settings.history_bytes
+            )));
+        }
+        let half = settings.history_events / 2;
+        if before <= half && after > half {
+            let (task, most) = (self.lease.task.0, settings.history_events);
+            tracing::warn!(
+                task,
+                events = after,
+                most,
+                "the history of an orchestration grows long; have its code continue as new"
+            );
+        }
+        Ok(())
     }
 
     async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, Stop> {

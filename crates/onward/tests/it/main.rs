@@ -39,6 +39,7 @@ mod middleware;
 mod modules;
 #[cfg(test)]
 mod orchestration_clients;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_kills;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onward::orchestration::OrchestrationContext;
+use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, RecordedHistory};
 use onward::{Failure, TaskId, TaskState};
 
-use crate::fixture::{error, state, worlds};
+use crate::fixture::{error, start as start_run, state, stop, worlds};
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
 
 /// Shows: D3
@@ -134,5 +134,175 @@ async fn what_the_code_tells_a_log_is_told_once() {
         let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         assert_eq!(lines.matches("before the event").count(), 1, "{lines}");
         assert_eq!(lines.matches("after it").count(), 1, "{lines}");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_recorded_history_is_checked_against_new_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let doubled = context.activity(Double(2)).await?;
+            Ok(doubled.to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        finish(&engine, task).await.unwrap();
+        let recorded = engine.record_history(task).await.unwrap().to_bytes().unwrap();
+        let recorded = RecordedHistory::from_bytes(&recorded).unwrap();
+        engine.check_history(&recorded).unwrap();
+
+        let changed = crate::orchestrations::engine(&world, |_, context: OrchestrationContext| async move {
+            context.timer(Duration::from_secs(1)).await;
+            Ok(String::new())
+        });
+        let Err(CheckFailure::Differs(difference)) = changed.await.check_history(&recorded) else { panic!("it fits") };
+        assert_eq!(difference.place, 1);
+        assert_eq!(difference.expected, Some(HistoryEvent::TaskSubmitted { operation: 1, kind: "double".into() }));
+        assert!(matches!(difference.found, Some(HistoryEvent::TimerStarted { .. })));
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_history_is_not_checked_without_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        let task = start(&engine).await;
+        finish(&engine, task).await.unwrap();
+        let recorded = engine.record_history(task).await.unwrap();
+        let without = world.engine().await;
+        let said = without.check_history(&recorded).unwrap_err().to_string();
+        assert!(said.contains("no code is registered for orchestrations of kind `work`"), "{said}");
+    }
+}
+
+/// A counter that is asked for its sum, and told to add.
+async fn sum(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let sum = Arc::new(Mutex::new(0_u32));
+    let shared = Arc::clone(&sum);
+    context.on_query("sum", move |times: u32| Ok(*shared.lock().unwrap() * times));
+    let additions = context.updates::<u32>("add")?;
+    loop {
+        let addition = additions.next().await;
+        let more = *addition.payload();
+        if more == 0 {
+            addition.refuse("nothing is no sum");
+            continue;
+        }
+        let sum = {
+            let mut sum = sum.lock().unwrap();
+            *sum += more;
+            *sum
+        };
+        addition.accept(&sum)?;
+        if sum > 10 {
+            return Ok(sum.to_string());
+        }
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn an_update_is_answered_by_the_code() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        assert_eq!(engine.update::<_, u32>(task, "add", &3).await.unwrap(), 3);
+        assert_eq!(engine.update::<_, u32>(task, "add", &4).await.unwrap(), 7);
+        let refused = engine.update::<_, u32>(task, "add", &0).await.unwrap_err().to_string();
+        assert!(refused.contains("nothing is no sum"), "{refused}");
+        let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
+        assert!(unreadable.contains("not what the code expects"), "{unreadable}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn an_update_of_what_has_ended_is_told_so() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.event::<()>("go")?.await?;
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.signal(task, "go", &()).await.unwrap();
+        let run = start_run(&engine);
+        let refused = engine.update::<_, u32>(task, "add", &1).await.unwrap_err();
+        assert!(refused.is_already_ended(), "{refused}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_is_answered_from_the_history_also_after_the_end() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        engine.update::<_, u32>(task, "add", &4).await.unwrap();
+        let asking = crate::orchestrations::engine(&world, sum).await;
+        assert_eq!(asking.query::<_, u32>(task, "sum", &10).await.unwrap(), 40);
+        engine.update::<_, u32>(task, "add", &8).await.unwrap();
+        engine.wait(task).await.unwrap();
+        assert_eq!(asking.query::<_, u32>(task, "sum", &1).await.unwrap(), 12);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let said = engine.query::<_, u32>(task, "total", &1).await.unwrap_err().to_string();
+        assert!(said.contains("no query `total`") && said.contains("sum"), "{said}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn what_is_too_large_to_be_shown_is_told_to_the_code() {
+    for world in worlds().await {
+        let limit = world.store.info().payload_limit;
+        let engine = engine(&world, move |_, context| async move {
+            let value = context.set_value("large", &"x".repeat(limit)).unwrap_err();
+            let key = context.set_value("", &1).unwrap_err();
+            Ok(format!("{value}; {key}"))
+        })
+        .await;
+        let task = start(&engine).await;
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("value") && said.contains("the key of a value has from 1 to 512 bytes"), "{said}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_higher_limit() {
+    for world in worlds().await {
+        let code = |_: Work, context: OrchestrationContext| async move {
+            let mut sum = 0;
+            for number in 0..10_u32 {
+                sum += context.step("number", move || async move { Ok(number) }).await?;
+            }
+            Ok(sum.to_string())
+        };
+        let narrow = world.builder().history_events(8).open().await.unwrap();
+        narrow.orchestrate(code);
+        let task = start(&narrow).await;
+        narrow.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        let said = error(&world, task).await;
+        assert!(said.contains("may have 8") && said.contains("continue as new"), "{said}");
+        let wide = engine(&world, code).await;
+        wide.retry(task).await.unwrap();
+        assert_eq!(finish(&wide, task).await.unwrap(), "45");
     }
 }
