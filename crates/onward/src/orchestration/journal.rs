@@ -104,6 +104,8 @@ struct State {
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
     emitted: VecDeque<Command>,
+    /// The tasks that are under way, while a history is taken over that submits them again; else none is kept.
+    submitted: Option<FxHashMap<u64, NewTask>>,
     steps: Vec<NewStep>,
     timers: BTreeSet<(Timestamp, u64)>,
     inboxes: BTreeMap<Name, Inbox>,
@@ -141,6 +143,7 @@ impl Journal {
             next_operation: 1,
             operations: FxHashMap::default(),
             emitted: VecDeque::new(),
+            submitted: None,
             steps: Vec::new(),
             timers: BTreeSet::new(),
             inboxes: BTreeMap::new(),
@@ -177,6 +180,9 @@ impl Journal {
         let mut state = self.state();
         let operation = state.begin(Kind::Task);
         let task = NewTask { parent: Some(self.task), report: Some(operation), ..task };
+        if let Some(submitted) = &mut state.submitted {
+            submitted.insert(operation, task.clone());
+        }
         state.emitted.push_back(Command::Submit { operation, task: Box::new(task) });
         operation
     }
@@ -346,6 +352,25 @@ impl Journal {
 
     pub(super) fn replay(&self, patches: Option<Arc<HashSet<String>>>) {
         self.state().replayed_patches = patches;
+    }
+
+    /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
+    pub(super) fn keep_submitted(&self, keep: bool) {
+        self.state().submitted = keep.then(FxHashMap::default);
+    }
+
+    /// Submits again what is still waited for, in the order in which it was.
+    pub(super) fn submit_again(&self) {
+        let mut state = self.state();
+        let submitted = state.submitted.take().unwrap_or_default();
+        let waited_for =
+            |operation: &u64| state.operations.get(operation).is_some_and(|known| known.delivery.is_none());
+        let mut again: Vec<(u64, NewTask)> =
+            submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
+        again.sort_by_key(|(operation, _)| *operation);
+        let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
+        state.emitted.extend(commands);
+        state.submitted = Some(FxHashMap::default());
     }
 
     /// Whether a task is waited for.

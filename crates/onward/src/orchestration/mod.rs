@@ -59,6 +59,7 @@ mod code;
 mod combinators;
 mod context;
 mod draft;
+mod fork;
 mod history;
 mod journal;
 mod live;

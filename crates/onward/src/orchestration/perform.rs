@@ -11,6 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
 
 use super::draft::{Draft, event_of};
+use super::fork::Origin;
 use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
@@ -101,7 +102,22 @@ impl<'a> Performance<'a> {
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        Ok(Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps })
+        let mut begun = Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps };
+        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
+            begun.take_over(origin).await.map_err(|stop| (stop, length))?;
+        }
+        Ok(begun)
+    }
+
+    /// Begins with what another orchestration has come to.
+    async fn take_over(&mut self, origin: Origin) -> Result<(), Stop> {
+        let events = origin.history(&*self.run.inner.store).await;
+        let events = events.map_err(|error| Stop::Dead(error.to_string()))?;
+        let commands =
+            self.live.machine.fork(origin.task, &events).map_err(|difference| Stop::Dead(difference.to_string()))?;
+        self.draft.events = events;
+        self.draft.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
+        Ok(())
     }
 
     /// Plays until the code waits for something that is not there; answers whether the orchestration is parked, and so worth keeping.

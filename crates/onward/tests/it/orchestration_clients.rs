@@ -306,3 +306,83 @@ async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_hig
         assert_eq!(finish(&wide, task).await.unwrap(), "45");
     }
 }
+
+/// Code that doubles, awaits an event and squares what it has then; and one more that doubles.
+async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let doubled = context.activity(Double(work.0)).await?;
+    let beside = context.activity_task::<u32>(onward::NewTask::new("slow")?).start();
+    let sent = context.event::<u32>("add")?.await?;
+    Ok(format!("{} {}", doubled + sent, beside.await?))
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_fork_goes_on_from_the_midst_of_a_history() {
+    for world in worlds().await {
+        let first = engine(&world, double_then_add).await;
+        first.handle("slow", |_| async { Ok::<_, Failure>("5") });
+        let task = start(&first).await;
+        first.signal(task, "add", &100).await.unwrap();
+        assert_eq!(finish(&first, task).await.unwrap(), "114 5");
+        let history = first.orchestration_history(task).await.unwrap();
+        let before = history.iter().position(|event| matches!(event, HistoryEvent::SignalReceived { .. })).unwrap();
+
+        let fork = first.fork(task, before as u64).await.unwrap();
+        first.signal(fork, "add", &200).await.unwrap();
+        assert_eq!(finish(&first, fork).await.unwrap(), "214 5");
+        first.check_history(&first.record_history(fork).await.unwrap()).unwrap();
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn what_was_under_way_is_submitted_again_by_a_fork() {
+    for world in worlds().await {
+        let first = engine(&world, double_then_add).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let length = first.orchestration_history(task).await.unwrap().len();
+        let fork = first.fork(task, length as u64).await.unwrap();
+        first.run_until_idle().await.unwrap();
+        let children = onward::TaskFilter { parent: Some(fork), ..onward::TaskFilter::default() };
+        assert_eq!(first.store().count(children).await.unwrap(), 1, "the slow one, and not what had ended");
+        let second = engine(&world, double_then_add).await;
+        second.handle("slow", |_| async { Ok::<_, Failure>("6") });
+        second.signal(fork, "add", &1).await.unwrap();
+        assert_eq!(finish(&second, fork).await.unwrap(), "15 6");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_reset_takes_the_place_of_what_it_began_with() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
+            let words = context.queue::<String>("word")?;
+            Ok(format!("{} {}", words.next().await?, words.next().await?))
+        });
+        let task = engine.submit(Part("a".into())).await.unwrap().id();
+        engine.signal(task, "word", &"bad").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        let again = engine.reset(task, 1, "the word was wrong").await.unwrap();
+        assert_eq!(error(&world, task).await, "the word was wrong");
+        engine.signal_key("part", "a", "word", &"good").await.unwrap();
+        engine.signal_key("part", "a", "word", &"night").await.unwrap();
+        assert_eq!(finish(&engine, again).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_history_is_cut_only_between_two_arrivals() {
+    for world in worlds().await {
+        let engine = engine(&world, double_then_add).await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let said = engine.fork(task, 1).await.unwrap_err().to_string();
+        assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind 2"), "{said}");
+        let said = engine.fork(task, 99).await.unwrap_err().to_string();
+        assert!(said.contains("take from 1 to"), "{said}");
+    }
+}
