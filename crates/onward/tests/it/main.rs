@@ -42,6 +42,8 @@ mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
+mod orchestration_histories;
+#[cfg(test)]
 mod orchestration_kills;
 #[cfg(test)]
 mod orchestrations;
