@@ -200,7 +200,7 @@ impl Machine {
 
     fn act_on(&mut self, event: &HistoryEvent) {
         match event {
-            HistoryEvent::Started { at, seed } => {
+            HistoryEvent::Started { at, seed, .. } => {
                 self.journal.begin(Timestamp::from_microseconds(*at), *seed);
                 self.has_started = true;
             }
@@ -341,7 +341,7 @@ mod tests {
         })
     }
 
-    const STARTED: HistoryEvent = HistoryEvent::Started { at: 0, seed: 7 };
+    const STARTED: HistoryEvent = HistoryEvent::Started { at: 0, seed: 7, version: None };
 
     fn submitted(operation: u64, kind: &str) -> HistoryEvent {
         HistoryEvent::TaskSubmitted { operation, kind: kind.to_owned() }
