@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
 use onward::{Engine, Failure, TaskId, TaskState};
+use serde::{Deserialize, Serialize};
 
 use crate::fixture::{World, error, record, start as start_run, state, stop, worlds};
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
@@ -461,5 +462,32 @@ async fn a_version_goes_on_with_earlier_ones_where_it_says_so() {
             },
         );
         assert_eq!(finish(&new, task).await.unwrap(), "1, and 3");
+    }
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+enum Declined {
+    Stolen { card: u32 },
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let failed = context.activity_task::<()>(onward::NewTask::new("charge")?).await.unwrap_err();
+            context.set_status(&failed.details::<Declined>())?;
+            Err(failed.into())
+        })
+        .await;
+        engine.handle("charge", |_| async {
+            Err::<(), _>(Failure::permanent("declined").with_details(&Declined::Stolen { card: 7 }))
+        });
+        let running = engine.submit(Work(1)).await.unwrap();
+        let task = running.id();
+        engine.run_until_idle().await.unwrap();
+        let seen = engine.orchestration_status(task).await.unwrap().status::<Declined>().unwrap();
+        assert_eq!(seen, Some(Declined::Stolen { card: 7 }));
+        assert_eq!(running.wait().await.unwrap_err().details(), Some(Declined::Stolen { card: 7 }));
     }
 }
