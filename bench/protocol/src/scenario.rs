@@ -134,6 +134,15 @@ pub struct Row {
     /// Handlers that may run at once.
     #[serde(default)]
     pub slots: usize,
+    /// Turns of orchestrations that may run at once.
+    #[serde(default)]
+    pub turns: usize,
+    /// Activities or steps of an orchestration.
+    #[serde(default)]
+    pub steps: usize,
+    /// How long an activity sleeps, in milliseconds.
+    #[serde(default)]
+    pub activity_ms: u64,
     /// Concurrent submitters, each awaiting its own.
     #[serde(default)]
     pub submitters: usize,
