@@ -76,11 +76,32 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "orchestrations",
+        what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
+        tests: &[("onward", "orchestration_faults::")],
+        rounds: 100_000,
+        variable: "ONWARD_SEQUENCES",
+    },
+    Soak {
+        name: "orchestration-kill",
+        what: "random orchestrations in three processes on a SQLite file, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_sqlite")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "postgres-agrees",
         what: "random sequences of writes, clock moves and restarts on PostgreSQL, compared with the memory store: direct, through a pooler, two nodes in turn",
         tests: &[("onward-store", "postgres::sequences::")],
         rounds: 2_000,
         variable: "ONWARD_SEQUENCES",
+    },
+    Soak {
+        name: "postgres-orchestration-kill",
+        what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
     },
     Soak {
         name: "power-loss",

@@ -543,6 +543,7 @@ macro_rules! conformance {
                 an_orchestration_that_has_not_begun_is_cancelled_at_once,
                 a_sub_orchestration_hears_that_its_parent_has_failed,
                 an_orchestration_begins_again_with_what_waits_for_it,
+                an_orchestration_begins_again_with_what_it_carries,
                 an_orchestration_shows_its_status_and_values,
                 lost_leases_count_from_the_last_turn,
                 an_orchestration_whose_key_is_taken_ends_with_its_turn,

@@ -70,9 +70,9 @@ impl State {
             AfterTurn::Fail { error } => self.end_turn_with(id, error, TaskState::Failed),
             AfterTurn::Dead { error } => self.end_turn_with(id, error, TaskState::Dead),
             AfterTurn::Cancelled { reason } => self.end_turn_with(id, reason, TaskState::Cancelled),
-            AfterTurn::ContinueAsNew { payload } => {
+            AfterTurn::ContinueAsNew { payload, events, chunk } => {
                 self.tasks.change(id, |task| task.new.payload = payload);
-                self.change_instance(id, Instance::begin_again);
+                self.change_instance(id, |instance| instance.begin_again(events, chunk));
                 self.leave_turn(id, TaskState::Waiting, now);
             }
         }

@@ -57,11 +57,15 @@ impl Instance {
         }
     }
 
-    pub(crate) fn begin_again(&mut self) {
+    /// Begins again, with the first events of a new history.
+    pub(crate) fn begin_again(&mut self, events: u64, chunk: Bytes) {
         self.generation += 1;
-        self.length = 0;
-        self.bytes = 0;
+        self.length = events;
+        self.bytes = chunk.len() as u64;
         self.chunks.clear();
+        if events > 0 {
+            self.chunks.push(HistoryChunk { first: 0, events, chunk });
+        }
     }
 
     /// What its next turn is to take in.

@@ -85,10 +85,14 @@ pub enum AfterTurn {
         /// What it says of why; cut at 8 KiB.
         reason: String,
     },
-    /// It begins again with another payload and no history. Messages that wait, its status and its values stay.
+    /// It begins again with another payload and another history. Messages that wait, its status and its values stay.
     ContinueAsNew {
         /// The payload.
         payload: Bytes,
+        /// How many events the new history begins with.
+        events: u64,
+        /// These events: what it has taken in and is to be known there, too.
+        chunk: Bytes,
     },
 }
 

@@ -31,7 +31,11 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     if turn.consumed > standing.received {
         return Err(invalid(standing, "has taken in messages that never came; take in what a claim handed out"));
     }
-    if (turn.events == 0) != turn.chunk.is_empty() {
+    let begins_with = match &turn.next {
+        AfterTurn::ContinueAsNew { events, chunk, .. } => (*events, chunk),
+        _ => (turn.events, &turn.chunk),
+    };
+    if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
         return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
     }
     if turn.submits.len() > limits::TURN_TASKS {
@@ -57,7 +61,7 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     }
     match &turn.next {
         AfterTurn::Complete { result } => check("result", result.as_ref().map_or(0, bytes::Bytes::len)),
-        AfterTurn::ContinueAsNew { payload } => check("payload", payload.len()),
+        AfterTurn::ContinueAsNew { payload, .. } => check("payload", payload.len()),
         _ => Ok(()),
     }
 }

@@ -58,6 +58,6 @@ fn next_turn() -> impl Strategy<Value = NextTurn> {
         1 => Just(NextTurn::Fail),
         2 => Just(NextTurn::Dead),
         1 => Just(NextTurn::Cancelled),
-        2 => blob().prop_map(NextTurn::ContinueAsNew),
+        2 => (blob(), 0..3u64).prop_map(|(payload, events)| NextTurn::ContinueAsNew { payload, events }),
     ]
 }

@@ -171,7 +171,10 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
         NextTurn::Fail => AfterTurn::Fail { error: "oops".into() },
         NextTurn::Dead => AfterTurn::Dead { error: "other code".into() },
         NextTurn::Cancelled => AfterTurn::Cancelled { reason: "cleaned up".into() },
-        NextTurn::ContinueAsNew(payload) => AfterTurn::ContinueAsNew { payload },
+        NextTurn::ContinueAsNew { payload, events } => {
+            let chunk = vec![b'c'; usize::try_from(events).unwrap_or(0)].into();
+            AfterTurn::ContinueAsNew { payload, events, chunk }
+        }
     }
 }
 

@@ -157,7 +157,7 @@ pub enum NextTurn {
     Fail,
     Dead,
     Cancelled,
-    ContinueAsNew(Bytes),
+    ContinueAsNew { payload: Bytes, events: u64 },
 }
 
 /// Which of the things known: 0 for the newest, and so on; beyond the oldest it begins again.

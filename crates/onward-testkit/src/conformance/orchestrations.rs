@@ -457,7 +457,7 @@ pub async fn an_orchestration_begins_again_with_what_waits_for_it(bench: Bench) 
     bench.done(signal(Recipient::Task(task), "1")).await;
     bench.done(signal(Recipient::Task(task), "2")).await;
     let lease = claim(&bench, session).await.lease;
-    let next = AfterTurn::ContinueAsNew { payload: "carried".into() };
+    let next = AfterTurn::ContinueAsNew { payload: "carried".into(), events: 0, chunk: Bytes::new() };
     let turn = Turn { consumed: 1, submits: vec![task_of("detached")], ..one_event(lease, 1, next) };
     assert_eq!(turned(&bench, turn).await.state, TaskState::Waiting);
     assert_eq!(history(&bench, task, 0).await, []);
@@ -466,6 +466,18 @@ pub async fn an_orchestration_begins_again_with_what_waits_for_it(bench: Bench) 
     assert_eq!((instance.generation, instance.length, &claimed.payload[..]), (1, 0, &b"carried"[..]));
     assert_eq!(messages(&claimed), [paid("2")]);
     assert_eq!(bench.claim_kinds(session, 9, &["detached"]).await.len(), 1);
+}
+
+/// Shows: D4
+pub async fn an_orchestration_begins_again_with_what_it_carries(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Continue)).await;
+    let chunk = Bytes::from_static(b"carried");
+    let next = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 2, chunk: chunk.clone() };
+    turned(&bench, one_event(lease, 1, next)).await;
+    assert_eq!(history(&bench, lease.task, 0).await, [HistoryChunk { first: 0, events: 2, chunk }]);
+    let record = bench.store().instance(lease.task).await.unwrap().unwrap();
+    assert_eq!((record.generation, record.length, record.bytes), (1, 2, 7));
 }
 
 /// Shows: D6

@@ -107,6 +107,16 @@ pub enum HistoryEvent {
     /// Somebody wants it cancelled.
     #[n(11)]
     CancelRequested,
+    /// What somebody sent before it began again, and nobody took.
+    #[n(13)]
+    SignalCarried {
+        /// Under which name.
+        #[n(0)]
+        name: String,
+        /// What.
+        #[n(1)]
+        payload: ByteVec,
+    },
     /// The code took the way of a patch.
     #[n(12)]
     Patched {

@@ -395,6 +395,18 @@ impl Journal {
         std::mem::take(&mut self.state().steps)
     }
 
+    /// What was sent and nobody took, by name, in the order in which it came.
+    pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
+        let inboxes = std::mem::take(&mut self.state().inboxes);
+        let carried = |(name, inbox): (Name, Inbox)| {
+            inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
+                name: name.to_string(),
+                payload: payload.to_vec().into(),
+            })
+        };
+        inboxes.into_iter().flat_map(carried).collect()
+    }
+
     pub(super) fn take_shown(&self) -> Shown {
         std::mem::take(&mut self.state().shown)
     }

@@ -81,6 +81,7 @@ pub(super) struct Machine {
     finish: Option<Finish>,
     /// How many events it has been fed.
     length: u64,
+    has_started: bool,
 }
 
 impl fmt::Debug for Machine {
@@ -99,11 +100,16 @@ impl Machine {
     /// The code before its first event.
     pub(super) fn new(code: &Code, journal: Arc<Journal>) -> Self {
         let future = code(Arc::clone(&journal));
-        Self { journal, code: Some(future), flag: Arc::default(), finish: None, length: 0 }
+        Self { journal, code: Some(future), flag: Arc::default(), finish: None, length: 0, has_started: false }
     }
 
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Whether the code has begun.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
     }
 
     pub(super) fn journal(&self) -> &Journal {
@@ -169,15 +175,15 @@ impl Machine {
 
     fn act_on(&mut self, event: &HistoryEvent) {
         match event {
-            HistoryEvent::Started { at, seed } => self.journal.begin(Timestamp::from_microseconds(*at), *seed),
+            HistoryEvent::Started { at, seed } => {
+                self.journal.begin(Timestamp::from_microseconds(*at), *seed);
+                self.has_started = true;
+            }
             HistoryEvent::TurnBegan { at } => return self.journal.set_now(Timestamp::from_microseconds(*at)),
             HistoryEvent::TaskEnded { operation, end } => self.journal.end_task(*operation, end.clone()),
             HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
-            HistoryEvent::SignalReceived { name, payload } => {
-                if let Ok(name) = Name::new(name) {
-                    self.journal.receive(&name, Bytes::copy_from_slice(payload));
-                }
-            }
+            HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
+            HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
             HistoryEvent::StepEnded { operation, end, .. } => self.journal.end_step(*operation, end.clone()),
             HistoryEvent::CancelRequested => return self.cancel(),
             HistoryEvent::TaskSubmitted { .. }
@@ -187,6 +193,12 @@ impl Machine {
             | HistoryEvent::Patched { .. } => return,
         }
         self.poll();
+    }
+
+    fn receive(&self, name: &str, payload: &[u8]) {
+        if let Ok(name) = Name::new(name) {
+            self.journal.receive(&name, Bytes::copy_from_slice(payload));
+        }
     }
 
     fn cancel(&mut self) {

@@ -11,7 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
 
 use super::draft::{Draft, event_of};
-use super::history::{HistoryEvent, StepEnd};
+use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
@@ -70,14 +70,8 @@ async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) {
             Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Dead { error })))
         }
     };
-    match run.inner.store.apply(vec![write]).await {
-        Ok(outcomes) => {
-            if let [Outcome::Turned(turned)] = &outcomes[..] {
-                run.stage.count(turned.state);
-            }
-        }
-        // The lease lapses, and the next turn comes to the same.
-        Err(error) => tracing::warn!(task, %error, "the end of a turn could not be written"),
+    if let Some(Outcome::Turned(turned)) = insist(run, write).await {
+        run.stage.count(turned.state);
     }
 }
 
@@ -131,7 +125,7 @@ impl<'a> Performance<'a> {
     /// Tells the code that a turn begins, and when; a turn for which nothing has come is none.
     fn open(&mut self) {
         let at = self.now.as_microseconds();
-        if self.live.machine.length() == 0 {
+        if !self.live.machine.has_started() {
             self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..) });
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
@@ -209,7 +203,7 @@ impl<'a> Performance<'a> {
             Some(Finish::Completed(result)) => AfterTurn::Complete { result: result.clone() },
             Some(Finish::Failed(error)) => AfterTurn::Fail { error: error.clone() },
             Some(Finish::Cancelled) => AfterTurn::Cancelled { reason: "somebody cancelled it".to_owned() },
-            Some(Finish::ContinuedAsNew(payload)) => AfterTurn::ContinueAsNew { payload: payload.clone() },
+            Some(Finish::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
             // Nothing of it is kept, so that mended code is given the same again.
             Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
         };
@@ -220,6 +214,13 @@ impl<'a> Performance<'a> {
             self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
         }
         Ok(is_parked && !state.is_ended())
+    }
+
+    /// What was sent to the code and not taken goes with it.
+    fn begin_again(&self, payload: bytes::Bytes) -> Result<AfterTurn, Stop> {
+        let carried = self.live.machine.journal().take_untaken();
+        let chunk = encode(&carried).map_err(|error| Stop::Dead(error.to_string()))?.into();
+        Ok(AfterTurn::ContinueAsNew { payload, events: carried.len() as u64, chunk })
     }
 
     /// Writes what has happened since the last write.
@@ -263,30 +264,36 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<Live, Stop> {
     })
 }
 
-/// Writes a turn; a store that fails for a while is waited for, as long as the lease may hold.
-async fn apply(run: &Run, turn: Turn) -> Result<Turned, Stop> {
-    let write = Write::Turn(Box::new(turn));
+/// Writes something, however often the store fails: nobody else can, as long as the lease holds. `None` when the run is over.
+async fn insist(run: &Run, write: Write) -> Option<Outcome> {
     let mut pause = limits::STORE_RETRY_FIRST;
     loop {
         match run.inner.store.apply(vec![write.clone()]).await {
-            Ok(outcomes) => return turned(outcomes),
-            Err(error) if error.is_transient() && pause < run.inner.settings.lease => {
-                tracing::warn!(%error, "the turn of an orchestration could not be written; trying again after a pause");
-                let clock = &*run.inner.clock;
-                timer::reached(clock, clock.steady().saturating_add(pause)).await;
-                pause = pause.saturating_mul(2);
+            Ok(outcomes) => return outcomes.into_iter().next(),
+            Err(error) => {
+                tracing::warn!(%error, "the turn of an orchestration could not be written; trying again after a pause")
             }
-            Err(error) => return Err(Stop::Lost(error.to_string())),
         }
+        let clock = &*run.inner.clock;
+        tokio::select! {
+            () = timer::reached(clock, clock.steady().saturating_add(pause)) => {}
+            () = run.stage.abort.cancelled() => return None,
+        }
+        pause = pause.saturating_mul(2).min(limits::STORE_RETRY_LONGEST);
     }
 }
 
-fn turned(outcomes: Vec<Outcome>) -> Result<Turned, Stop> {
-    match outcomes.into_iter().next() {
+async fn apply(run: &Run, turn: Turn) -> Result<Turned, Stop> {
+    match insist(run, Write::Turn(Box::new(turn))).await {
         Some(Outcome::Turned(turned)) => Ok(turned),
         Some(Outcome::Refused(Refusal::Invalid(text))) => Err(Stop::Dead(text)),
+        // It was written, and the answer was lost: what is in memory is behind.
+        Some(Outcome::Refused(refusal @ Refusal::HistoryMoved { .. })) => {
+            Err(Stop::GiveBack(Duration::ZERO, refusal.to_string()))
+        }
         Some(Outcome::Refused(refusal)) => Err(Stop::Lost(refusal.to_string())),
-        other => Err(Stop::Lost(format!("the store answered a turn with {other:?}"))),
+        None => Err(Stop::Lost("the run is over".to_owned())),
+        Some(other) => Err(Stop::Lost(format!("the store answered a turn with {other:?}"))),
     }
 }
 

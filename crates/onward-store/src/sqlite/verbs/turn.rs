@@ -104,8 +104,8 @@ impl Transaction<'_> {
             AfterTurn::Fail { error } => self.end_turn_with(&task, held, &error, TaskState::Failed),
             AfterTurn::Dead { error } => self.end_turn_with(&task, held, &error, TaskState::Dead),
             AfterTurn::Cancelled { reason } => self.end_turn_with(&task, held, &reason, TaskState::Cancelled),
-            AfterTurn::ContinueAsNew { payload } => {
-                self.begin_again(id, &payload)?;
+            AfterTurn::ContinueAsNew { payload, events, chunk } => {
+                self.begin_again(id, &payload, (events, &chunk))?;
                 self.leave_turn(&task, held, TaskState::Waiting, self.now)
             }
         }
@@ -124,12 +124,17 @@ impl Transaction<'_> {
         Ok(self.end_held(task, held, state)?)
     }
 
-    fn begin_again(&self, id: TaskId, payload: &[u8]) -> Result<()> {
+    fn begin_again(&self, id: TaskId, payload: &[u8], (events, chunk): (u64, &[u8])) -> Result<()> {
         self.connection.prepare_cached("UPDATE task SET payload = ? WHERE id = ?")?.execute(params![payload, id.0])?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([id.0])?;
         self.connection
-            .prepare_cached("UPDATE instance SET generation = generation + 1, length = 0, bytes = 0 WHERE task = ?")?
-            .execute([id.0])?;
+            .prepare_cached("UPDATE instance SET generation = generation + 1, length = ?2, bytes = ?3 WHERE task = ?1")?
+            .execute(params![id.0, events, chunk.len() as u64])?;
+        if events > 0 {
+            self.connection
+                .prepare_cached("INSERT INTO turn (task, first, events, chunk) VALUES (?, 0, ?, ?)")?
+                .execute(params![id.0, events, chunk])?;
+        }
         Ok(())
     }
 
