@@ -143,6 +143,9 @@ pub struct Row {
     /// How long an activity sleeps, in milliseconds.
     #[serde(default)]
     pub activity_ms: u64,
+    /// Whether it is done on a PostgreSQL server, which the program starts and ends.
+    #[serde(default)]
+    pub postgres: bool,
     /// Concurrent submitters, each awaiting its own.
     #[serde(default)]
     pub submitters: usize,

@@ -85,8 +85,10 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
 /// Onward beside each other system of the rows of orchestrations, in those of its settings in which it is best.
 fn orchestrations(entries: &[Entry]) -> Vec<Comparison> {
     let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
-    let of_rows =
-        lines.iter().filter(|line| line.row.starts_with("D/") && line.system == "onward" && line.settings == "default");
+    let settings = ["default", "queued activities"];
+    let of_rows = lines.iter().filter(|line| {
+        line.row.starts_with("D/") && line.system == "onward" && settings.contains(&line.settings.as_str())
+    });
     let beside = |ours: &&&Line| {
         let ours: &Line = ours;
         let others =
@@ -98,8 +100,9 @@ fn orchestrations(entries: &[Entry]) -> Vec<Comparison> {
                 *so_far = other;
             }
         }
+        let name = if ours.settings == "default" { "Onward" } else { "Onward's queued activities" };
         let comparison = |other: &Line| Comparison {
-            what: format!("{}, {}: Onward over {} ({})", ours.row, ours.class, other.system, other.settings),
+            what: format!("{}, {}: {name} over {} ({})", ours.row, ours.class, other.system, other.settings),
             value: times_as_good(ours, other),
         };
         best.into_values().map(comparison).collect::<Vec<_>>()

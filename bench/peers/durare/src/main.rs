@@ -1,4 +1,4 @@
-//! The rows of inline steps on durare, with its SQLite provider.
+//! The rows of inline steps on durare, with its SQLite provider, and with that of PostgreSQL.
 //!
 //! Settings: `default` is `SqliteProvider::connect`; `one connection` is the same with a pool of one, so that no writer waits for SQLite's lock.
 
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bench_protocol::{Class, Latencies, Measurement, Request, now, run};
-use durare::{DurableContext, DurableEngine, Error, SqliteProvider, WorkflowOptions};
+use bench_protocol::{Class, Latencies, Measurement, Postgres, Request, now, run};
+use durare::{DurableContext, DurableEngine, Error, PostgresProvider, SqliteProvider, WorkflowOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tempfile::TempDir;
 
@@ -32,30 +32,41 @@ fn main() -> Result<()> {
     })
 }
 
-async fn open(request: &Request, marks: Marks) -> Result<(DurableEngine, TempDir)> {
-    ensure!(request.class == Class::Normal, "durare's SQLite provider is of class normal");
-    let directory = tempfile::tempdir_in(&request.directory)?;
-    let url = format!("sqlite://{}", directory.path().join("durare.db").display());
-    let provider = match request.settings.as_str() {
-        "one connection" => SqliteProvider::from_pool(
-            SqlitePoolOptions::new()
-                .max_connections(1)
-                .connect_with(
-                    SqliteConnectOptions::from_str(&url)?
-                        .create_if_missing(true)
-                        .foreign_keys(true)
-                        .journal_mode(SqliteJournalMode::Wal)
-                        .synchronous(SqliteSynchronous::Normal)
-                        .busy_timeout(BUSY),
-                )
-                .await?,
-        ),
-        _ => SqliteProvider::connect(&url).await?,
+/// Where its database is, for as long as this lives.
+enum Place {
+    File(#[expect(dead_code, reason = "kept until it is dropped")] TempDir),
+    Server(#[expect(dead_code, reason = "kept until it is dropped")] Postgres),
+}
+
+async fn open(request: &Request, marks: Marks) -> Result<(DurableEngine, Place)> {
+    let (mut engine, place) = if request.row.postgres {
+        let server = Postgres::start(&request.directory, request.class)?;
+        let provider = PostgresProvider::connect(&server.url()).await?;
+        (DurableEngine::new(Arc::new(provider)).await?, Place::Server(server))
+    } else {
+        ensure!(request.class == Class::Normal, "durare's SQLite provider is of class normal");
+        let directory = tempfile::tempdir_in(&request.directory)?;
+        let url = format!("sqlite://{}", directory.path().join("durare.db").display());
+        let provider = sqlite(&url, &request.settings).await?;
+        (DurableEngine::new(Arc::new(provider)).await?, Place::File(directory))
     };
-    let mut engine = DurableEngine::new(Arc::new(provider)).await?;
     engine.register("steps", move |context: DurableContext, count: usize| steps(context, count, marks.clone()));
     engine.launch().await?;
-    Ok((engine, directory))
+    Ok((engine, place))
+}
+
+async fn sqlite(url: &str, settings: &str) -> Result<SqliteProvider> {
+    if settings != "one connection" {
+        return Ok(SqliteProvider::connect(url).await?);
+    }
+    let options = SqliteConnectOptions::from_str(url)?
+        .create_if_missing(true)
+        .foreign_keys(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(BUSY);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
+    Ok(SqliteProvider::from_pool(pool))
 }
 
 async fn steps(context: DurableContext, count: usize, marks: Marks) -> durare::Result<usize> {
@@ -80,7 +91,7 @@ struct Ends {
 
 async fn in_flight(request: &Request) -> Result<Measurement> {
     let row = &request.row;
-    let (engine, _directory) = open(request, Marks::default()).await?;
+    let (engine, _place) = open(request, Marks::default()).await?;
     let (engine, next) = (Arc::new(engine), Arc::new(AtomicUsize::new(0)));
     let started = now();
     let starters: Vec<_> = (0..row.submitters.max(1))
@@ -131,7 +142,7 @@ async fn one(engine: &DurableEngine, number: usize, steps: usize) -> durare::Res
 async fn last_over_first(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let marks = Marks::default();
-    let (engine, _directory) = open(request, marks.clone()).await?;
+    let (engine, _place) = open(request, marks.clone()).await?;
     let done = one(&engine, 0, row.count).await?;
     engine.shutdown(SHUTDOWN).await?;
     let marks = std::mem::take(&mut *marks.lock().unwrap_or_else(PoisonError::into_inner));

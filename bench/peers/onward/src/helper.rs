@@ -12,8 +12,8 @@ use onward::{Store, When};
 use tokio::runtime::Runtime;
 
 use crate::lives::Place;
-use crate::open::{engine, open_file};
-use crate::{backlog, parked};
+use crate::open::{engine, open_file, open_place};
+use crate::{backlog, cancels, parked, running};
 
 /// Says that the program is a helper, and which.
 const VARIABLE: &str = "ONWARD_BENCH_HELPER";
@@ -27,6 +27,8 @@ pub(crate) enum Job {
     Park { count: usize, wake: i64 },
     /// Submits at a fixed rate.
     Produce { count: usize, rate: u32 },
+    /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and says when each was asked to stop.
+    Wait { slots: usize },
 }
 
 /// A helper and the file that it works on.
@@ -47,6 +49,7 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
         "hold" => Job::Hold { waiting: one.parse()?, in_flight: other.parse()? },
         "park" => Job::Park { count: one.parse()?, wake: other.parse()? },
         "produce" => Job::Produce { count: one.parse()?, rate: other.parse()? },
+        "wait" => Job::Wait { slots: one.parse()? },
         _ => bail!("`{job}` is not what a helper does"),
     };
     let class = if class == "full" { Class::Full } else { Class::Normal };
@@ -60,6 +63,7 @@ impl Helper {
             Job::Hold { waiting, in_flight } => format!("hold {waiting} {in_flight}"),
             Job::Park { count, wake } => format!("park {count} {wake}"),
             Job::Produce { count, rate } => format!("produce {count} {rate}"),
+            Job::Wait { slots } => format!("wait {slots} 0"),
         };
         let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
         let mut command = Command::new(std::env::current_exe()?);
@@ -73,6 +77,7 @@ impl Helper {
             Job::Hold { waiting, in_flight } => runtime.block_on(self.hold(waiting, in_flight)),
             Job::Park { count, wake } => runtime.block_on(self.park(count, wake)),
             Job::Produce { count, rate } => self.produce(&runtime, count, rate),
+            Job::Wait { slots } => runtime.block_on(self.wait(slots)),
         }
     }
 
@@ -90,6 +95,17 @@ impl Helper {
         let parked = parked::leave(&self.path, self.class, count, wake).await?;
         tokio::task::spawn_blocking(say_ready_and_wait).await??;
         drop(parked);
+        Ok(())
+    }
+
+    async fn wait(&self, slots: usize) -> Result<()> {
+        let store = open_place(&self.path, self.class).await?;
+        let engine = engine(&store, slots).await?;
+        let asked = cancels::wait_in(&engine);
+        let running = running::start(&engine);
+        tokio::task::spawn_blocking(say_ready_and_wait).await??;
+        running::stop(&engine, running).await?;
+        cancels::print(&asked);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 
 mod backlog;
 mod bytes;
+mod cancels;
 mod dependencies;
 mod dispatch;
 mod helper;
@@ -64,6 +65,7 @@ fn work(request: &Request) -> Result<Measurement> {
         "rates" => runtime.block_on(rates::run(request)),
         "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
         "long" => runtime.block_on(long::last_over_first(request)),
+        "cancel" => runtime.block_on(cancels::heard(request)),
         "signal" => runtime.block_on(signals::resumed(request)),
         "parked" => runtime.block_on(parked::memory(request)),
         "parked_all_at_once" => runtime.block_on(parked::all_at_once(request)),
