@@ -28,7 +28,7 @@ use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
-use crate::orchestration::{OrchestrationContext, Registered, Stage};
+use crate::orchestration::{CodeTable, OrchestrationContext, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
@@ -85,6 +85,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Inner {
     fn run(&self) -> Option<Arc<Run>> {
         lock(&self.course).run.clone()
+    }
+
+    /// The code of orchestrations as it is registered now.
+    pub(crate) fn codes(&self) -> Result<CodeTable> {
+        lock(&self.orchestrations).table()
     }
 
     pub(crate) fn register_orchestration<T, F, Answer>(&self, function: F)
@@ -525,7 +530,7 @@ impl Engine {
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
         let state = lock(&self.inner.state).clone();
-        let orchestrations = lock(&self.inner.orchestrations).table()?;
+        let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
             orchestrations,

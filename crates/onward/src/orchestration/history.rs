@@ -117,6 +117,13 @@ pub enum HistoryEvent {
         #[n(1)]
         payload: ByteVec,
     },
+    /// What is before was taken over from another orchestration; what was under way then is submitted again.
+    #[n(14)]
+    Forked {
+        /// The task number of that.
+        #[n(0)]
+        from: i64,
+    },
     /// The code took the way of a patch.
     #[n(12)]
     Patched {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use onward_store::{ClaimedTask, Page, Store, TaskFilter, TaskId};
+use bytes::Bytes;
+use onward_store::{ClaimedTask, Name, Page, Store, TaskFilter, TaskId};
 use rustc_hash::FxHashMap;
 
-use super::history::decode_history;
+use super::history::{HistoryEvent, decode_history};
 use super::journal::Journal;
 use super::machine::{Code, Machine, Nondeterminism};
 use crate::error::Result;
@@ -19,6 +20,42 @@ pub(super) struct Live {
     /// The tasks of its operations, so far as they are known: of those from before a replay they are not.
     tasks: FxHashMap<u64, TaskId>,
     is_replayed: bool,
+    /// How many bytes its history has.
+    pub(super) bytes: u64,
+}
+
+/// What an orchestration begins with.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) task: TaskId,
+    pub(super) kind: Name,
+    pub(super) payload: Bytes,
+    pub(super) generation: u32,
+}
+
+/// A history that was read.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub(super) events: Vec<HistoryEvent>,
+    pub(super) bytes: u64,
+}
+
+/// Reads a history of at least so many events.
+pub(super) async fn read_history(store: &dyn Store, task: TaskId, length: u64) -> Result<History> {
+    let mut history = History::default();
+    while (history.events.len() as u64) < length {
+        let from = history.events.len() as u64;
+        let chunks = store.instance_history(task, from, limits::HISTORY_CHUNKS).await?;
+        if chunks.is_empty() {
+            let text = format!("the history of orchestration {task} ends at event {from} of {length}");
+            return Err(onward_store::Error::corrupt(text).into());
+        }
+        for chunk in &chunks {
+            history.bytes += chunk.chunk.len() as u64;
+            history.events.extend(decode_history(chunk)?);
+        }
+    }
+    Ok(history)
 }
 
 /// Why there is none.
@@ -39,32 +76,28 @@ impl Live {
     /// Makes one from its history.
     pub(super) async fn replayed(store: &dyn Store, code: &Code, task: &ClaimedTask) -> Result<Self, Unplayable> {
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let payload_limit = store.info().payload_limit;
-        let (id, kind, payload) = (task.lease.task, task.kind.clone(), task.payload.clone());
-        let journal = Arc::new(Journal::new(id, kind, payload, generation, payload_limit));
-        let machine = Machine::new(code, journal);
-        let mut live = Self { machine, generation, tasks: FxHashMap::default(), is_replayed: length > 0 };
+        let begun = Begun { task: task.lease.task, kind: task.kind.clone(), payload: task.payload.clone(), generation };
+        let mut live = Self::new(store.info().payload_limit, code, begun);
         if length > 0 {
-            live.replay(store, id, length).await?;
+            let history = read_history(store, task.lease.task, length).await.map_err(Unplayable::Unread)?;
+            live.replay(&history).map_err(Unplayable::Nondeterminism)?;
         }
         Ok(live)
     }
 
-    async fn replay(&mut self, store: &dyn Store, task: TaskId, length: u64) -> Result<(), Unplayable> {
-        let mut events = Vec::new();
-        while (events.len() as u64) < length {
-            let from = events.len() as u64;
-            let chunks = store.instance_history(task, from, limits::HISTORY_CHUNKS).await;
-            let chunks = chunks.map_err(|error| Unplayable::Unread(error.into()))?;
-            if chunks.is_empty() {
-                let text = format!("the history of orchestration {task} ends at event {from} of {length}");
-                return Err(Unplayable::Unread(onward_store::Error::corrupt(text).into()));
-            }
-            for chunk in &chunks {
-                events.extend(decode_history(chunk).map_err(Unplayable::Unread)?);
-            }
-        }
-        self.machine.replay(&events).map_err(Unplayable::Nondeterminism)
+    /// One before its first event.
+    pub(super) fn new(payload_limit: usize, code: &Code, begun: Begun) -> Self {
+        let Begun { task, kind, payload, generation } = begun;
+        let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
+        let machine = Machine::new(code, journal);
+        Self { machine, generation, tasks: FxHashMap::default(), is_replayed: false, bytes: 0 }
+    }
+
+    /// Brings it to where a history ends.
+    pub(super) fn replay(&mut self, history: &History) -> Result<(), Box<Nondeterminism>> {
+        self.is_replayed = true;
+        self.bytes = history.bytes;
+        self.machine.replay(&history.events)
     }
 
     pub(super) fn learn(&mut self, operation: u64, task: TaskId) {

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
-use onward_store::{Name, Timestamp};
+use onward_store::{Name, TaskId, Timestamp};
+use tracing::subscriber::NoSubscriber;
 
 use super::history::HistoryEvent;
 use super::journal::{Command, Journal};
@@ -37,16 +38,18 @@ pub(super) enum Finish {
     Stuck(String),
 }
 
-/// The code does not do what the history says that it did.
+/// The code of an orchestration does not do what a history says that it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nondeterminism {
+pub struct Nondeterminism {
     /// The place of the event in the history, from 0.
-    pub(super) place: u64,
+    pub place: u64,
     /// What the history has there; `None` at its end.
-    pub(super) expected: Option<HistoryEvent>,
+    pub expected: Option<HistoryEvent>,
     /// What the code does; `None` for nothing.
-    pub(super) found: Option<HistoryEvent>,
+    pub found: Option<HistoryEvent>,
 }
+
+impl std::error::Error for Nondeterminism {}
 
 impl fmt::Display for Nondeterminism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,12 +126,24 @@ impl Machine {
 
     /// Feeds the events of a history, and compares what the code does with what it did.
     pub(super) fn replay(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        let is_fork = events.iter().any(|event| matches!(event, HistoryEvent::Forked { .. }));
+        self.journal.keep_submitted(is_fork);
+        self.replay_kept(events)?;
+        self.journal.keep_submitted(false);
+        Ok(())
+    }
+
+    fn replay_kept(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
         let patches: HashSet<String> = events.iter().filter_map(patch).collect();
         self.journal.replay(Some(Arc::new(patches)));
-        for event in events {
-            self.replay_one(event)?;
-            self.length += 1;
-        }
+        // What the code tells a log now it has told before.
+        tracing::subscriber::with_default(NoSubscriber::new(), || {
+            events.iter().try_for_each(|event| {
+                self.replay_one(event)?;
+                self.length += 1;
+                Ok::<_, Box<Nondeterminism>>(())
+            })
+        })?;
         if let Some(found) = self.journal.first_emitted() {
             return Err(Box::new(Nondeterminism { place: self.length, expected: None, found: Some(found) }));
         }
@@ -136,6 +151,16 @@ impl Machine {
         // What it showed then was written then.
         self.journal.take_shown();
         Ok(())
+    }
+
+    /// Takes over the beginning of another orchestration's history; answers what is to be submitted again.
+    pub(super) fn fork(&mut self, from: TaskId, events: &[HistoryEvent]) -> Result<Vec<Command>, Box<Nondeterminism>> {
+        let forked = HistoryEvent::Forked { from: from.0 };
+        self.journal.keep_submitted(true);
+        self.replay_kept(events)?;
+        let commands = self.feed(&forked);
+        self.journal.keep_submitted(false);
+        Ok(commands)
     }
 
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
@@ -186,6 +211,7 @@ impl Machine {
             HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
             HistoryEvent::StepEnded { operation, end, .. } => self.journal.end_step(*operation, end.clone()),
             HistoryEvent::CancelRequested => return self.cancel(),
+            HistoryEvent::Forked { .. } => return self.journal.submit_again(),
             HistoryEvent::TaskSubmitted { .. }
             | HistoryEvent::TimerStarted { .. }
             | HistoryEvent::OperationCancelled { .. }
@@ -268,7 +294,7 @@ fn patch(event: &HistoryEvent) -> Option<String> {
 }
 
 /// Whether an event tells of what the code did, and not of what came.
-fn is_command(event: &HistoryEvent) -> bool {
+pub(super) fn is_command(event: &HistoryEvent) -> bool {
     matches!(
         event,
         HistoryEvent::TaskSubmitted { .. }

@@ -11,6 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
 
 use super::draft::{Draft, event_of};
+use super::fork::Origin;
 use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
@@ -101,7 +102,22 @@ impl<'a> Performance<'a> {
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        Ok(Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps })
+        let mut begun = Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps };
+        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
+            begun.take_over(origin).await.map_err(|stop| (stop, length))?;
+        }
+        Ok(begun)
+    }
+
+    /// Begins with what another orchestration has come to.
+    async fn take_over(&mut self, origin: Origin) -> Result<(), Stop> {
+        let events = origin.history(&*self.run.inner.store).await;
+        let events = events.map_err(|error| Stop::Dead(error.to_string()))?;
+        let commands =
+            self.live.machine.fork(origin.task, &events).map_err(|difference| Stop::Dead(difference.to_string()))?;
+        self.draft.events = events;
+        self.draft.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
+        Ok(())
     }
 
     /// Plays until the code waits for something that is not there; answers whether the orchestration is parked, and so worth keeping.
@@ -225,6 +241,7 @@ impl<'a> Performance<'a> {
 
     /// Writes what has happened since the last write.
     async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
+        self.check_growth(&next)?;
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
@@ -232,6 +249,7 @@ impl<'a> Performance<'a> {
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
         let turn = Turn { status: shown.status, values: shown.values, ..turn };
         let (events, cancels) = (turn.events, turn.cancels.clone());
+        self.live.bytes += turn.chunk.len() as u64;
         let turned = apply(self.run, turn).await?;
         self.written += events;
         // Those that run elsewhere hear of it when their engine asks.
@@ -241,6 +259,33 @@ impl<'a> Performance<'a> {
         }
         self.messages = turned.messages;
         Ok(turned.state)
+    }
+
+    /// Warns of a history that has come to half of what it may have, and stops one that would have more.
+    fn check_growth(&self, next: &AfterTurn) -> Result<(), Stop> {
+        if !matches!(next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+            return Ok(());
+        }
+        let settings = &self.run.inner.settings;
+        let (before, after, bytes) = (self.written, self.written + self.draft.events.len() as u64, self.live.bytes);
+        if after > settings.history_events || bytes > settings.history_bytes {
+            return Err(Stop::Dead(format!(
+                "its history would have {after} events and has {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+                 raise `history_events` and `history_bytes`, then retry the task",
+                settings.history_events, settings.history_bytes
+            )));
+        }
+        let half = settings.history_events / 2;
+        if before <= half && after > half {
+            let (task, most) = (self.lease.task.0, settings.history_events);
+            tracing::warn!(
+                task,
+                events = after,
+                most,
+                "the history of an orchestration grows long; have its code continue as new"
+            );
+        }
+        Ok(())
     }
 
     async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, Stop> {

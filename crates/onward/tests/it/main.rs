@@ -38,6 +38,8 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_clients;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_kills;

@@ -15,7 +15,7 @@ use crate::fixture::{self, Gate, World, error, record, state, worlds};
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
 #[derive(Serialize, Deserialize)]
-struct Double(u32);
+pub(crate) struct Double(pub(crate) u32);
 
 impl Task for Double {
     const KIND: &'static str = "double";
@@ -24,7 +24,7 @@ impl Task for Double {
 
 /// An orchestration whose code each test says.
 #[derive(Serialize, Deserialize, Clone)]
-struct Work(u32);
+pub(crate) struct Work(pub(crate) u32);
 
 impl Task for Work {
     const KIND: &'static str = "work";
@@ -33,7 +33,7 @@ impl Task for Work {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Part(String);
+pub(crate) struct Part(pub(crate) String);
 
 impl Task for Part {
     const KIND: &'static str = "part";
@@ -49,10 +49,10 @@ impl Task for Part {
     }
 }
 
-type Answer = Result<String, Failure>;
+pub(crate) type Answer = Result<String, Failure>;
 
 /// An engine that doubles, and runs `code` as `work`.
-async fn engine<F, A>(world: &World, code: F) -> Engine
+pub(crate) async fn engine<F, A>(world: &World, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
@@ -63,11 +63,11 @@ where
     engine
 }
 
-async fn start(engine: &Engine) -> TaskId {
+pub(crate) async fn start(engine: &Engine) -> TaskId {
     engine.submit(Work(7)).await.unwrap().id()
 }
 
-async fn finish(engine: &Engine, task: TaskId) -> Result<String, TaskError> {
+pub(crate) async fn finish(engine: &Engine, task: TaskId) -> Result<String, TaskError> {
     engine.run_until_idle().await.unwrap();
     let record = engine.wait(task).await.unwrap();
     match record.state {
