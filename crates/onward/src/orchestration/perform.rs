@@ -233,10 +233,12 @@ impl<'a> Performance<'a> {
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
         let turn = Turn { status: shown.status, values: shown.values, ..turn };
-        let events = turn.events;
+        let (events, cancels) = (turn.events, turn.cancels.clone());
         self.live.bytes += turn.chunk.len() as u64;
         let turned = apply(self.run, turn).await?;
         self.written += events;
+        // Those that run elsewhere hear of it when their engine asks.
+        cancels.iter().for_each(|task| self.run.floor.cancel(*task));
         for (operation, submitted) in draft.operations.iter().zip(&turned.submitted) {
             operation.iter().for_each(|operation| self.live.learn(*operation, submitted.id()));
         }

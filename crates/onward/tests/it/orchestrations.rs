@@ -10,7 +10,7 @@ use onward::orchestration::{
 use onward::{Engine, Failure, OnDuplicate, RetryPolicy, Task, TaskError, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{World, error, record, state, worlds};
+use crate::fixture::{self, Gate, World, error, record, state, worlds};
 
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -427,6 +427,28 @@ async fn a_cancelled_orchestration_ends_and_cancels_what_it_waits_for() {
         engine.run_until_idle().await.unwrap();
         assert_eq!(state(&world, task).await, TaskState::Cancelled);
         assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.activity_task::<()>(onward::NewTask::new("stop")?).await?;
+            Ok(String::new())
+        })
+        .await;
+        let gate = Gate::new();
+        engine.handle("stop", gate.stoppable());
+        let task = start(&engine).await;
+        let run = fixture::start(&engine);
+        gate.entered(1).await;
+        engine.cancel(task).await.unwrap();
+        // Time stands still: nobody looks for cancellations from elsewhere.
+        let activity = engine.wait(TaskId(task.0 + 1)).await.unwrap();
+        assert_eq!(activity.state, TaskState::Cancelled);
+        fixture::stop(&engine, run).await;
     }
 }
 
