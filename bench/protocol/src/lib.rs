@@ -11,6 +11,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod grid;
 mod line;
 mod measure;
+mod postgres;
 mod program;
 mod rates;
 mod scenario;
@@ -18,6 +19,7 @@ mod workload;
 
 pub use line::{CommitSizes, Line};
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
+pub use postgres::Postgres;
 pub use program::{Arguments, Request, run};
 pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) pressure: PressureSettings,
     pub(crate) turns: usize,
     pub(crate) orchestrations_kept: usize,
+    pub(crate) history_events: u64,
+    pub(crate) history_bytes: u64,
 }
 
 impl Default for Settings {
@@ -59,6 +61,8 @@ impl Default for Settings {
             pressure: PressureSettings::default(),
             turns: 256,
             orchestrations_kept: 10_000,
+            history_events: 100_000,
+            history_bytes: 64 << 20,
         }
     }
 }
@@ -208,6 +212,22 @@ impl EngineBuilder {
     #[must_use]
     pub fn orchestrations_kept(mut self, orchestrations: usize) -> Self {
         self.settings.orchestrations_kept = orchestrations;
+        self
+    }
+
+    /// How many events the history of an orchestration may have. One that comes to more is a dead letter, which goes on where it was when it is
+    /// [retried](Engine::retry) under a higher limit, or with code that [continues as new](crate::orchestration::OrchestrationContext::continue_as_new); at half of it the log warns.
+    /// Default: 100 000.
+    #[must_use]
+    pub fn history_events(mut self, events: u64) -> Self {
+        self.settings.history_events = events;
+        self
+    }
+
+    /// How many bytes it may have, in the same way. Default: 64 MiB.
+    #[must_use]
+    pub fn history_bytes(mut self, bytes: u64) -> Self {
+        self.settings.history_bytes = bytes;
         self
     }
 

@@ -99,6 +99,7 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_details;
 mod failure_policy;
 mod finish;
 mod flow;

@@ -7,6 +7,7 @@
 mod cycle;
 mod database;
 mod lives;
+mod orchestrations;
 mod rates;
 mod submit;
 
@@ -22,6 +23,9 @@ fn work(request: &Request) -> Result<Measurement> {
         ("file_submit", _) => submit::submits(request),
         ("file_lives", "same commits") => lives::same_commits(request),
         ("file_lives", "best batch") => lives::best_batch(request),
+        ("fan_out", "semaphore and sleep") => orchestrations::semaphore_and_sleep(request),
+        ("steps", "same commits") => orchestrations::steps(request),
+        ("signal", "two commits") => orchestrations::two_commits(request),
         ("rates", "two commits") => rates::two_commits(request),
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }

@@ -38,7 +38,11 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_clients;
+#[cfg(test)]
 mod orchestration_faults;
+#[cfg(test)]
+mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
 #[cfg(test)]
