@@ -27,7 +27,7 @@ pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
     if let Some(status) = &instance.status {
         fact("status", one_line(&written_value(status), SHOWN_COLUMNS));
     }
-    for (key, value) in &instance.values {
+    for (key, value) in kept_values(instance) {
         fact("value", format!("{key}={}", one_line(&written_value(value), SHOWN_COLUMNS)));
     }
     text.truncate(text.trim_end().len());
@@ -63,10 +63,15 @@ pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &Instance
         put(object, "status", status);
     }
     let mut values = Map::new();
-    for (key, value) in &instance.values {
+    for (key, value) in kept_values(instance) {
         put(&mut values, key, value);
     }
     object.insert("values".to_owned(), Value::Object(values));
+}
+
+/// The values that its code keeps; those of the engine (answers to updates) are nobody else's.
+pub(crate) fn kept_values(instance: &InstanceRecord) -> impl Iterator<Item = (&String, &Bytes)> {
+    instance.values.iter().filter(|(key, _)| !key.starts_with("onward."))
 }
 
 fn put(object: &mut Map<String, Value>, name: &str, bytes: &Bytes) {

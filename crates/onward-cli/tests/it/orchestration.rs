@@ -98,6 +98,25 @@ async fn turn_over(Loop(round): Loop, context: OrchestrationContext) -> Result<(
 }
 
 #[derive(Serialize, Deserialize)]
+struct Counter;
+
+impl Task for Counter {
+    const KIND: &'static str = "counter";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+/// Says of each number that it is asked to add what one more is.
+async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failure> {
+    let updates = context.updates::<u32>("add")?;
+    loop {
+        let update = updates.next().await;
+        let sum = update.payload() + 1;
+        update.accept(&sum)?;
+    }
+}
+
+#[derive(Serialize, Deserialize)]
 struct Transfer;
 
 impl Task for Transfer {
@@ -109,7 +128,7 @@ impl Task for Transfer {
 async fn engine(place: &Place, is_mended: bool) -> Engine {
     let engine = Engine::open(place.path("onward.db")).await.unwrap();
     engine.register(|charge: Charge, _| async move { Ok(format!("paid {}", charge.0)) });
-    engine.orchestrate(order).orchestrate(review).orchestrate(trip).orchestrate(turn_over);
+    engine.orchestrate(order).orchestrate(review).orchestrate(trip).orchestrate(turn_over).orchestrate(counter);
     engine.orchestrate(move |_: Transfer, context: OrchestrationContext| async move {
         let cents = context.step("rate", || async { Ok(17_u32) }).await?;
         assert!(is_mended, "no rate for today");
@@ -432,4 +451,67 @@ fn pruning_removes_orchestrations_that_have_ended_with_their_histories() {
     place.onward(&["store", "prune", "--keep", "0"]);
     assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 1]);
     assert!(place.onward(&["orchestration", "history", "3"]).stderr.contains("there is no task 3"));
+}
+
+/// Shows: D8
+#[test]
+fn a_terminated_orchestration_ends_at_once_with_what_it_waits_for() {
+    let place = place();
+    let ended = place.onward(&["orchestration", "terminate", "5", "--reason", "no flights"]);
+    assert_eq!(ended.stdout, "orchestration 5 is terminated\n", "{}", ended.stderr);
+    assert!(place.onward(&["orchestration", "show", "5"]).stdout.contains("no flights"));
+    work(&place, false);
+    let states: Vec<_> = place.json(&["orchestration", "tree", "5"]).iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, ["cancelled"; 3]);
+}
+
+/// Shows: D8
+#[test]
+fn an_orchestration_is_forked_and_reset_to_an_event() {
+    let place = place();
+    let forked = place.onward(&["orchestration", "fork", "1", "--events", "2"]);
+    assert_eq!(
+        forked.stdout, "orchestration 9 started with the first 2 events of orchestration 1\n",
+        "{}",
+        forked.stderr
+    );
+    work(&place, false);
+    assert!(
+        place.onward(&["orchestration", "history", "9"]).stdout.contains("with what orchestration 1 had done before")
+    );
+    let cut = place.onward(&["orchestration", "reset", "1", "--events", "1"]);
+    assert!(cut.stderr.contains("cut it behind 2"), "{}", cut.stderr);
+    assert_eq!(place.json(&["orchestration", "reset", "1", "--events", "2"])[0]["takes_the_place_of"], 1);
+    assert_eq!(place.json(&["orchestration", "list", "--key", "A-17", "--state", "waiting"]).len(), 1);
+    assert_eq!(place.json(&["orchestration", "show", "1"])[0]["state"], "cancelled");
+}
+
+/// Shows: D5
+#[test]
+fn an_exported_history_is_tried_with_new_code() {
+    let place = place();
+    place.onward(&["orchestration", "export", "1", "--output", "order.cbor"]);
+    let bytes = std::fs::read(place.path("order.cbor")).unwrap();
+    let recorded = onward::orchestration::RecordedHistory::from_bytes(&bytes).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let checked = runtime.block_on(async { engine(&place, false).await.check_history(&recorded) });
+    assert_eq!(checked, Ok(()));
+}
+
+/// Shows: D3
+#[test]
+fn an_update_is_answered_by_the_code() {
+    let place = place();
+    place.onward(&["orchestration", "start", "counter"]);
+    let asked = ["orchestration", "update", "9", "add", "4"];
+    let answered = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| place.onward(&asked));
+        while !asking.is_finished() {
+            work(&place, false);
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
+    assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
+    assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
 }

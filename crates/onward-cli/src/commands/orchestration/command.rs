@@ -3,7 +3,9 @@
 use clap::Subcommand;
 
 use super::named::{One, Orchestrations};
-use super::{cancel, delete, history, list, retry, show, signal, start, status, tree, wait};
+use super::{
+    cancel, delete, export, fork, history, list, retry, show, signal, start, status, terminate, tree, update, wait,
+};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -24,10 +26,20 @@ pub(crate) enum Command {
     Tree(Orchestrations),
     /// Send an orchestration something that its code waits for, or will wait for, under a name
     Signal(signal::Arguments),
+    /// Ask the code of an orchestration for something, and print its answer
+    Update(update::Arguments),
     /// Ask orchestrations to stop: their code may clean up first
     Cancel(Orchestrations),
+    /// End orchestrations as cancelled, at once and without a word to their code
+    Terminate(terminate::Arguments),
     /// Have orchestrations that have ended go on where they were, when what was wrong is mended
     Retry(Orchestrations),
+    /// Start another orchestration that begins with a part of this one's history
+    Fork(fork::ForkArguments),
+    /// The same, and it takes the key and the place of this one, which is terminated
+    Reset(fork::ResetArguments),
+    /// Write a history to a file, for tests that try new code on it
+    Export(export::Arguments),
     /// Remove orchestrations with their histories, without a trace; one whose turn runs is left alone
     Delete(Orchestrations),
     /// Wait until orchestrations have ended; exit with 1 if one of them did not complete
@@ -44,8 +56,13 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::History(one) => history::run(options, one).await,
         Command::Tree(named) => tree::run(options, named).await,
         Command::Signal(arguments) => signal::run(options, arguments).await,
+        Command::Update(arguments) => update::run(options, arguments).await,
         Command::Cancel(named) => cancel::run(options, named).await,
+        Command::Terminate(arguments) => terminate::run(options, arguments).await,
         Command::Retry(named) => retry::run(options, named).await,
+        Command::Fork(arguments) => fork::fork(options, arguments).await,
+        Command::Reset(arguments) => fork::reset(options, arguments).await,
+        Command::Export(arguments) => export::run(options, arguments).await,
         Command::Delete(named) => delete::run(options, named).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }

@@ -3,6 +3,8 @@
 mod cancel;
 mod command;
 mod delete;
+mod export;
+mod fork;
 mod history;
 mod list;
 mod named;
@@ -11,8 +13,10 @@ mod show;
 mod signal;
 mod start;
 mod status;
+mod terminate;
 mod timeline;
 mod tree;
+mod update;
 mod wait;
 mod waiting;
 

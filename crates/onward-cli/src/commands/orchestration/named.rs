@@ -69,6 +69,14 @@ impl One {
     }
 }
 
+/// Checks that a number is that of an orchestration.
+///
+/// # Errors
+/// As [`Orchestrations::records`].
+pub(super) async fn check_is_one(store: &dyn Store, number: TaskId) -> anyhow::Result<()> {
+    with_number(store, number).await.map(drop)
+}
+
 async fn with_number(store: &dyn Store, number: TaskId) -> anyhow::Result<TaskRecord> {
     let record = store.task(number).await?.ok_or(Refusal::TaskNotFound(number))?;
     if record.orchestration { Ok(record) } else { Err(is_none(&record)) }

@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 use super::named::Orchestrations;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{instance_said, print_json, print_line, written_value};
+use crate::output::{instance_said, kept_values, print_json, print_line, written_value};
 use crate::store_file;
 
 /// Prints what each of the orchestrations says of itself.
@@ -24,7 +24,7 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
         if let Some(status) = &instance.status {
             print_line(written_value(status))?;
         }
-        for (key, value) in &instance.values {
+        for (key, value) in kept_values(&instance) {
             print_line(format_args!("{key}={}", written_value(value)))?;
         }
     }

@@ -62,11 +62,14 @@ impl Timeline {
             }
             HistoryEvent::TaskEnded { operation, end } => came(self.ended(*operation, end)),
             HistoryEvent::TimerFired { operation } => came(self.fired(*operation)),
-            HistoryEvent::SignalReceived { name, payload } => came(format!("signal `{name}`: {}", shortened(payload))),
+            HistoryEvent::SignalReceived { name, payload } => came(signal_text(name, payload)),
             HistoryEvent::SignalCarried { name, payload } => {
                 came(format!("signal `{name}`, which came before it began anew: {}", shortened(payload)))
             }
             HistoryEvent::StepEnded { name, end, .. } => came(step_text(name, end)),
+            HistoryEvent::Forked { from } => {
+                came(format!("begins here, with what orchestration {from} had done before"))
+            }
             HistoryEvent::CancelRequested => came("asked to stop".to_owned()),
             reaction => did(self.reaction(reaction)),
         }
@@ -137,8 +140,9 @@ impl Timeline {
         fields.insert("event".into(), json!(place));
         fields.insert("at".into(), json!(self.now));
         let what = match event {
-            HistoryEvent::Started { seed, .. } => {
+            HistoryEvent::Started { seed, version, .. } => {
                 fields.insert("seed".into(), json!(seed));
+                fields.insert("version".into(), json!(version.unwrap_or(0)));
                 "started"
             }
             HistoryEvent::TurnBegan { .. } => "turn_began",
@@ -184,6 +188,10 @@ impl Timeline {
             HistoryEvent::TaskDetached { kind } => {
                 fields.insert("kind".into(), json!(kind));
                 "task_detached"
+            }
+            HistoryEvent::Forked { from } => {
+                fields.insert("from".into(), json!(from));
+                "forked"
             }
             HistoryEvent::CancelRequested => "cancel_requested",
             HistoryEvent::Patched { patch } => {
@@ -232,6 +240,15 @@ fn state_of(code: i64) -> TaskState {
     TaskState::from_code(code).unwrap_or(TaskState::Failed)
 }
 
+/// What somebody sent; an update is a signal under a name of its own, with a number around what is asked for.
+fn signal_text(name: &str, payload: &[u8]) -> String {
+    let request = serde_json::from_slice::<Value>(payload).ok();
+    match (name.strip_prefix("update."), request.as_ref().and_then(|request| request.get("payload"))) {
+        (Some(update), Some(asked)) => format!("update `{update}`: {}", shortened(asked.to_string().as_bytes())),
+        _ => format!("signal `{name}`: {}", shortened(payload)),
+    }
+}
+
 fn step_text(name: &str, end: &StepEnd) -> String {
     match end {
         StepEnd::Done { result } => format!("step `{name}`: {}", shortened(result)),
@@ -259,7 +276,7 @@ mod tests {
     fn an_operation_is_named_again_when_it_is_over() {
         let day = 86_400 * 1_000_000;
         let events = [
-            HistoryEvent::Started { at: 0, seed: 1 },
+            HistoryEvent::Started { at: 0, seed: 1, version: None },
             HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
             HistoryEvent::TimerStarted { operation: 2, until: day },
             HistoryEvent::TurnBegan { at: 5 },
