@@ -45,6 +45,7 @@ mod orchestration_faults;
 mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
+mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;
 #[cfg(test)]
