@@ -22,6 +22,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod codec;
+#[cfg(test)]
 mod completion;
 #[cfg(test)]
 mod dependencies;
