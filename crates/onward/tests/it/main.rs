@@ -42,6 +42,8 @@ mod modules;
 #[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
+mod orchestration_costs;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_histories;
