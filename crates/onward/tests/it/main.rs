@@ -22,6 +22,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod codec;
+#[cfg(test)]
 mod completion;
 #[cfg(test)]
 mod dependencies;
@@ -39,6 +41,8 @@ mod middleware;
 mod modules;
 #[cfg(test)]
 mod orchestration_clients;
+#[cfg(test)]
+mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
