@@ -16,6 +16,7 @@ mod read;
 mod resident;
 mod restart;
 mod running;
+mod sockets;
 mod submit;
 mod tags;
 
@@ -35,6 +36,9 @@ fn main() -> Result<()> {
 
 fn work(request: &Request) -> Result<Measurement> {
     let row = &request.row;
+    if row.workload == "sockets" {
+        return bench_sockets::run::<sockets::Ours>(request);
+    }
     let runtime = Runtime::new()?;
     match row.workload.as_str() {
         "submit" => repeat(row, || runtime.block_on(submit::one_by_one(request))),
