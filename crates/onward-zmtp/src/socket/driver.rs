@@ -14,6 +14,7 @@ use tokio_util::io::{poll_read_buf, poll_write_buf};
 
 use super::delivery::Delivery;
 use super::error::{Error, Result};
+use super::limits::STEPS_IN_A_TURN;
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Done;
 use super::shared::Shared;
@@ -88,14 +89,26 @@ impl Driver {
         (std::mem::take(&mut self.unsent), self.uncertain.messages())
     }
 
+    /// One turn. What it received is given to the program at its end, at once: a program that is woken for each read does little else.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
-        loop {
-            match self.advance(context) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Pending,
-                Err(error) => return Poll::Ready(error),
+        let outcome = self.turn(context);
+        self.delivery.flush();
+        match outcome {
+            Ok(true) => context.waker().wake_by_ref(),
+            Ok(false) => {}
+            Err(error) => return Poll::Ready(error),
+        }
+        Poll::Pending
+    }
+
+    /// Does what can be done, but not for so long that others of the runtime's tasks wait for it: true if there is more.
+    fn turn(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        for _ in 0..STEPS_IN_A_TURN {
+            if !self.advance(context)? {
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     /// Does what can be done. `false` when all of it waits for something.
@@ -178,11 +191,10 @@ impl Driver {
                 return Ok(());
             }
             self.is_stalled = false;
-            let outcome = self.decode_batch();
-            self.delivery.flush();
-            if outcome? {
+            if self.decode_batch()? {
                 return Ok(());
             }
+            self.delivery.flush();
         }
     }
 
