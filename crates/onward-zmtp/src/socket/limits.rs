@@ -44,5 +44,5 @@ pub const IPC_BUFFER_BYTES: usize = 1024 * 1024;
 /// The longest text of an endpoint, in bytes.
 pub const ENDPOINT_BYTES: usize = 1024;
 
-/// How often the task of a connection writes and reads before it lets other tasks of the runtime go first.
-pub const STEPS_IN_A_TURN: usize = 2;
+/// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
+pub const TURN_BYTES: usize = 256 * 1024;
