@@ -65,8 +65,6 @@ pub(crate) struct Input {
     start: usize,
     capacity: usize,
     large: Option<LargeFrame>,
-    /// The largest frame that has been seen since the buffer began.
-    largest: usize,
     /// What `len` was when it was last looked at.
     seen: usize,
 }
@@ -101,7 +99,6 @@ impl Input {
             start: 0,
             capacity: HANDSHAKE_BUFFER_BYTES,
             large: None,
-            largest: 0,
             seen: 0,
         }
     }
@@ -128,30 +125,37 @@ impl Input {
         }
     }
 
+    /// Half of the buffer at least, unless nothing of what is there was decoded.
     fn make_room(&mut self) {
-        if !self.chunk.is_empty() || self.start == self.buffer.len() {
+        let is_scarce = self.buffer.len() > self.capacity / 2;
+        if !self.chunk.is_empty() || self.start == self.buffer.len() || (self.start > 0 && is_scarce) {
             self.begin_buffer();
-        } else {
-            compact(&mut self.buffer, &mut self.start, self.capacity);
         }
         self.buffer.reserve_exact(self.capacity - self.buffer.len());
     }
 
-    /// Begins the buffer anew with what is left of the chunk: less than a frame that may wait in it.
+    /// Begins the buffer anew with what is not decoded: less than a frame that may wait in it.
     fn begin_buffer(&mut self) {
-        if self.capacity >= READ_BUFFER_BYTES {
-            let is_large = self.largest > READ_BUFFER_BYTES / LARGEST_OF_BUFFER / 2;
-            self.capacity = if is_large { LARGE_READ_BUFFER_BYTES } else { READ_BUFFER_BYTES };
-        }
-        self.largest = 0;
-        self.buffer.clear();
-        self.buffer.shrink_to(self.capacity);
-        if !self.chunk.is_empty() {
+        self.adapt(self.buffer.len().max(self.chunk.len()));
+        if self.chunk.is_empty() {
+            compact(&mut self.buffer, self.start);
+            self.buffer.shrink_to(self.capacity);
+        } else {
             let chunk = mem::take(&mut self.chunk);
             self.buffer.reserve_exact(self.capacity);
             self.buffer.extend_from_slice(&chunk[self.start..]);
         }
         self.start = 0;
+    }
+
+    /// A peer that fills the buffer gets a large one, for as long as it fills at least half of that.
+    ///
+    /// What is less than half full is begun anew only when nothing is left in it, so what is left always fits.
+    fn adapt(&mut self, filled: usize) {
+        if self.capacity >= READ_BUFFER_BYTES && filled > 0 {
+            let is_busy = filled >= READ_BUFFER_BYTES.max(self.capacity / 2);
+            self.capacity = if is_busy { LARGE_READ_BUFFER_BYTES } else { READ_BUFFER_BYTES };
+        }
     }
 
     /// What is not decoded, apart from a large frame.
@@ -193,7 +197,6 @@ impl Input {
         let available = received.len();
         let Some(header) = Header::parse(received)? else { return Ok(None) };
         let length = allowed(header, limits)?;
-        self.largest = self.largest.max(length);
         let begin = self.start + header.length;
         if header.length.saturating_add(length) <= available {
             let is_shared = !header.command && length >= limits.share_from && self.may_share();
@@ -243,13 +246,10 @@ impl Input {
 /// A frame that is larger than this part of the buffer and not complete gets an allocation of its own.
 const LARGEST_OF_BUFFER: usize = 4;
 
-/// Makes room by moving what is not decoded to the front, once that is worth it.
-fn compact(buffer: &mut Vec<u8>, start: &mut usize, capacity: usize) {
-    if *start > 0 && capacity - buffer.len() < capacity / 2 {
-        buffer.copy_within(*start.., 0);
-        buffer.truncate(buffer.len() - *start);
-        *start = 0;
-    }
+/// Moves what begins at `start` to the front.
+fn compact(buffer: &mut Vec<u8>, start: usize) {
+    buffer.copy_within(start.., 0);
+    buffer.truncate(buffer.len() - start);
 }
 
 /// The length of a frame's body, if it may be that long.

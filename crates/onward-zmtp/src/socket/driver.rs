@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Buf as _;
 use tokio::io::AsyncWrite as _;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
-use tokio_util::io::{poll_read_buf, poll_write_buf};
+use tokio_util::io::poll_read_buf;
 
 use super::delivery::Delivery;
 use super::error::{Error, Result};
-use super::limits::TURN_BYTES;
+use super::limits::{TURN_BYTES, WRITE_PIECES};
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Done;
 use super::shared::Shared;
@@ -137,8 +137,13 @@ impl Driver {
     /// A vectored write only where there is more than one piece: the plain one costs the operating system less.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let (stream, output) = (Pin::new(&mut self.stream), self.connection.output());
-        let Some(whole) = output.whole() else { return poll_write_buf(stream, context, output) };
-        let written = ready!(stream.poll_write(context, whole))?;
+        let written = if let Some(whole) = output.whole() {
+            ready!(stream.poll_write(context, whole))?
+        } else {
+            let mut pieces = [IoSlice::new(&[]); WRITE_PIECES];
+            let count = output.slices(&mut pieces);
+            ready!(stream.poll_write_vectored(context, &pieces[..count]))?
+        };
         output.advance(written);
         Poll::Ready(Ok(written))
     }

@@ -7,7 +7,7 @@ use super::events::{connected, disconnected, event, peers, until, within};
 use super::raw::Raw;
 use crate::zmtp::link::frame;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::READ_BUFFER_BYTES;
+use onward_zmtp::protocol::limits::LARGE_READ_BUFFER_BYTES;
 use onward_zmtp::socket::limits::TURN_BYTES;
 use onward_zmtp::socket::{HighWaterMark, MonitorEvent, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket};
@@ -57,7 +57,7 @@ async fn a_connection_that_floods_lets_other_tasks_have_their_turn() {
     peers(1, || push.statistics()).await;
     let payload = vec![0; 4096];
     while push.try_send(payload.clone()).is_ok() {}
-    let most = TURN_BYTES + READ_BUFFER_BYTES;
+    let most = TURN_BYTES + LARGE_READ_BUFFER_BYTES;
     let other = tokio::spawn(async move {
         let mut before = 0;
         while before < 500 * 4096 {
