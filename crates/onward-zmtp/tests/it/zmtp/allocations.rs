@@ -73,6 +73,7 @@ fn a_batch_of_small_messages_is_encoded_without_an_allocation() {
 }
 
 /// Shows: M5
+/// Beats: pinned-buffers
 #[test]
 fn a_small_message_that_is_kept_pins_nothing_but_itself() {
     let (kept, size) = kept_for(&frame(0, &[5; 16]).repeat(3000), 1000);
