@@ -48,4 +48,4 @@ pub const ENDPOINT_BYTES: usize = 1024;
 pub const WRITE_PIECES: usize = 128;
 
 /// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
-pub const TURN_BYTES: usize = 256 * 1024;
+pub const TURN_BYTES: usize = 512 * 1024;
