@@ -111,6 +111,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_POINTS",
     },
     Soak {
+        name: "sockets",
+        what: "connections of sockets cut under load, and ten times as many that say nothing or drip an octet now and then",
+        tests: &[("onward-zmtp", "socket::survival::")],
+        rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "sqlite-kill",
         what: "one and three processes on a SQLite file killed at random moments under load, in class full and normal",
         tests: &[("onward-store", "kill::")],

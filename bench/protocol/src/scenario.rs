@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid;
 use crate::rates::{Mode, Producer, Queues};
+use crate::sockets::Sockets;
 use crate::workload::BackoffName;
 
 /// What an acknowledgement survives.
@@ -175,6 +176,8 @@ pub struct Row {
     /// Where the producer of an open loop is.
     #[serde(default)]
     pub producer: Producer,
+    /// What is connected how, in the rows of sockets.
+    pub sockets: Option<Sockets>,
     /// Whether the row is left out of a run that names no rows: one of very many.
     #[serde(default)]
     pub only_when_named: bool,

@@ -31,7 +31,8 @@ pub(crate) struct Comparison {
 }
 
 /// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
-/// take beyond two bare commits; and how orchestrations stand beside the best of each other system.
+/// take beyond two bare commits; how orchestrations stand beside the best of each other system; and what a flood does to the latency of other
+/// peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -55,7 +56,25 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
         all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
     }
+    all.extend(flooded(entries));
     all
+}
+
+/// What one flooding peer does to the latency of the others, for each system.
+fn flooded(entries: &[Entry]) -> Vec<Comparison> {
+    const PACED: &str = "M/push_pull_ipc_paced/7";
+    const FLOODED: &str = "M/push_pull_ipc_flooded/7";
+    let lines = |row: &'static str| entries.iter().filter_map(Entry::line).filter(move |line| line.row == row);
+    let pairs = lines(FLOODED).filter_map(|flooded| {
+        let paced = lines(PACED).find(|paced| paced.system == flooded.system && paced.settings == flooded.settings)?;
+        Some((flooded, paced))
+    });
+    pairs
+        .map(|(flooded, paced)| Comparison {
+            what: format!("{}: p99 of seven peers beside one that floods over p99 without it", flooded.system),
+            value: flooded.value / paced.value,
+        })
+        .collect()
 }
 
 /// What groups and limits leave of the throughput.

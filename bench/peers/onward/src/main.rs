@@ -21,6 +21,7 @@ mod resident;
 mod restart;
 mod running;
 mod signals;
+mod sockets;
 mod submit;
 mod tags;
 
@@ -40,6 +41,9 @@ fn main() -> Result<()> {
 
 fn work(request: &Request) -> Result<Measurement> {
     let row = &request.row;
+    if row.workload == "sockets" {
+        return bench_sockets::run::<sockets::Ours>(request);
+    }
     let runtime = Runtime::new()?;
     match row.workload.as_str() {
         "submit" => repeat(row, || runtime.block_on(submit::one_by_one(request))),
