@@ -16,6 +16,7 @@ use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
+use super::stage::{Leaving, Slot};
 use crate::failure::Failure;
 use crate::limits;
 use crate::run::Run;
@@ -36,14 +37,14 @@ enum Stop {
 }
 
 /// Does a turn, whatever comes of it.
-pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask) {
-    let (id, lease) = (task.lease.task, task.lease);
-    let begun = Performance::begin(run, task).await;
+pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
+    let lease = task.lease;
+    let begun = Performance::begin(run, task, slot).await;
     let stopped = match begun {
         Ok(mut performance) => match performance.play().await {
-            Ok(is_parked) => {
-                if is_parked {
-                    run.stage.keep(id, performance.live);
+            Ok(parked) => {
+                if let Some(leaving) = parked {
+                    leaving.keep(performance.live);
                 }
                 return;
             }
@@ -88,13 +89,15 @@ struct Performance<'a> {
     /// How many events the store has.
     written: u64,
     steps: FuturesUnordered<RunningStep>,
+    /// Until there is nothing left but to write.
+    slot: Option<Slot>,
 }
 
 impl<'a> Performance<'a> {
-    async fn begin(run: &'a Arc<Run>, task: ClaimedTask) -> Result<Self, (Stop, u64)> {
+    async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let live = match run.stage.take(id, generation, length) {
+        let live = match run.stage.take(id, generation, length).await {
             Some(live) => live,
             None => Box::new(load(run, &task).await.map_err(|stop| (stop, length))?),
         };
@@ -102,7 +105,8 @@ impl<'a> Performance<'a> {
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        let mut begun = Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps };
+        let (draft, written, slot) = (Draft::default(), length, Some(slot));
+        let mut begun = Self { run, lease, live, messages, now, draft, written, steps, slot };
         if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
             begun.take_over(origin).await.map_err(|stop| (stop, length))?;
         }
@@ -120,8 +124,8 @@ impl<'a> Performance<'a> {
         Ok(())
     }
 
-    /// Plays until the code waits for something that is not there; answers whether the orchestration is parked, and so worth keeping.
-    async fn play(&mut self) -> Result<bool, Stop> {
+    /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
+    async fn play(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.open();
         loop {
             self.take_in();
@@ -212,7 +216,7 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes how the orchestration goes on.
-    async fn close(&mut self) -> Result<bool, Stop> {
+    async fn close(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.live.machine.notice_if_stuck();
         let next = match self.live.machine.finish() {
             None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
@@ -223,13 +227,15 @@ impl<'a> Performance<'a> {
             // Nothing of it is kept, so that mended code is given the same again.
             Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
         };
-        let is_parked = matches!(next, AfterTurn::Park { .. });
+        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
+        // Others may play while this is written, and what they claim is in the same commit.
+        self.slot = None;
         let state = self.write(next).await?;
         if state.is_ended() {
             self.run.stage.count(state);
             self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
         }
-        Ok(is_parked && !state.is_ended())
+        Ok(leaving.filter(|_| !state.is_ended()))
     }
 
     /// What was sent to the code and not taken goes with it.
