@@ -15,6 +15,7 @@ use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
+use super::stage::{Leaving, Slot};
 use crate::failure::Failure;
 use crate::limits;
 use crate::run::Run;
@@ -35,14 +36,14 @@ enum Stop {
 }
 
 /// Does a turn, whatever comes of it.
-pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask) {
-    let (id, lease) = (task.lease.task, task.lease);
-    let begun = Performance::begin(run, task).await;
+pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
+    let lease = task.lease;
+    let begun = Performance::begin(run, task, slot).await;
     let stopped = match begun {
         Ok(mut performance) => match performance.play().await {
-            Ok(is_parked) => {
-                if is_parked {
-                    run.stage.keep(id, performance.live);
+            Ok(parked) => {
+                if let Some(leaving) = parked {
+                    leaving.keep(performance.live);
                 }
                 return;
             }
@@ -87,13 +88,15 @@ struct Performance<'a> {
     /// How many events the store has.
     written: u64,
     steps: FuturesUnordered<RunningStep>,
+    /// Until there is nothing left but to write.
+    slot: Option<Slot>,
 }
 
 impl<'a> Performance<'a> {
-    async fn begin(run: &'a Arc<Run>, task: ClaimedTask) -> Result<Self, (Stop, u64)> {
+    async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let (live, draft) = match run.stage.take(id, generation, length) {
+        let (live, draft) = match run.stage.take(id, generation, length).await {
             Some(live) => (live, Draft::default()),
             None => load(run, &task).await.map_err(|stop| (stop, length))?,
         };
@@ -101,11 +104,11 @@ impl<'a> Performance<'a> {
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        Ok(Self { run, lease, live, messages, now, draft, written: length, steps })
+        Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
     }
 
-    /// Plays until the code waits for something that is not there; answers whether the orchestration is parked, and so worth keeping.
-    async fn play(&mut self) -> Result<bool, Stop> {
+    /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
+    async fn play(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.open();
         loop {
             self.take_in();
@@ -197,7 +200,7 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes how the orchestration goes on.
-    async fn close(&mut self) -> Result<bool, Stop> {
+    async fn close(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.live.machine.notice_if_stuck();
         let next = match self.live.machine.finish() {
             None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
@@ -208,13 +211,15 @@ impl<'a> Performance<'a> {
             // Nothing of it is kept, so that mended code is given the same again.
             Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
         };
-        let is_parked = matches!(next, AfterTurn::Park { .. });
+        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
+        // Others may play while this is written, and what they claim is in the same commit.
+        self.slot = None;
         let state = self.write(next).await?;
         if state.is_ended() {
             self.run.stage.count(state);
             self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
         }
-        Ok(is_parked && !state.is_ended())
+        Ok(leaving.filter(|_| !state.is_ended()))
     }
 
     /// What was sent to the code and not taken goes with it.
