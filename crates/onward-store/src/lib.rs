@@ -34,6 +34,8 @@ mod aggregate;
 mod bulk;
 mod clock;
 mod completion;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod copy;
 mod decorator;
 mod dependency;
 mod error;
@@ -65,6 +67,8 @@ pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use completion::{CompletionToken, CompletionWait, Finish};
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use copy::{Copied, CopyEnd, copy};
 pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};

@@ -58,6 +58,37 @@ fn doctor_looks_at_the_server_and_the_way_to_it() {
     assert_eq!(level("commit"), Some("warn"), "the server of the tests does not sync, and that is said");
 }
 
+/// Shows: B2
+#[test]
+fn a_store_moves_from_a_file_to_the_server_and_back() {
+    let Some((place, store)) = place() else { return };
+    place.onward(&["submit", "--kind", "k", "--tag", "customer=42", "precious"]);
+    let copied = place.onward(&["store", "copy", "onward.db", &store]);
+    assert_eq!(copied.code, Some(0), "{}", copied.stderr);
+    assert!(copied.stdout.contains("with 1 tasks to postgres://"), "{}", copied.stdout);
+    let worked = place.onward(&["--store", &store, "work", "--kind", "k", "--until-idle", "--", "cat"]);
+    assert_eq!(worked.code, Some(0), "{}", worked.stderr);
+    let back = place.json(&["store", "copy", &store, "back.db"]);
+    assert_eq!(back[0]["tasks"], 1);
+    let task = &place.json(&["--store", "back.db", "task", "show", "1"])[0];
+    assert_eq!((&task["state"], &task["result"]), (&"completed".into(), &"precious".into()), "{task}");
+    assert_eq!(task["tags"]["customer"], "42", "{task}");
+}
+
+/// Shows: B2
+#[test]
+fn a_copy_writes_over_nothing_and_makes_none_of_nothing() {
+    let Some((place, store)) = place() else { return };
+    place.onward(&["submit", "--kind", "k"]);
+    place.onward(&["--store", &store, "submit", "--kind", "k"]);
+    for (to, code) in [("onward.db", 2), (store.as_str(), 2)] {
+        let ran = place.onward(&["store", "copy", "onward.db", to]);
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+    }
+    assert_eq!(place.onward(&["store", "copy", "none.db", "new.db"]).code, Some(3));
+    assert!(!place.path("new.db").exists());
+}
+
 /// Shows: B11
 #[test]
 fn a_command_about_a_file_names_what_a_database_has() {

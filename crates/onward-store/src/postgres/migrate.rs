@@ -34,6 +34,12 @@ pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()
 
 async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
     client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+    within(client, sql).await?;
+    client.batch_execute("COMMIT").await.map_err(classified)
+}
+
+/// Brings the tables to this version, or makes them, in a transaction that has the store's lock.
+pub(super) async fn within(client: &Link, sql: &Sql) -> Result<()> {
     let from = version(client, sql).await?;
     check(sql, from)?;
     if from == 0 {
@@ -43,7 +49,7 @@ async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
         let script = script.replace("{schema}", &sql.schema);
         client.batch_execute(&script).await.map_err(classified)?;
     }
-    let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}; COMMIT"));
+    let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}"));
     client.batch_execute(&done).await.map_err(classified)
 }
 

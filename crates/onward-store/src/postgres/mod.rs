@@ -10,6 +10,8 @@
 mod check;
 mod clock;
 mod connection;
+#[cfg(feature = "sqlite")]
+mod copy;
 mod error;
 mod fetch;
 mod flusher;
@@ -25,5 +27,7 @@ mod wake;
 mod writer;
 
 pub use check::PostgresReport;
+#[cfg(feature = "sqlite")]
+pub(crate) use copy::{PostgresSource, PostgresTarget};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

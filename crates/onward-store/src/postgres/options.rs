@@ -102,7 +102,13 @@ impl PostgresOptions {
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
     /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
     /// what the server says.
-    pub async fn open(mut self, url: &str) -> Result<PostgresStore> {
+    pub async fn open(self, url: &str) -> Result<PostgresStore> {
+        let (config, options) = self.read(url)?;
+        PostgresStore::open_with(config, options).await
+    }
+
+    /// What a URL says.
+    pub(super) fn read(mut self, url: &str) -> Result<(Config, Self)> {
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
         if let Some(schema) = schema {
             self = self.schema(schema);
@@ -112,7 +118,7 @@ impl PostgresOptions {
             // The text of the URL may hold a password, so it is not shown.
             Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
         })?;
-        PostgresStore::open_with(config, self).await
+        Ok((config, self))
     }
 }
 

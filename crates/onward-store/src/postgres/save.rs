@@ -55,12 +55,7 @@ pub(super) struct Saving<'a> {
 pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
     let difference = saving.difference;
     let mut statements = Statements { client, sql, sent: Vec::new() };
-    tasks(&mut statements, difference);
-    keys(&mut statements, difference);
-    links(&mut statements, difference);
-    items(&mut statements, difference);
-    log(&mut statements, difference);
-    counts(&mut statements, difference);
+    rows(&mut statements, difference);
     counters(&mut statements, saving);
     if let Some(text) = saving.notify {
         statements.send(
@@ -72,6 +67,23 @@ pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
     join_all(statements.sent).await.into_iter().collect()
+}
+
+/// Writes rows within a transaction.
+#[cfg(feature = "sqlite")]
+pub(super) async fn save_rows(client: &Link, sql: &Sql, difference: &Difference) -> Result<(), Error> {
+    let mut statements = Statements { client, sql, sent: Vec::new() };
+    rows(&mut statements, difference);
+    join_all(statements.sent).await.into_iter().collect()
+}
+
+fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    tasks(statements, difference);
+    keys(statements, difference);
+    links(statements, difference);
+    items(statements, difference);
+    log(statements, difference);
+    counts(statements, difference);
 }
 
 fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {

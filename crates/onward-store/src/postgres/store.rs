@@ -227,7 +227,7 @@ impl PostgresStore {
 }
 
 /// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
-fn fill_in(config: &mut Config) {
+pub(super) fn fill_in(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("onward");
     }

@@ -7,9 +7,9 @@ mod row;
 mod run;
 mod wanted;
 
-pub(crate) use changes::{decode, read_changes};
-pub(crate) use difference::{Difference, KeyRow};
-pub(crate) use items::{ItemRow, Items};
+pub(crate) use changes::{decode, encode, read_changes};
+pub(crate) use difference::{DayCounts, Difference, KeyRow, tag};
+pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use row::{Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;
