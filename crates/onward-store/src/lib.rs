@@ -81,7 +81,7 @@ pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};
+pub use postgres::{AppliedOnServer, PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
@@ -107,4 +107,8 @@ pub use task::{
     TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
+/// The driver under [`PostgresStore`], for those who [submit in a transaction of their own](PostgresStore::submit_in): the connection
+/// must come from the same version.
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

@@ -46,6 +46,8 @@ pub struct PostgresReport {
     pub live_rows: u64,
     /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server estimates them.
     pub dead_rows: u64,
+    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error` of the table `inbox`.
+    pub inbox_refused: u64,
     /// For how long somebody has kept the server from clearing rows away, if anybody has: a transaction, a replica or a prepared transaction.
     pub oldest_snapshot: Option<Duration>,
 }
@@ -68,6 +70,7 @@ pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
         oldest_snapshot: get::<Option<i64>>(server, 7)?.map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
         live_rows: get::<i64>(tables, 0)?.unsigned_abs(),
         dead_rows: get::<i64>(tables, 1)?.unsigned_abs(),
+        inbox_refused: get::<i64>(tables, 2)?.unsigned_abs(),
         missing_rights: missing_rights(&client, shared).await?,
         is_pooled: are_pooled(&client, &connect(&shared.config).await?).await?,
         message: message(&client, shared).await?,
@@ -82,7 +85,8 @@ const SERVER: &str = "SELECT current_setting('server_version'), current_setting(
      (SELECT max(extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start)))::bigint FROM pg_stat_activity \
       WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid())";
 
-const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
+const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint, \
+     (SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL) FROM pg_stat_user_tables \
      WHERE relid = '{s}.task'::regclass";
 
 const RIGHTS: &str = "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = $1::text::regnamespace AND CASE c.relkind \

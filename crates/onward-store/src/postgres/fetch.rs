@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::connection::Link;
+use super::connection::LinkTo;
 use super::error::classified;
 use super::row::{BEHIND_LINKS, task};
 use super::sql::Sql;
@@ -60,7 +60,7 @@ pub(super) struct Fetched {
 /// Loads, and remembers how often more of the same was wanted: each time several times as much is loaded.
 #[derive(Debug)]
 pub(super) struct Fetcher<'a> {
-    client: &'a Link,
+    client: &'a LinkTo<'a>,
     sql: &'a Sql,
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
@@ -70,7 +70,7 @@ pub(super) struct Fetcher<'a> {
 }
 
 impl<'a> Fetcher<'a> {
-    pub(super) fn new(client: &'a Link, sql: &'a Sql, claimed: usize, now: i64) -> Self {
+    pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, now: i64) -> Self {
         Self { client, sql, claimed, now, wanted: BTreeMap::new(), rounds: 0 }
     }
 
@@ -234,7 +234,7 @@ fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-async fn ask(client: &Link, sql: &Sql, query: Query) -> Result<Fetched> {
+async fn ask(client: &LinkTo<'_>, sql: &Sql, query: Query) -> Result<Fetched> {
     let rows = rows(client, sql, &query).await.map_err(classified)?;
     let mut fetched = Fetched { query, rows, waits: Vec::new(), members: Vec::new() };
     let Query::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
@@ -249,12 +249,12 @@ async fn ask(client: &Link, sql: &Sql, query: Query) -> Result<Fetched> {
     Ok(fetched)
 }
 
-async fn pairs(client: &Link, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
+async fn pairs(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
     let rows = client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await.map_err(classified)?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-async fn rows(client: &Link, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     match query {
         Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
         Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids).await,
@@ -320,12 +320,16 @@ fn descendants() -> String {
     )
 }
 
-async fn by_ids(client: &Link, sql: &str, ids: &Vec<i64>) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn by_ids(
+    client: &LinkTo<'_>,
+    sql: &str,
+    ids: &Vec<i64>,
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await
 }
 
 async fn one_lane(
-    client: &Link,
+    client: &LinkTo<'_>,
     sql: &Sql,
     lane: &Lane,
     limit: usize,
@@ -346,7 +350,7 @@ async fn one_lane(
 }
 
 async fn order(
-    client: &Link,
+    client: &LinkTo<'_>,
     sql: &Sql,
     want: &Want,
     limit: usize,

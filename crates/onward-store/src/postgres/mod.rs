@@ -7,6 +7,7 @@
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] writes, [`writer`] makes batches of calls and transactions of batches,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
+mod caller;
 mod check;
 mod clock;
 mod connection;
@@ -15,6 +16,7 @@ mod copy;
 mod error;
 mod fetch;
 mod flusher;
+mod inbox;
 mod migrate;
 mod options;
 mod reads;
@@ -26,6 +28,7 @@ mod transaction;
 mod wake;
 mod writer;
 
+pub use caller::AppliedOnServer;
 pub use check::PostgresReport;
 #[cfg(feature = "sqlite")]
 pub(crate) use copy::{PostgresSource, PostgresTarget};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
 
@@ -20,7 +20,7 @@ use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
 use super::writer::{self, Call};
-use super::{reads, wake};
+use super::{inbox, reads, wake};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
@@ -60,9 +60,10 @@ const UNANSWERED: Duration = Duration::from_secs(10);
 /// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile share the next one. A session that
 /// is open when the store is dropped, or its process dies, lapses when its lease is over; nobody closes it.
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     calls: mpsc::Sender<Call>,
-    waker: JoinHandle<()>,
+    /// What listens, and what empties the inbox.
+    tasks: [JoinHandle<()>; 2],
 }
 
 /// What the writer, the readers and the listener have in common.
@@ -82,11 +83,19 @@ pub(super) struct Shared {
     server_clock: Arc<ServerClock>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
+    /// Rung when there may be something in the inbox.
+    pub(super) inbox: Arc<Notify>,
 }
 
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("location", &self.location()).finish_non_exhaustive()
     }
 }
 
@@ -214,6 +223,7 @@ impl PostgresStore {
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
             news: NewsSender::new(),
+            inbox: Arc::default(),
             options,
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
@@ -221,8 +231,10 @@ impl PostgresStore {
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
+        inbox::take_all(&shared).await?;
+        let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared)));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
-        Ok(Self { shared, calls, waker })
+        Ok(Self { shared, calls, tasks: [waker, taker] })
     }
 }
 
@@ -252,7 +264,7 @@ impl PostgresStore {
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        self.waker.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 

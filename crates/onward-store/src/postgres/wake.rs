@@ -8,6 +8,7 @@ use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use super::connection::Link;
 use super::error::classified;
+use super::inbox::is_waiting;
 use super::sql::Sql;
 use super::store::Shared;
 use crate::error::{Error, Result};
@@ -59,7 +60,11 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
         let looked = async {
             let client = shared.pool.get().await?;
             let stamp = stamp(&client, &shared).await?;
+            let is_waiting = is_waiting(&client, &shared.sql).await?;
             client.give_back();
+            if is_waiting {
+                shared.inbox.notify_one();
+            }
             Ok::<i64, Error>(stamp)
         };
         match looked.await {
@@ -94,6 +99,7 @@ impl Listener {
         shared.saw(stamp(&listener.client, shared).await?);
         // Whatever this process wrote while the server was away, and did not hear the fate of, is among what was missed.
         shared.anything_may_have_happened();
+        shared.inbox.notify_one();
         Ok(listener)
     }
 
@@ -121,6 +127,12 @@ impl Listener {
     }
 }
 
+/// In the place of a process: everybody is told, the one that wrote too, for it does not know whether that commits.
+pub(super) const NOBODY: u64 = 0;
+
+/// What is told of tasks in the inbox.
+const INBOX: &str = "inbox";
+
 /// What other processes are told.
 pub(super) fn message(node: u64, hint: Hint) -> String {
     format!("{node} {} {} {}", hint.work, hint.transitions, hint.schedules)
@@ -137,12 +149,16 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
             Err(_) => {
                 let Ok(stamp) = stamp(&listener.client, &shared).await else { return };
                 shared.saw(stamp);
+                shared.inbox.notify_one();
             }
         }
     }
 }
 
 fn heard_from(shared: &Shared, message: &str) {
+    if message == INBOX {
+        return shared.inbox.notify_one();
+    }
     let numbers: Vec<u64> = message.split(' ').filter_map(|number| number.parse().ok()).collect();
     if let [node, work, transitions, schedules] = numbers[..]
         && node != shared.node

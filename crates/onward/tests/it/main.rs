@@ -31,6 +31,9 @@ mod ends;
 mod faults;
 #[cfg(test)]
 mod finish;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub(super) async fn check(store: &PostgresStore) -> anyhow::Result<Vec<Finding>>
         commit(&report),
         connections(&report),
         dead_rows(&report),
+        inbox(&report),
         snapshot(&report),
     ])
 }
@@ -112,6 +113,17 @@ fn dead_rows(report: &PostgresReport) -> Finding {
         return Finding::ok("vacuum", found);
     }
     Finding::warn("vacuum", found, "let autovacuum run more often and without a pause, and see what holds a snapshot")
+}
+
+fn inbox(report: &PostgresReport) -> Finding {
+    match report.inbox_refused {
+        0 => Finding::ok("inbox", "nothing that was submitted by onward_submit was refused"),
+        refused => Finding::warn(
+            "inbox",
+            format!("{refused} tasks that were submitted by onward_submit cannot be taken"),
+            "the column error of the table inbox says why; submit them again as they should be, and delete the rows",
+        ),
+    }
 }
 
 fn snapshot(report: &PostgresReport) -> Finding {

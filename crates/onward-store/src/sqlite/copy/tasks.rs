@@ -1,6 +1,5 @@
 //! Tasks as the specification has them, out of their rows.
 
-use std::collections::HashMap;
 use std::vec::IntoIter;
 
 use bytes::Bytes;
@@ -173,7 +172,6 @@ pub(super) fn tags(connection: &Connection, table: &str, after: i64, tasks: &[Ta
 /// Entries of the log behind a number.
 pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
     let mut lanes = LaneNames::new(connection);
-    let mut known: HashMap<i64, NamesOfLane> = HashMap::new();
     let sql = "SELECT id, at, next_task, changes FROM log WHERE id > ?1 ORDER BY id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([after, limit()])?;
@@ -182,10 +180,7 @@ pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, 
         let (at, bytes): (i64, Vec<u8>) = (row.get(1)?, row.get(3)?);
         let mut changes = Vec::new();
         for logged in decode(&bytes)? {
-            if !known.contains_key(&logged.lane) {
-                known.insert(logged.lane, lanes.of(logged.lane)?);
-            }
-            let Some(NamesOfLane { kind, queue, .. }) = known.get(&logged.lane).cloned() else { continue };
+            let NamesOfLane { kind, queue, .. } = lanes.of(logged.lane)?;
             let at = Timestamp::from_microseconds(at);
             changes.push(Logged { at, task: logged.task, kind, queue, change: logged.change });
         }

@@ -1,10 +1,13 @@
 //! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
 
+mod caller;
 mod copy;
 mod fixture;
+mod inbox;
 mod isolation;
 mod nodes;
 mod schemas;
 mod sequences;
 mod server;
 mod suite;
+mod upgrade;
