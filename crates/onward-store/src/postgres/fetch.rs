@@ -43,6 +43,7 @@ enum Query {
     Lanes(usize),
     Lane(Lane, usize),
     Order(Want, usize),
+    EndedCount,
     Live(Name),
     Between(i64, i64),
 }
@@ -98,6 +99,7 @@ impl<'a> Fetcher<'a> {
                 Want::Running => queries.push(Query::Running),
                 Want::Lanes => queries.push(Query::Lanes(limit)),
                 Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
+                Want::EndedCount => queries.push(Query::EndedCount),
                 Want::LiveIn(queue) => queries.push(Query::Live(queue)),
                 Want::Between(from, before) => queries.push(Query::Between(from.0, before.0)),
                 Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::OfQueue(..) => {
@@ -186,11 +188,11 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { rows: tasks(&rows)?, limit })?,
         Query::Order(want, limit) => {
-            if want == Want::Ended {
-                let count = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose();
-                partial.ended(count.map_err(classified)?.map_or(0, i64::cast_unsigned));
-            }
             partial.order(&want, tasks(&rows)?, limit)?;
+        }
+        Query::EndedCount => {
+            let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
+            partial.ended(count.map_or(0, i64::cast_unsigned));
         }
         Query::Live(queue) => {
             let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
@@ -289,6 +291,7 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Res
         Query::Lanes(limit) => client.query_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)]).await,
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit).await,
         Query::Order(want, limit) => order(client, sql, want, *limit).await,
+        Query::EndedCount => client.query_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[]).await,
         Query::Live(queue) => {
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.query_typed(&text, &[(&queue.as_str(), Type::TEXT)]).await
@@ -370,11 +373,7 @@ async fn order(
                 .query_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)])
                 .await;
         }
-        _ => {
-            let tasks = sql.tasks("ended", "ORDER BY t.end_number LIMIT $1");
-            let count = sql.text(", (SELECT count(*) FROM {s}.ended) FROM {s}.ended t ");
-            tasks.replace(&sql.text(" FROM {s}.ended t "), &count)
-        }
+        _ => sql.tasks("ended", "ORDER BY t.end_number LIMIT $1"),
     };
     client.query_typed(&text, &[(&limit, Type::INT8)]).await
 }

@@ -5,6 +5,8 @@ mod difference;
 mod items;
 mod row;
 mod run;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
 pub(crate) use changes::{decode, encode, read_changes};

@@ -34,7 +34,10 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::Kill { task }
         | Write::Delete { task }
         | Write::Move { task, .. } => wants.push(Want::Task(*task)),
-        Write::Prune(_) => wants.extend([Want::KeysOver, Want::Ended]),
+        Write::Prune(prune) => {
+            wants.extend([Want::KeysOver, Want::Ended]);
+            wants.extend(prune.keep.map(|_| Want::EndedCount));
+        }
         Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),
         Write::DeleteQueue { queue } => wants.push(Want::LiveIn(queue.clone())),
         Write::All(writes) => writes.iter().for_each(|write| wanted_by(write, wants)),
