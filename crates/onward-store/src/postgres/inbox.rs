@@ -31,21 +31,26 @@ const BATCH: i64 = 500;
 
 /// Empties the inbox whenever there may be something in it, until the store is gone.
 pub(super) async fn run(shared: Weak<Shared>) {
-    let mut pause = PAUSE;
+    let (mut client, mut pause) = (None, PAUSE);
     loop {
         let Some(shared) = shared.upgrade() else { return };
-        match take_all(&shared).await {
-            Ok(()) => pause = PAUSE,
-            Err(error) => {
-                tracing::warn!(%error, "what was submitted by others cannot be taken in; this is tried again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONG_PAUSE);
-                shared.inbox.notify_one();
-            }
-        }
+        let outcome = take_all(&shared, &mut client).await;
         let inbox = Arc::clone(&shared.inbox);
         drop(shared);
-        inbox.notified().await;
+        let Err(error) = outcome else {
+            pause = PAUSE;
+            inbox.notified().await;
+            continue;
+        };
+        client = None;
+        tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        if error.is_transient() {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONG_PAUSE);
+        } else {
+            // Somebody has to do something about it first.
+            inbox.notified().await;
+        }
     }
 }
 
@@ -56,18 +61,21 @@ pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
     rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
 }
 
-/// Takes everything that is there.
-pub(super) async fn take_all(shared: &Shared) -> Result<()> {
+/// Takes everything that is there, over a connection that is made when it is needed.
+pub(super) async fn take_all(shared: &Shared, client: &mut Option<Link>) -> Result<()> {
     let reader = shared.pool.get().await?;
     let is_waiting = is_waiting(&reader, &shared.sql).await?;
     reader.give_back();
     if !is_waiting {
         return Ok(());
     }
-    let client = connect_to_write(shared).await?;
+    let client = match client {
+        Some(client) => client,
+        none => none.insert(connect_to_write(shared).await?),
+    };
     let mut batch = BATCH;
     loop {
-        match take(&client, shared, batch).await {
+        match take(client, shared, batch).await {
             Ok(0) => return Ok(()),
             Ok(_) => batch = BATCH,
             Err(error) => {

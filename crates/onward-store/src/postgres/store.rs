@@ -231,7 +231,10 @@ impl PostgresStore {
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
-        inbox::take_all(&shared).await?;
+        // Before anybody asks whether there is work. A role that may not do it can do everything else.
+        if let Err(error) = inbox::take_all(&shared, &mut None).await {
+            tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        }
         let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared)));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
         Ok(Self { shared, calls, tasks: [waker, taker] })
