@@ -83,6 +83,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_SEQUENCES",
     },
     Soak {
+        name: "postgres-bloat",
+        what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each life leaves, and then no more",
+        tests: &[("onward-store", "postgres::bloat::")],
+        rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "power-loss",
         what: "power cuts under a SQLite store in class full, on a disk that forgets, reorders and tears what was not synced",
         tests: &[("onward-store", "power_loss::cuts::a_power_cut_in_class_full")],
