@@ -76,6 +76,20 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "orchestrations",
+        what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
+        tests: &[("onward", "orchestration_faults::")],
+        rounds: 100_000,
+        variable: "ONWARD_SEQUENCES",
+    },
+    Soak {
+        name: "orchestration-kill",
+        what: "random orchestrations in three processes on a SQLite file, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_sqlite")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "postgres-agrees",
         what: "random sequences of writes, clock moves and restarts on PostgreSQL, compared with the memory store: direct, through a pooler, two nodes in turn",
         tests: &[("onward-store", "postgres::sequences::")],
@@ -87,6 +101,13 @@ const SOAKS: &[Soak] = &[
         what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each life leaves, and then no more",
         tests: &[("onward-store", "postgres::bloat::")],
         rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-orchestration-kill",
+        what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
+        rounds: 300,
         variable: "ONWARD_ROUNDS",
     },
     Soak {

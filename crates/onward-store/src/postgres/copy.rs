@@ -19,7 +19,7 @@ use super::store::fill_in;
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
 use crate::error::{Error, Result};
-use crate::memory::{Counters, DayCounts, Difference, ItemRow, KeyRow, TaskRow};
+use crate::memory::{Counters, DayCounts, Difference, ItemRow, KeyRow, TaskRow, TurnRow};
 
 /// What is read next.
 #[derive(Debug, Clone)]
@@ -30,6 +30,7 @@ enum Part {
     Members { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
+    Turns { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
 }
@@ -115,6 +116,20 @@ impl PostgresSource {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
+    async fn turns(&self, (task, first): (i64, i64)) -> Result<Vec<TurnRow>> {
+        let text = format!(
+            "SELECT task, first, events, chunk FROM {{s}}.turn WHERE (task, first) > ($1, $2) ORDER BY task, first LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&first, Type::INT8)]).await?;
+        let turn = |row: &Row| TurnRow {
+            task: row.get(0),
+            first: row.get(1),
+            events: row.get(2),
+            chunk: row.get::<_, Vec<u8>>(3).into(),
+        };
+        Ok(rows.iter().map(turn).collect())
+    }
+
     async fn log(&self, after: i64) -> Result<Vec<(i64, i64, String)>> {
         let text =
             format!("SELECT entry, next_task, changes FROM {{s}}.log WHERE entry > $1 ORDER BY entry LIMIT {PIECE}");
@@ -151,7 +166,12 @@ impl PostgresSource {
             Part::Ended { after } => {
                 piece.ended = self.tasks("ended", *after).await?;
                 piece.tags = self.tags(&piece.ended).await?;
-                piece.ended.last().map_or(Part::Log { after: 0 }, |last| Part::Ended { after: last.id })
+                piece.ended.last().map_or(Part::Turns { after: (0, 0) }, |last| Part::Ended { after: last.id })
+            }
+            Part::Turns { after } => {
+                piece.turns = self.turns(*after).await?;
+                let last = piece.turns.last().map(|last| (last.task, last.first));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
             }
             Part::Log { after } => {
                 piece.log = self.log(*after).await?;

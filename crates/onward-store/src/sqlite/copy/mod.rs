@@ -4,6 +4,7 @@
 //! the verbs of the store, what has consequences for lines of tasks (limits, pauses, settings of queues).
 
 mod history;
+mod orchestrations;
 mod settings;
 mod source;
 mod target;

@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{settings, tasks};
+use super::{orchestrations, settings, tasks};
 use crate::copy::{Begun, PIECE, Source};
 use crate::error::Result;
 use crate::memory::{Counters, Difference, KeyRow};
@@ -22,6 +22,7 @@ enum Part {
     Members { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
+    Turns { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
 }
@@ -104,7 +105,12 @@ impl SqliteSource {
             Part::Ended { after } => {
                 piece.ended = rows(tasks::ended(&self.connection, after)?)?;
                 piece.tags = tasks::tags(&self.connection, "history", after, &piece.ended)?;
-                piece.ended.last().map_or(Part::Log { after: 0 }, |last| Part::Ended { after: last.id })
+                piece.ended.last().map_or(Part::Turns { after: (0, 0) }, |last| Part::Ended { after: last.id })
+            }
+            Part::Turns { after } => {
+                piece.turns = orchestrations::turns(&self.connection, after)?;
+                let last = piece.turns.last().map(|last| (last.task, last.first));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
             }
             Part::Log { after } => {
                 piece.log = tasks::log(&self.connection, after)?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use super::history;
 use super::target_settings::Waiting;
+use super::{history, orchestrations};
 use crate::copy::Target;
 use crate::error::{Error, Result};
 use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
@@ -111,6 +111,7 @@ impl SqliteTarget {
         }
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
+        piece.turns.iter().try_for_each(|turn| orchestrations::write_turn(&self.connection, turn))?;
         piece.tags.into_iter().try_for_each(|(task, tag)| self.tag(task, tag))?;
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }
@@ -218,6 +219,7 @@ impl SqliteTarget {
             self.execute(sql, params![id, number, error.attempt, at, error.message])?;
         }
         self.progress(task)?;
+        orchestrations::write(&self.connection, task)?;
         if let Some(memo) = &task.memo {
             links |= MEMO;
             self.execute("INSERT INTO memo (task, memo) VALUES (?, ?)", params![id, &memo[..]])?;

@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::orchestrations;
 use crate::copy::PIECE;
 use crate::error::{Error, Result};
 use crate::memory::{Awaited, End, Logged, Task, TaskRow, encode, tag};
@@ -40,6 +41,7 @@ pub(super) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>
         };
         task.lost = row.get(14)?;
         details(connection, &mut task, row.get(15)?)?;
+        orchestrations::complete(connection, &mut task)?;
         tasks.push(task);
     }
     complete(connection, &mut tasks)?;
@@ -59,6 +61,7 @@ pub(super) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task
         task.finished_at = maybe(row, 14)?;
         task.result = row.get::<_, Option<Vec<u8>>>(15)?.map(Bytes::from);
         task.end = Some(End { number: row.get::<_, i64>(17)?.cast_unsigned(), entry: row.get(16)? });
+        orchestrations::complete(connection, &mut task)?;
         tasks.push(task);
     }
     complete(connection, &mut tasks)?;
@@ -105,6 +108,8 @@ fn new_task(names: NamesOfLane, options: TaskOptions, key: Option<String>) -> Ne
         io: options.expected_io,
         aggregate: options.aggregate,
         affinity: options.affinity,
+        orchestration: options.orchestration,
+        report: options.report,
         ..new
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod events;
 pub(super) mod history;
+pub(super) mod instance;
 mod lane_names;
 pub(super) mod limits;
 pub(super) mod list;
@@ -17,6 +18,8 @@ pub(super) mod why;
 
 #[cfg(feature = "postgres")]
 pub(super) use history::history;
+#[cfg(feature = "postgres")]
+pub(super) use instance::instance;
 #[cfg(feature = "postgres")]
 pub(super) use lane_names::{LaneNames, NamesOfLane};
 #[cfg(feature = "postgres")]

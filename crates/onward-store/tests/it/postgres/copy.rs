@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    CopyEnd, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, SqliteStore, Store, Submitted, TaskFilter,
-    TaskId, Write, copy,
+    AfterTurn, Claim, CopyEnd, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Recipient, Signal,
+    SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
 use onward_testkit::agreement::{self, Step};
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, close_sessions, soak};
@@ -225,4 +225,58 @@ async fn a_copy_that_is_broken_off_leaves_nothing() {
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("new.db")), "{left:?}");
     let error = PostgresStore::options().create(false).open(&schema).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
+}
+
+/// Parked after a turn, with a status, a value, and a signal that it has not taken in.
+async fn orchestrate(store: &dyn Store) -> TaskId {
+    let new = NewTask { orchestration: true, ..NewTask::new("order").unwrap() };
+    let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(10)));
+    let outcomes = store.apply(vec![Write::Submit(Box::new(new)), open]).await.unwrap();
+    let Outcome::SessionOpened(session) = outcomes[1] else { panic!("{outcomes:?}") };
+    let outcomes = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await.unwrap();
+    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("{outcomes:?}") };
+    let lease = claimed.tasks[0].lease;
+    let turn = Turn {
+        events: 2,
+        chunk: "two events".into(),
+        status: Some("asked for payment".into()),
+        values: vec![("total".to_owned(), Some("42".into()))],
+        ..Turn::new(lease, 0, AfterTurn::Park { until: None })
+    };
+    let signal = Signal { to: Recipient::Task(lease.task), name: "paid".parse().unwrap(), payload: "yes".into() };
+    let writes = vec![Write::Turn(Box::new(turn)), Write::Signal(Box::new(signal)), Write::CloseSession { session }];
+    let outcomes = store.apply(writes).await.unwrap();
+    assert!(matches!(&outcomes[..], [Outcome::Turned(_), Outcome::Done, Outcome::Done]), "{outcomes:?}");
+    lease.task
+}
+
+/// What can be read of an orchestration, and what its next turn is handed.
+async fn told(store: &dyn Store, task: TaskId) -> impl PartialEq + std::fmt::Debug + use<> {
+    let instance = store.instance(task).await.unwrap().unwrap();
+    let history = store.instance_history(task, 0, 10).await.unwrap();
+    let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(10)));
+    let Outcome::SessionOpened(session) = store.apply(vec![open]).await.unwrap()[0] else { panic!("no session") };
+    let outcomes = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await.unwrap();
+    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("{outcomes:?}") };
+    let claimed = claimed.tasks[0].instance.clone().unwrap();
+    // What it holds goes back.
+    store.apply(vec![Write::CloseSession { session }]).await.unwrap();
+    (instance, history, claimed)
+}
+
+/// Shows: B2
+#[tokio::test]
+async fn a_copied_store_has_orchestrations_with_history_mailbox_and_values() {
+    let Some(url) = url() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["one.db", "two.db"].map(|name| directory.path().join(name));
+    let schema = format!("{url}#{}", new_name());
+    let store = file_store(&paths[0]).await;
+    let task = orchestrate(&store).await;
+    let before = told(&store, task).await;
+    drop(store);
+    copy(CopyEnd::sqlite(&paths[0]), CopyEnd::postgres(&schema), |_, _| {}).await.unwrap();
+    copy(CopyEnd::postgres(&schema), CopyEnd::sqlite(&paths[1]), |_, _| {}).await.unwrap();
+    assert_eq!(told(&PostgresStore::open(&schema).await.unwrap(), task).await, before);
+    assert_eq!(told(&file_store(&paths[1]).await, task).await, before);
 }
