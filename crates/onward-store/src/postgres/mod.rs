@@ -15,6 +15,7 @@ mod fetch;
 mod flusher;
 mod migrate;
 mod options;
+mod patience;
 mod reads;
 mod row;
 mod save;

@@ -3,6 +3,7 @@
 mod fixture;
 mod isolation;
 mod nodes;
+mod restart;
 mod schemas;
 mod sequences;
 mod server;
