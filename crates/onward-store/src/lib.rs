@@ -45,6 +45,7 @@ pub mod limits;
 mod memory;
 mod name;
 mod news;
+mod orchestration;
 mod outcome;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -75,6 +76,9 @@ pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
+pub use orchestration::{
+    AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn, Turned,
+};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};

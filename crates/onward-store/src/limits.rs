@@ -54,6 +54,15 @@ pub const AWAITED_CHILDREN: usize = 10_000;
 /// the next is due at once.
 pub const CASCADE: usize = 1024;
 
+/// How many messages a claim, or a turn, hands to an orchestration; what is left is for its next turn.
+pub const TURN_MESSAGES: usize = 1024;
+
+/// How many tasks one turn of an orchestration submits at the most.
+pub const TURN_TASKS: usize = 10_000;
+
+/// How many messages may wait for an orchestration before it takes no more signals. Ends of its tasks come in any case.
+pub const MAILBOX: usize = 10_000;
+
 /// The most tasks that one page of a listing holds.
 pub const PAGE: usize = 1000;
 

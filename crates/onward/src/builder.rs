@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) queue_mode: Option<QueueMode>,
     pub(crate) preemption: Option<Preemption>,
     pub(crate) pressure: PressureSettings,
+    pub(crate) turns: usize,
+    pub(crate) orchestrations_kept: usize,
 }
 
 impl Default for Settings {
@@ -55,6 +57,8 @@ impl Default for Settings {
             queue_mode: None,
             preemption: None,
             pressure: PressureSettings::default(),
+            turns: 256,
+            orchestrations_kept: 10_000,
         }
     }
 }
@@ -66,6 +70,13 @@ impl Settings {
         }
         if self.prefetch > limits::PREFETCH {
             return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", limits::PREFETCH)));
+        }
+        if !(1..=limits::TURNS).contains(&self.turns) {
+            return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", limits::TURNS)));
+        }
+        if self.orchestrations_kept > limits::ORCHESTRATIONS_KEPT {
+            let remedy = format!("it may be 0 to {}", limits::ORCHESTRATIONS_KEPT);
+            return Err(wrong("number of orchestrations to keep", self.orchestrations_kept, remedy));
         }
         let leases = store_limits::LEASE_MINIMUM..=store_limits::LEASE_MAXIMUM;
         if !leases.contains(&self.lease) {
@@ -181,6 +192,22 @@ impl EngineBuilder {
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.settings.concurrency = handlers;
+        self
+    }
+
+    /// How many turns of orchestrations run at once, steps included, beside the handlers of tasks. From 1 to
+    /// [`limits::TURNS`](crate::limits::TURNS); default: 256.
+    #[must_use]
+    pub fn turns(mut self, turns: usize) -> Self {
+        self.settings.turns = turns;
+        self
+    }
+
+    /// How many orchestrations stay in memory between their turns, so that what comes for one costs no replay of its history; of more, those are put
+    /// away that have had no turn for the longest time. Up to [`limits::ORCHESTRATIONS_KEPT`](crate::limits::ORCHESTRATIONS_KEPT); default: 10 000.
+    #[must_use]
+    pub fn orchestrations_kept(mut self, orchestrations: usize) -> Self {
+        self.settings.orchestrations_kept = orchestrations;
         self
     }
 

@@ -111,6 +111,7 @@ pub mod limits;
 mod meter;
 mod middleware;
 mod module;
+pub mod orchestration;
 mod output;
 mod overview;
 mod pattern;

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::{self, AfterAttempt};
 use crate::rules::completion::{self, Standing};
+use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 use crate::task::{Lease, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
@@ -28,6 +29,9 @@ pub(super) struct Awaited {
 impl State {
     pub(super) fn await_completion(&mut self, lease: Lease, wait: CompletionWait) -> Result<Outcome, Refusal> {
         let task = self.held(lease)?;
+        if task.new.orchestration {
+            return Err(orchestration::waits_by_parking(&task.new.kind));
+        }
         wait.retry.check(&task.new.kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
         if task.cancel_requested {
             self.end_attempt(lease.task, TaskState::Cancelled);

@@ -54,6 +54,7 @@ mod keys;
 mod known;
 mod moving;
 mod names;
+mod orchestrations;
 #[cfg(feature = "postgres")]
 mod partial;
 mod queues;

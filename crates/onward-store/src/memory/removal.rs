@@ -27,6 +27,9 @@ impl State {
 
     pub(super) fn remove_without_trace(&mut self, id: TaskId) {
         self.log(id, Change::Purged);
+        if self.tasks.get(id).is_some_and(|task| !task.state.is_ended()) {
+            self.report_end(id, TaskState::Cancelled);
+        }
         let task = self.tasks.remove(id);
         if let Some(task) = &task {
             self.keys.free(id, &task.new);

@@ -1,5 +1,6 @@
 //! One task.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use super::completion::Awaited;
 use crate::io::Io;
 use crate::name::Name;
+use crate::orchestration::Instance;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -50,6 +52,8 @@ pub(super) struct Task {
     pub(super) members: u32,
     /// What is taken when this one ends.
     pub(super) follower: Option<Box<NewTask>>,
+    /// There if, and only if, it is an orchestration.
+    pub(super) instance: Option<Arc<Instance>>,
     /// There if, and only if, it has ended.
     pub(super) end: Option<End>,
 }
@@ -73,6 +77,7 @@ impl Task {
             run_at,
             expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
             expiry_before_claim: None,
+            instance: new.orchestration.then(Arc::default),
             new,
             attempts: 0,
             claims: 0,
@@ -185,6 +190,7 @@ impl Task {
             memo: self.memo.clone(),
             expected_io: self.new.io,
             members: self.members,
+            instance: self.instance.as_ref().map(|instance| Box::new(instance.claimed())),
         }
     }
 
@@ -219,6 +225,8 @@ impl Task {
             bundle: None,
             members: self.members,
             affinity: self.new.affinity.clone(),
+            orchestration: self.new.orchestration,
+            report: self.new.report,
         }
     }
 }

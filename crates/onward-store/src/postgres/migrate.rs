@@ -6,10 +6,10 @@ use super::sql::Sql;
 use crate::error::{Error, Result};
 
 /// The number of the schema that this version reads and writes.
-pub(super) const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 2;
 
 /// Each version's script, oldest first. Never changed once released; a later version adds one.
-const SCRIPTS: [&str; SCHEMA as usize] = [include_str!("schema.sql")];
+const SCRIPTS: [&str; SCHEMA as usize] = [include_str!("schema.sql"), include_str!("orchestrations.sql")];
 
 /// Brings the tables to this version, under the store's lock, so that of several processes that open a store at once one does it. Where there
 /// are none, they are made if `create` says so.

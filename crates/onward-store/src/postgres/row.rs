@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::{Links, TaskRow};
 
 /// Where the links begin: behind the columns of the task.
-const LINKS: usize = 22;
+const LINKS: usize = 23;
 
 /// Where the columns behind the links begin.
 pub(super) const BEHIND_LINKS: usize = LINKS + 7;
@@ -45,6 +45,7 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Erro
         end_number: row.try_get(19)?,
         end_entry: row.try_get(20)?,
         body: row.try_get(21)?,
+        instance: row.try_get(22)?,
     };
     let key_task: Option<i64> = row.try_get(LINKS + 4)?;
     let key_until: Option<i64> = row.try_get(LINKS + 5)?;

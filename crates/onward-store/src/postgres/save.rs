@@ -56,6 +56,7 @@ pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_
     let difference = saving.difference;
     let mut statements = Statements { client, sql, sent: Vec::new() };
     tasks(&mut statements, difference);
+    turns(&mut statements, difference);
     keys(&mut statements, difference);
     links(&mut statements, difference);
     items(&mut statements, difference);
@@ -97,17 +98,17 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
         return;
     }
     let columns = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
-                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body";
+                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance";
     let taken: Vec<String> = columns.split(", ").map(|column| format!("u.{column}")).collect();
     let taken = taken.join(", ").replace("u.body", "u.body::json");
     let set: Vec<String> = columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
-    let source: Vec<String> = (2..=23).map(|number| format!("${number}")).collect();
+    let source: Vec<String> = (2..=24).map(|number| format!("${number}")).collect();
     let statement = format!(
         "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
          INSERT INTO {{s}}.{table} ({columns}, payload) \
          SELECT {taken}, coalesce(u.payload, gone.payload) FROM unnest({}) AS u ({columns}, payload) \
          LEFT JOIN gone ON gone.id = u.id \
-         ON CONFLICT (id) DO UPDATE SET {}",
+         ON CONFLICT (id) DO UPDATE SET {}, payload = coalesce(excluded.payload, {table}.payload)",
         source.join(", "),
         set.join(", ")
     );
@@ -144,8 +145,30 @@ fn columns_of<'a>(rows: &'a [TaskRow], moved: &'a Vec<i64>) -> Vec<(Box<dyn ToSq
         column!(Type::INT8_ARRAY, |row| row.end_number),
         column!(Type::INT8_ARRAY, |row| row.end_entry),
         column!(Type::TEXT_ARRAY, |row| row.body.as_str()),
+        column!(Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
         column!(Type::BYTEA_ARRAY, |row| row.payload.as_deref()),
     ]
+}
+
+fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &difference.dropped_turns);
+    if difference.turns.is_empty() {
+        return;
+    }
+    let rows = &difference.turns;
+    let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
+    let first: Vec<i64> = rows.iter().map(|row| row.first).collect();
+    let events: Vec<i64> = rows.iter().map(|row| row.events).collect();
+    let chunks: Vec<&[u8]> = rows.iter().map(|row| &row.chunk[..]).collect();
+    statements.send(
+        "INSERT INTO {s}.turn (task, first, events, chunk) SELECT * FROM unnest($1, $2, $3, $4)",
+        vec![
+            (Box::new(tasks), Type::INT8_ARRAY),
+            (Box::new(first), Type::INT8_ARRAY),
+            (Box::new(events), Type::INT8_ARRAY),
+            (Box::new(chunks), Type::BYTEA_ARRAY),
+        ],
+    );
 }
 
 fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {

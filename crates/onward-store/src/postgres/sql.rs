@@ -9,7 +9,7 @@ pub(super) struct Sql {
 /// The columns of a task.
 pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.series, t.place, t.priority, t.run_at, t.expires_at, \
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
-     t.end_number, t.end_entry, t.body::text";
+     t.end_number, t.end_entry, t.body::text, t.instance";
 
 /// What is known of a task beside its row. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
 const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \

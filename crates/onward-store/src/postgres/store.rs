@@ -30,6 +30,7 @@ use crate::history::QueueDay;
 use crate::limits;
 use crate::memory::{Now, Ran};
 use crate::news::{NewsReceiver, NewsSender, TaskNews};
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -421,6 +422,14 @@ impl Store for PostgresStore {
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
         self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        self.read(move |shared| async move { reads::instance::instance(&shared, task).await })
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.read(move |shared| async move { reads::instance::history(&shared, task, from, limit).await })
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

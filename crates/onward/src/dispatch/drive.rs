@@ -187,6 +187,6 @@ fn overtime(allowance: Allowance) -> String {
 
 /// A panic as a failure: the task may be tried again, and the slot is free.
 fn panicked(panic: Box<dyn Any + Send>) -> Failure {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Failure::retryable(format!("the handler panicked: {}", text.unwrap_or("(no message)")))
+    let text = Failure::of_panic(&*panic);
+    Failure::retryable(text.message().replacen("it", "the handler", 1))
 }

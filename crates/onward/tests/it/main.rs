@@ -38,6 +38,12 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_faults;
+#[cfg(test)]
+mod orchestration_kills;
+#[cfg(test)]
+mod orchestrations;
+#[cfg(test)]
 mod overview;
 #[cfg(test)]
 mod patterns;

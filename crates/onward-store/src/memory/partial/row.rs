@@ -1,5 +1,7 @@
 //! A task as a row.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +10,7 @@ use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
+use crate::orchestration::{decode_instance, encode_instance};
 use crate::task::{AttemptError, NewTask, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
@@ -39,6 +42,8 @@ pub(crate) struct TaskRow {
     pub(crate) end_number: Option<i64>,
     pub(crate) end_entry: Option<i64>,
     pub(crate) body: String,
+    /// What is kept of an orchestration, but its history.
+    pub(crate) instance: Option<Vec<u8>>,
 }
 
 /// What is known of a task beside its row.
@@ -121,6 +126,7 @@ impl TaskRow {
             end_number: task.end.map(|end| end.number.cast_signed()),
             end_entry: task.end.map(|end| end.entry),
             body: body(task)?,
+            instance: task.instance.as_deref().map(encode_instance).transpose()?,
         })
     }
 
@@ -159,6 +165,7 @@ impl TaskRow {
             move_to: body.move_to,
             members: body.members,
             follower: body.follower,
+            instance: self.instance.as_deref().map(decode_instance).transpose()?.map(Arc::new),
             end: end.map(|(number, entry)| End { number: number.cast_unsigned(), entry }),
         })
     }

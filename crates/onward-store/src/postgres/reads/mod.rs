@@ -2,6 +2,7 @@
 
 pub(super) mod events;
 mod filter;
+pub(super) mod instance;
 pub(super) mod list;
 pub(super) mod look;
 pub(super) mod queues;

@@ -2,6 +2,7 @@
 
 pub(super) mod events;
 pub(super) mod history;
+pub(super) mod instance;
 mod lane_names;
 pub(super) mod limits;
 pub(super) mod list;

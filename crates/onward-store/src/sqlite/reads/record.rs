@@ -75,6 +75,8 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         bundle: None,
         members,
         affinity: options.affinity,
+        orchestration: options.orchestration,
+        report: options.report,
     })
 }
 

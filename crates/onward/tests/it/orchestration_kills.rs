@@ -1,0 +1,106 @@
+//! Orchestrations in three processes, of which one after the other is killed with `kill -9`.
+//!
+//! `ONWARD_ROUNDS` says how many are killed (default: 30), `ONWARD_SEED` when.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
+use onward_testkit::soak::{self, Tally};
+
+use crate::fixture::SECOND;
+use crate::orchestration_faults::{Program, register};
+
+const STORE: &str = "ONWARD_TEST_STORE";
+const PROCESSES: usize = 3;
+
+/// How many orchestrations are started after each kill.
+const STARTED: usize = 10;
+
+/// A worker process; killed when dropped.
+struct Worker(Child);
+
+impl Worker {
+    fn start(store: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["orchestration_kills::worker", "--exact", "--ignored", "--nocapture"]).env(STORE, store);
+        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+async fn engine(store: &Path) -> Engine {
+    Engine::builder().sqlite(store).durability(onward::Durability::Normal).lease(SECOND * 2).open().await.unwrap()
+}
+
+/// What a worker process does.
+#[tokio::test]
+#[ignore = "it is a process of the test, started by it"]
+async fn worker() {
+    let store = std::env::var_os(STORE).expect("the test says which store it is");
+    let engine = engine(Path::new(&store)).await;
+    register(&engine);
+    engine.run().await.unwrap();
+}
+
+/// Shows: D1, D2, D3, D4
+#[tokio::test]
+async fn orchestrations_survive_processes_that_are_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("onward.db");
+    let engine = engine(&store).await;
+    let mut random = fastrand::Rng::with_seed(soak::seed());
+    let kills = soak::number("ONWARD_ROUNDS").unwrap_or(30);
+    let mut tally = Tally { seed: soak::seed(), ..Tally::default() };
+    let mut started = Vec::new();
+    let mut workers: Vec<Worker> = (0..PROCESSES).map(|_| Worker::start(&store)).collect();
+    let mut events = engine.events(EventCursor::START);
+    for _ in 0..kills {
+        for _ in 0..STARTED {
+            started.push(start(&engine, &mut random).await);
+        }
+        for _ in 0..random.u32(1..600) {
+            events.next().await.unwrap();
+        }
+        let victim = random.usize(0..PROCESSES);
+        workers[victim] = Worker::start(&store);
+        tally.recovered += 1;
+    }
+    for (task, program) in &started {
+        tally.attempted += 1;
+        tally.acknowledged += 1;
+        assert_came_right(&engine, *task, program).await;
+    }
+    drop(workers);
+    assert_nothing_was_done_twice(&engine, &started).await;
+    println!("{tally}");
+}
+
+async fn start(engine: &Engine, random: &mut fastrand::Rng) -> (TaskId, Program) {
+    let program = Program::random(random.u64(..));
+    let task = engine.submit(program.clone()).await.unwrap().id();
+    for _ in 0..program.events() {
+        engine.signal(task, "event", &5).await.unwrap();
+    }
+    (task, program)
+}
+
+async fn assert_came_right(engine: &Engine, task: TaskId, program: &Program) {
+    let record = engine.wait(task).await.unwrap();
+    assert_eq!(record.state, TaskState::Completed, "{:?} {program:?}", record.errors);
+    let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
+    assert_eq!(value, program.value(), "{program:?}");
+}
+
+/// Each orchestration submitted what its code says, and nothing twice.
+async fn assert_nothing_was_done_twice(engine: &Engine, started: &[(TaskId, Program)]) {
+    let tasks: usize = started.iter().map(|(_, program)| 1 + program.tasks()).sum();
+    let submitted = engine.store().count(TaskFilter::default()).await.unwrap();
+    assert_eq!(submitted, tasks as u64);
+}
