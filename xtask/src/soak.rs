@@ -111,6 +111,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "postgres-restart",
+        what: "a PostgreSQL server killed, stopped and started under three nodes, in class full",
+        tests: &[("onward-store", "postgres::restart::")],
+        rounds: 500,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "power-loss",
         what: "power cuts under a SQLite store in class full, on a disk that forgets, reorders and tears what was not synced",
         tests: &[("onward-store", "power_loss::cuts::a_power_cut_in_class_full")],

@@ -11,10 +11,11 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Link, LinkTo};
 use super::error::classified;
+use super::patience::{LONG_PAUSE, PAUSE};
 use super::sql::Sql;
 use super::store::Shared;
 use super::transaction::{LOCAL_SETTINGS, apply_within};
-use super::writer::{LONG_PAUSE, PAUSE, connect_to_write};
+use super::writer::connect_to_write;
 use crate::dependency::Dependency;
 use crate::error::{Error, Result};
 use crate::memory::Ran;

@@ -19,6 +19,7 @@ mod flusher;
 mod inbox;
 mod migrate;
 mod options;
+mod patience;
 mod reads;
 mod row;
 mod save;

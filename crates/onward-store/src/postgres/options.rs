@@ -25,6 +25,7 @@ pub struct PostgresOptions {
     pub(super) listen: bool,
     pub(super) poll: Duration,
     pub(super) create: bool,
+    pub(super) patience: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -38,6 +39,7 @@ impl Default for PostgresOptions {
             listen: true,
             poll: Duration::from_secs(5),
             create: true,
+            patience: limits::SERVER_AWAY,
         }
     }
 }
@@ -93,6 +95,13 @@ impl PostgresOptions {
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
+    }
+
+    /// For how long a call waits for a server that is away (it crashed, it starts, the network is cut) and is tried again, counted from the first
+    /// failure: short of a try that is under way then. Default: [`limits::SERVER_AWAY`]. Opening a store does not wait, but for a server that is starting.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way

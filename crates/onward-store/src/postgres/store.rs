@@ -16,10 +16,11 @@ use super::connection::{Pool, are_pooled, connect};
 use super::flusher::{self, UNFLUSHED};
 use super::migrate::{SCHEMA, migrate};
 use super::options::PostgresOptions;
+use super::patience::{Patience, is_passing};
 use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
-use super::writer::{self, Call};
+use super::writer::{self, Answered, Call};
 use super::{inbox, reads, wake};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -279,25 +280,52 @@ pub(super) fn node() -> u64 {
 }
 
 impl PostgresStore {
-    /// Reads in a task of its own. Within the caller's, one that is polled no more would keep its connection from those that the caller
-    /// waits for meanwhile: a caller of many reads at once would wait for itself.
-    fn read<T, F>(&self, read: impl FnOnce(Arc<Shared>) -> F) -> Answer<'_, T>
+    /// Has the writer apply them, again where the server crashed before they were on its disk.
+    async fn apply_until_kept(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        let mut patience = Patience::new(self.shared.options.patience);
+        loop {
+            let (answer, answered) = oneshot::channel();
+            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
+            match answered.await.map_err(|_| Error::closed())? {
+                Answered::Done(result) => return result,
+                Answered::Lost(again) => writes = again,
+            }
+            if !patience.lasts() {
+                return Err(lost());
+            }
+        }
+    }
+
+    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is polled no more would keep its connection from
+    /// those that the caller waits for meanwhile: a caller of many reads at once would wait for itself.
+    fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let reading = read(Arc::clone(&self.shared));
-        Box::pin(async move { tokio::spawn(reading).await.unwrap_or_else(|_| Err(Error::closed())) })
+        Box::pin(async move {
+            let mut patience = Patience::new(self.shared.options.patience);
+            loop {
+                let reading = tokio::spawn(read(Arc::clone(&self.shared)));
+                match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
+                    Err(error) if is_passing(&error) && patience.wait().await => {}
+                    answer => return answer,
+                }
+            }
+        })
     }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::busy(
+        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
+    )
 }
 
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
-            answered.await.map_err(|_| Error::closed())?
-        })
+        Box::pin(self.apply_until_kept(writes))
     }
 
     fn changes(&self) -> Changes {
@@ -321,11 +349,17 @@ impl Store for PostgresStore {
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(move |shared| async move { reads::list::tasks(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::tasks(&shared, filter, page).await }
+        })
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(move |shared| async move { reads::look::peek(&shared, claim).await })
+        self.read(move |shared| {
+            let claim = claim.clone();
+            async move { reads::look::peek(&shared, claim).await }
+        })
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
@@ -353,8 +387,9 @@ impl Store for PostgresStore {
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(move |shared| async move {
-            reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await
+        self.read(move |shared| {
+            let which = which.clone();
+            async move { reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
         })
     }
 
@@ -373,19 +408,31 @@ impl Store for PostgresStore {
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.read(move |shared| async move { reads::list::task_ids(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::task_ids(&shared, filter, page).await }
+        })
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.read(move |shared| async move { reads::list::count(&shared, filter).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::count(&shared, filter).await }
+        })
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.read(move |shared| async move { reads::tags::values(&shared, key, filter, page).await })
+        self.read(move |shared| {
+            let (key, filter, page) = (key.clone(), filter.clone(), page.clone());
+            async move { reads::tags::values(&shared, key, filter, page).await }
+        })
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.read(move |shared| async move { reads::tags::keys(&shared, prefix, page).await })
+        self.read(move |shared| {
+            let (prefix, page) = (prefix.clone(), page.clone());
+            async move { reads::tags::keys(&shared, prefix, page).await }
+        })
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

@@ -7,6 +7,7 @@ mod fixture;
 mod inbox;
 mod isolation;
 mod nodes;
+mod restart;
 mod schemas;
 mod sequences;
 mod server;
