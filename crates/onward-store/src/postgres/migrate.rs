@@ -73,7 +73,8 @@ async fn make(client: &Link, sql: &Sql) -> Result<()> {
 /// The store's lock, held until the end of the transaction.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
-fn check(sql: &Sql, version: u32) -> Result<()> {
+/// Refuses a store of a newer program.
+pub(super) fn check(sql: &Sql, version: u32) -> Result<()> {
     if version <= SCHEMA {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::connection::{Link, LinkTo};
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
 use super::fetch::{Fetcher, take};
-use super::migrate::LOCK;
+use super::migrate::{self, LOCK};
 use super::save::{Saving, save_and_commit, save_within};
 use super::store::Shared;
 use super::wake;
@@ -195,6 +195,8 @@ async fn begin_to_write(
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
+    // A newer program has changed the tables meanwhile, and keeps there what this one does not know.
+    migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
     let (version, batch): (i64, Option<i64>) =
         (row.try_get(7).map_err(classified)?, row.try_get(8).map_err(classified)?);
     if batch.unwrap_or_default() != last.marker.batch {
@@ -267,7 +269,7 @@ macro_rules! counters {
 const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
-    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1)"
+    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version)"
 );
 
 const COUNTERS_TO_READ: &str = counters!(

@@ -152,3 +152,29 @@ async fn a_store_of_a_later_schema_is_refused_untouched() {
     let tables: i64 = old.client.query_one(&text, &[]).await.unwrap().get(0);
     assert_eq!(tables, 12, "nothing was made anew");
 }
+
+/// It may keep things where this one does not know of them.
+#[tokio::test]
+async fn a_program_that_writes_while_a_newer_one_upgrades_the_store_is_refused_from_then_on() {
+    let Some(old) = Old::schema_1().await else { return };
+    let (store, schema) = (old.open().await, &old.schema);
+    let submit = || store.apply(vec![Write::Submit(Box::new(NewTask::new("mail").unwrap()))]);
+    let before = store.count(TaskFilter::default()).await.unwrap();
+    let writes = async {
+        let mut done = 0;
+        loop {
+            match submit().await {
+                Ok(_) => done += 1,
+                Err(error) => return (done, error),
+            }
+        }
+    };
+    let upgrade = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('onward {schema}', 0)); \
+         ALTER TABLE {schema}.task ADD COLUMN unheard_of integer; UPDATE {schema}.version SET version = 1000; COMMIT"
+    );
+    let ((done, error), upgraded) = tokio::join!(writes, old.client.batch_execute(&upgrade));
+    upgraded.unwrap();
+    assert!(error.is_version() && error.to_string().contains("1000"), "{error}");
+    assert_eq!(store.count(TaskFilter::default()).await.unwrap(), before + done, "what was acknowledged is there");
+}
