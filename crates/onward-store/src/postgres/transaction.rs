@@ -220,7 +220,7 @@ async fn load_items(client: &LinkTo<'_>, shared: &Shared) -> Result<Items> {
 const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
 
 /// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while.
-pub(super) const LOCAL_SETTINGS: &str = "BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL lock_timeout = '30s'; \
+pub(super) const LOCAL_SETTINGS: &str = "BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL lock_timeout = '30s'; \
      SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.

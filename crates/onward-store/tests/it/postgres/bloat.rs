@@ -5,11 +5,12 @@ use std::time::Duration;
 use onward_store::{
     Claim, Clock, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, SystemClock, TaskFilter, Write,
 };
+use onward_testkit::postgres::Server;
 use onward_testkit::soak::{self, Tally};
 use tokio_postgres::{Client, NoTls};
 
 use super::fixture::options;
-use super::server::{open, url};
+use super::server::open;
 
 /// How many rounds each part has, unless `ONWARD_ROUNDS` says otherwise.
 const ROUNDS: u64 = 30;
@@ -26,8 +27,9 @@ const BYTES_PER_LIFE: i64 = 4096;
 /// The tables that change with every batch.
 const TABLES: [&str; 8] = ["task", "ended", "taken", "log", "item", "writer", "statistics", "day"];
 
+/// On a server of its own: transactions of other tests would keep rows from being cleared away.
 struct Site {
-    url: String,
+    server: Server,
     schema: String,
     store: PostgresStore,
     session: SessionId,
@@ -36,13 +38,13 @@ struct Site {
 
 impl Site {
     async fn open() -> Option<Self> {
-        let url = url()?;
-        let store = open(&url, options()).await;
+        let server = Server::start()?;
+        let store = open(&server.url(), options()).await;
         let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
         let lease = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(600)));
         let Outcome::SessionOpened(session) = store.apply(vec![lease]).await.unwrap()[0] else { panic!("no session") };
-        let client = connect(&url).await;
-        Some(Self { url, schema, store, session, client })
+        let client = connect(&server.url()).await;
+        Some(Self { server, schema, store, session, client })
     }
 
     /// Tasks come, run, end and are forgotten, and the session says that it is alive.
@@ -91,7 +93,7 @@ async fn what_grew_under_an_old_snapshot_is_used_again_when_that_is_gone() {
     let Some(site) = Site::open().await else { return };
     let rounds = soak::number("ONWARD_ROUNDS").unwrap_or(ROUNDS);
     let (mut ended, before) = site.part("before", rounds).await;
-    let mut other = connect(&site.url).await;
+    let mut other = connect(&site.server.url()).await;
     let pinned = other.build_transaction().isolation_level(tokio_postgres::IsolationLevel::RepeatableRead);
     let pinned = pinned.start().await.unwrap();
     pinned.query("SELECT 1 FROM pg_class LIMIT 1", &[]).await.unwrap();
