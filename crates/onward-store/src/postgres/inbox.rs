@@ -2,6 +2,7 @@
 //!
 //! A row is taken out in the transaction that submits its task, by whichever process comes first. What cannot be submitted stays, with the reason.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ pub(super) async fn run(shared: Weak<Shared>) {
 }
 
 /// Whether anything is in the inbox.
-pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
+async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
     let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
     rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
@@ -66,6 +67,7 @@ pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
 pub(super) async fn take_all(shared: &Shared, client: &mut Option<Link>) -> Result<()> {
     let reader = shared.pool.get().await?;
     let is_waiting = is_waiting(&reader, &shared.sql).await?;
+    shared.sees_inbox.store(true, Ordering::Relaxed);
     reader.give_back();
     if !is_waiting {
         return Ok(());

@@ -87,6 +87,8 @@ pub(super) struct Shared {
     news: NewsSender,
     /// Rung when there may be something in the inbox.
     pub(super) inbox: Arc<Notify>,
+    /// Whether the role may look into the inbox.
+    pub(super) sees_inbox: AtomicBool,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -226,6 +228,7 @@ impl PostgresStore {
             hints: watch::Sender::new(Hint::default()),
             news: NewsSender::new(),
             inbox: Arc::default(),
+            sees_inbox: AtomicBool::new(false),
             options,
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! Hearing of what other processes wrote: by listening, and by looking now and then.
 
 use std::sync::Weak;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -8,7 +9,6 @@ use tokio_postgres::{AsyncMessage, Config, NoTls};
 
 use super::connection::Link;
 use super::error::classified;
-use super::inbox::is_waiting;
 use super::sql::Sql;
 use super::store::Shared;
 use crate::error::{Error, Result};
@@ -59,11 +59,7 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
         let Some(shared) = shared.upgrade() else { return };
         let looked = async {
             let client = shared.pool.get().await?;
-            let stamp = stamp(&client, &shared).await?;
-            // A role that may not look there sees everything else.
-            if is_waiting(&client, &shared.sql).await.unwrap_or_default() {
-                shared.inbox.notify_one();
-            }
+            let stamp = look(&client, &shared).await?;
             client.give_back();
             Ok::<i64, Error>(stamp)
         };
@@ -147,9 +143,8 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
             Ok(Some(message)) => heard_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {
-                let Ok(stamp) = stamp(&listener.client, &shared).await else { return };
+                let Ok(stamp) = look(&listener.client, &shared).await else { return };
                 shared.saw(stamp);
-                shared.inbox.notify_one();
             }
         }
     }
@@ -168,9 +163,29 @@ fn heard_from(shared: &Shared, message: &str) {
     }
 }
 
+/// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle process does nothing else.
+async fn look(client: &Link, shared: &Shared) -> Result<i64> {
+    if !shared.sees_inbox.load(Ordering::Relaxed) {
+        return stamp(client, shared).await;
+    }
+    let text = format!("{STAMP}, EXISTS (SELECT 1 FROM {{s}}.inbox WHERE error IS NULL)");
+    let rows = client.query_typed(&shared.sql.text(&text), &[]).await.map_err(classified)?;
+    let row = rows.first().ok_or_else(nothing_said)?;
+    if row.try_get(1).map_err(classified)? {
+        shared.inbox.notify_one();
+    }
+    row.try_get(0).map_err(classified)
+}
+
+const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
+
+#[cold]
+fn nothing_said() -> Error {
+    Error::io("PostgreSQL did not say where the store stands")
+}
+
 /// A number that is another one after every write that changes anything.
 pub(super) async fn stamp(client: &Link, shared: &Shared) -> Result<i64> {
-    let text = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
-    let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
-    rows.first().map(|row| row.get(0)).ok_or_else(|| Error::io("PostgreSQL did not say where the store stands"))
+    let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
+    rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
 }

@@ -53,6 +53,9 @@ mod patterns;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_idle;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]
