@@ -21,6 +21,7 @@ mod migrate;
 mod options;
 mod patience;
 mod reads;
+mod rights;
 mod row;
 mod save;
 mod sql;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use tokio_postgres::Config;
 
-use super::store::PostgresStore;
+use super::connection::connect;
+use super::rights;
+use super::sql::Sql;
+use super::store::{PostgresStore, fill_in};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -114,6 +117,18 @@ impl PostgresOptions {
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
         let (config, options) = self.read(url)?;
         PostgresStore::open_with(config, options).await
+    }
+
+    /// What the role of a URL lacks to use the store there, as the statements that give it, to be run by whoever owns the schema or the database; empty if
+    /// nothing is missing. Opens no store and makes nothing.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server says.
+    pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
+        let (mut config, options) = self.read(url)?;
+        fill_in(&mut config);
+        let client = connect(&config).await?;
+        rights::missing(&client, &Sql { schema: options.schema }).await
     }
 
     /// What a URL says.

@@ -8,6 +8,7 @@ mod inbox;
 mod isolation;
 mod nodes;
 mod restart;
+mod rights;
 mod schemas;
 mod sequences;
 mod server;

@@ -178,3 +178,20 @@ async fn a_program_that_writes_while_a_newer_one_upgrades_the_store_is_refused_f
     assert!(error.is_version() && error.to_string().contains("1000"), "{error}");
     assert_eq!(store.count(TaskFilter::default()).await.unwrap(), before + done, "what was acknowledged is there");
 }
+
+/// Shows: B11
+#[tokio::test]
+async fn a_role_that_does_not_own_the_tables_of_before_is_told_so() {
+    let Some(old) = Old::schema_1().await else { return };
+    let Old { url, schema, client } = &old;
+    let grants = format!(
+        "CREATE ROLE clerk_{schema} LOGIN; GRANT USAGE ON SCHEMA {schema} TO clerk_{schema}; \
+         GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO clerk_{schema}; GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO clerk_{schema}"
+    );
+    client.batch_execute(&grants).await.unwrap();
+    let as_clerk = url.replace("onward@", &format!("clerk_{schema}@"));
+    let missing = options().schema(schema).missing_rights(&as_clerk).await.unwrap();
+    assert_eq!(missing, [format!("GRANT onward TO clerk_{schema}")]);
+    let error = options().schema(schema).open(&as_clerk).await.unwrap_err();
+    assert!(error.to_string().contains("must be owner"), "{error}");
+}
