@@ -97,10 +97,24 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_SEQUENCES",
     },
     Soak {
+        name: "postgres-bloat",
+        what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each life leaves, and then no more",
+        tests: &[("onward-store", "postgres::bloat::")],
+        rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "postgres-orchestration-kill",
         what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
         tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
         rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-restart",
+        what: "a PostgreSQL server killed, stopped and started under three nodes, in class full",
+        tests: &[("onward-store", "postgres::restart::")],
+        rounds: 500,
         variable: "ONWARD_ROUNDS",
     },
     Soak {

@@ -35,6 +35,8 @@ mod bulk;
 mod clock;
 mod codec;
 mod completion;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod copy;
 mod decorator;
 mod dependency;
 mod error;
@@ -68,6 +70,8 @@ pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::{CodecStore, PayloadCodec};
 pub use completion::{CompletionToken, CompletionWait, Finish};
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use copy::{Copied, CopyEnd, copy};
 pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
@@ -83,7 +87,7 @@ pub use orchestration::{
 };
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};
+pub use postgres::{AppliedOnServer, PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
@@ -109,4 +113,8 @@ pub use task::{
     TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
+/// The driver under [`PostgresStore`], for those who [submit in a transaction of their own](PostgresStore::submit_in): the connection
+/// must come from the same version.
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

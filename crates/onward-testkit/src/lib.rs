@@ -25,6 +25,9 @@ mod cases;
 pub mod conformance;
 mod faulty;
 mod fixture;
+#[cfg(unix)]
+#[doc(hidden)]
+pub mod postgres;
 #[doc(hidden)]
 pub mod soak;
 

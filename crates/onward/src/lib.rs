@@ -102,6 +102,8 @@ mod failure;
 mod failure_details;
 mod failure_policy;
 mod finish;
+#[cfg(feature = "postgres")]
+mod finish_on_server;
 mod flow;
 mod forecast;
 mod handle;
@@ -148,6 +150,8 @@ pub use events::EventStream;
 pub use failure::Failure;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub use finish::{Finished, Finishing};
+#[cfg(feature = "postgres")]
+pub use finish_on_server::FinishingOnServer;
 pub use forecast::Forecast;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;

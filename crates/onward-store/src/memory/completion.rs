@@ -18,12 +18,12 @@ use crate::timestamp::Timestamp;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
-pub(super) struct Awaited {
-    pub(super) wait: CompletionWait,
+pub(crate) struct Awaited {
+    pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.
-    pub(super) until: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
     /// When the task expires if it is tried again: that time does not run while an attempt is under way.
-    expires_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 impl State {

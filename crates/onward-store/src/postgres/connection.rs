@@ -16,12 +16,33 @@ use crate::error::{Error, Result};
 /// How many statements one connection keeps prepared; further ones are planned each time.
 const STATEMENTS: usize = 256;
 
+/// A connection of our own.
+pub(super) type Link = LinkTo<'static>;
+
 /// A connection, with the statements that the server has planned for it.
 #[derive(Debug)]
-pub(super) struct Link {
-    client: Client,
+pub(super) struct LinkTo<'c> {
+    client: Held<'c>,
     /// `None` where each transaction may meet another server process, as behind a pooler.
     plans: Option<Plans>,
+}
+
+/// Whose a connection is.
+#[derive(Debug)]
+enum Held<'c> {
+    Own(Client),
+    Lent(&'c Client),
+}
+
+impl Deref for Held<'_> {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        match self {
+            Self::Own(client) => client,
+            Self::Lent(client) => client,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -33,9 +54,14 @@ struct Plans {
 
 type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-impl Link {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, plans: None }
+impl LinkTo<'_> {
+    pub(super) fn new(client: Client) -> Link {
+        Link { client: Held::Own(client), plans: None }
+    }
+
+    /// Somebody else's connection. Nothing is left on it.
+    pub(super) fn lent(client: &Client) -> LinkTo<'_> {
+        LinkTo { client: Held::Lent(client), plans: None }
     }
 
     /// Has the server keep plans for it, and settings: only for a connection straight to the server.

@@ -10,6 +10,11 @@ pub(super) fn classified(error: tokio_postgres::Error) -> Error {
         return Error::io(format!("the connection to PostgreSQL failed: {error}")).caused_by(error);
     };
     let (code, message) = (database.code(), format!("PostgreSQL: {} ({})", database.message(), database.code().code()));
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        // Nothing that was typed is wrong.
+        return Error::read_only(format!("{message}; `onward doctor` says which rights the role lacks"))
+            .caused_by(error);
+    }
     let kind = match code.code().get(..2) {
         Some("53") if *code == SqlState::DISK_FULL => Error::full,
         Some("40" | "55" | "53" | "57") => Error::busy,

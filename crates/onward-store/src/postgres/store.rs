@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
 
@@ -16,11 +16,12 @@ use super::connection::{Pool, are_pooled, connect};
 use super::flusher::{self, UNFLUSHED};
 use super::migrate::{SCHEMA, migrate};
 use super::options::PostgresOptions;
+use super::patience::{Patience, is_passing};
 use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
-use super::writer::{self, Call};
-use super::{reads, wake};
+use super::writer::{self, Answered, Call};
+use super::{inbox, reads, wake};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
@@ -61,9 +62,10 @@ const UNANSWERED: Duration = Duration::from_secs(10);
 /// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile share the next one. A session that
 /// is open when the store is dropped, or its process dies, lapses when its lease is over; nobody closes it.
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     calls: mpsc::Sender<Call>,
-    waker: JoinHandle<()>,
+    /// What listens, and what empties the inbox.
+    tasks: [JoinHandle<()>; 2],
 }
 
 /// What the writer, the readers and the listener have in common.
@@ -83,11 +85,21 @@ pub(super) struct Shared {
     server_clock: Arc<ServerClock>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
+    /// Rung when there may be something in the inbox.
+    pub(super) inbox: Arc<Notify>,
+    /// Whether the role may look into the inbox.
+    pub(super) sees_inbox: AtomicBool,
 }
 
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("location", &self.location()).finish_non_exhaustive()
     }
 }
 
@@ -215,6 +227,8 @@ impl PostgresStore {
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
             news: NewsSender::new(),
+            inbox: Arc::default(),
+            sees_inbox: AtomicBool::new(false),
             options,
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
@@ -222,13 +236,18 @@ impl PostgresStore {
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
+        // Before anybody asks whether there is work. A role that may not do it can do everything else.
+        if let Err(error) = inbox::take_all(&shared, &mut None).await {
+            tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        }
+        let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared)));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
-        Ok(Self { shared, calls, waker })
+        Ok(Self { shared, calls, tasks: [waker, taker] })
     }
 }
 
 /// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
-fn fill_in(config: &mut Config) {
+pub(super) fn fill_in(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("onward");
     }
@@ -253,7 +272,7 @@ impl PostgresStore {
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        self.waker.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -264,25 +283,52 @@ pub(super) fn node() -> u64 {
 }
 
 impl PostgresStore {
-    /// Reads in a task of its own. Within the caller's, one that is polled no more would keep its connection from those that the caller
-    /// waits for meanwhile: a caller of many reads at once would wait for itself.
-    fn read<T, F>(&self, read: impl FnOnce(Arc<Shared>) -> F) -> Answer<'_, T>
+    /// Has the writer apply them, again where the server crashed before they were on its disk.
+    async fn apply_until_kept(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        let mut patience = Patience::new(self.shared.options.patience);
+        loop {
+            let (answer, answered) = oneshot::channel();
+            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
+            match answered.await.map_err(|_| Error::closed())? {
+                Answered::Done(result) => return result,
+                Answered::Lost(again) => writes = again,
+            }
+            if !patience.lasts() {
+                return Err(lost());
+            }
+        }
+    }
+
+    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is polled no more would keep its connection from
+    /// those that the caller waits for meanwhile: a caller of many reads at once would wait for itself.
+    fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let reading = read(Arc::clone(&self.shared));
-        Box::pin(async move { tokio::spawn(reading).await.unwrap_or_else(|_| Err(Error::closed())) })
+        Box::pin(async move {
+            let mut patience = Patience::new(self.shared.options.patience);
+            loop {
+                let reading = tokio::spawn(read(Arc::clone(&self.shared)));
+                match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
+                    Err(error) if is_passing(&error) && patience.wait().await => {}
+                    answer => return answer,
+                }
+            }
+        })
     }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::busy(
+        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
+    )
 }
 
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
-            answered.await.map_err(|_| Error::closed())?
-        })
+        Box::pin(self.apply_until_kept(writes))
     }
 
     fn changes(&self) -> Changes {
@@ -306,11 +352,17 @@ impl Store for PostgresStore {
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(move |shared| async move { reads::list::tasks(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::tasks(&shared, filter, page).await }
+        })
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(move |shared| async move { reads::look::peek(&shared, claim).await })
+        self.read(move |shared| {
+            let claim = claim.clone();
+            async move { reads::look::peek(&shared, claim).await }
+        })
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
@@ -338,8 +390,9 @@ impl Store for PostgresStore {
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(move |shared| async move {
-            reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await
+        self.read(move |shared| {
+            let which = which.clone();
+            async move { reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
         })
     }
 
@@ -358,19 +411,31 @@ impl Store for PostgresStore {
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.read(move |shared| async move { reads::list::task_ids(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::task_ids(&shared, filter, page).await }
+        })
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.read(move |shared| async move { reads::list::count(&shared, filter).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::count(&shared, filter).await }
+        })
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.read(move |shared| async move { reads::tags::values(&shared, key, filter, page).await })
+        self.read(move |shared| {
+            let (key, filter, page) = (key.clone(), filter.clone(), page.clone());
+            async move { reads::tags::values(&shared, key, filter, page).await }
+        })
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.read(move |shared| async move { reads::tags::keys(&shared, prefix, page).await })
+        self.read(move |shared| {
+            let (prefix, page) = (prefix.clone(), page.clone());
+            async move { reads::tags::keys(&shared, prefix, page).await }
+        })
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

@@ -33,6 +33,9 @@ mod ends;
 mod faults;
 #[cfg(test)]
 mod finish;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
@@ -59,6 +62,9 @@ mod patterns;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_idle;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]

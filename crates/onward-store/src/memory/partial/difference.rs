@@ -192,6 +192,6 @@ fn name(queue: &crate::name::Name) -> String {
 }
 
 /// A tag as it is kept: no key has the sign between.
-pub(super) fn tag(key: &str, value: &str) -> Vec<u8> {
+pub(crate) fn tag(key: &str, value: &str) -> Vec<u8> {
     format!("{key}={value}").into_bytes()
 }

@@ -100,7 +100,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl TaskRow {
     /// The row of a task; without its payload, if the store has that already.
-    pub(super) fn of(task: &Task, with_payload: bool) -> Result<Self> {
+    pub(crate) fn of(task: &Task, with_payload: bool) -> Result<Self> {
         let new = &task.new;
         let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
         Ok(Self {
@@ -130,7 +130,7 @@ impl TaskRow {
         })
     }
 
-    pub(super) fn into_task(self) -> Result<Task> {
+    pub(crate) fn into_task(self) -> Result<Task> {
         let body: Body = serde_json::from_str(&self.body).map_err(|error| damaged(self.id, error))?;
         let state = TaskState::from_code(self.state.into()).ok_or_else(|| damaged(self.id, "its state is unknown"))?;
         let plain = self.plain()?;

@@ -45,7 +45,10 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
             Recipient::Task(task) => Want::Task(*task),
             Recipient::Key { kind, key } => Want::Key(kind.clone(), key.clone()),
         }),
-        Write::Prune(_) => wants.extend([Want::KeysOver, Want::Ended]),
+        Write::Prune(prune) => {
+            wants.extend([Want::KeysOver, Want::Ended]);
+            wants.extend(prune.keep.map(|_| Want::EndedCount));
+        }
         Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),
         Write::DeleteQueue { queue } => wants.push(Want::LiveIn(queue.clone())),
         Write::All(writes) => writes.iter().for_each(|write| wanted_by(write, wants)),

@@ -8,3 +8,6 @@ pub(super) mod look;
 pub(super) mod queues;
 pub(super) mod statistics;
 pub(super) mod tags;
+
+#[cfg(feature = "sqlite")]
+pub(super) use statistics::{STATISTICS, ended, kind};

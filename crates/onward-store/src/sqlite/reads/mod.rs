@@ -15,3 +15,14 @@ pub(super) mod statistics;
 pub(super) mod tags;
 pub(super) mod task;
 pub(super) mod why;
+
+#[cfg(feature = "postgres")]
+pub(super) use history::history;
+#[cfg(feature = "postgres")]
+pub(super) use instance::instance;
+#[cfg(feature = "postgres")]
+pub(super) use lane_names::{LaneNames, NamesOfLane};
+#[cfg(feature = "postgres")]
+pub(super) use record::{errors, progress};
+#[cfg(feature = "postgres")]
+pub(super) use statistics::statistics;
