@@ -191,9 +191,11 @@ async fn load_items(client: &Link, shared: &Shared) -> Result<Items> {
 
 const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
 
-/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while.
-const LOCAL_SETTINGS: &str = "SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL lock_timeout = '30s'; \
-     SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
+/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while, which the role, the
+/// database or the server may have set otherwise.
+const LOCAL_SETTINGS: &str = "SET LOCAL jit = off; SET LOCAL enable_seqscan = off; \
+     SELECT set_config(name, value, true) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
+     AS setting (name, value) WHERE current_setting(name) = '0'; ";
 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
 pub(super) async fn begin_to_read(

@@ -1,5 +1,6 @@
 //! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
 
+mod cluster;
 mod fixture;
 mod isolation;
 mod nodes;
@@ -8,3 +9,4 @@ mod schemas;
 mod sequences;
 mod server;
 mod suite;
+mod survive;
