@@ -51,7 +51,7 @@ pub struct PostgresReport {
 }
 
 pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
-    let client = connect(&shared.config).await?;
+    let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
     let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
     let (Some(server), Some(tables)) = (server.first(), tables.first()) else {
@@ -69,7 +69,7 @@ pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
         live_rows: get::<i64>(tables, 0)?.unsigned_abs(),
         dead_rows: get::<i64>(tables, 1)?.unsigned_abs(),
         missing_rights: missing_rights(&client, shared).await?,
-        is_pooled: are_pooled(&client, &connect(&shared.config).await?).await?,
+        is_pooled: are_pooled(&client, &connect(&shared.address).await?).await?,
         message: message(&client, shared).await?,
         commit: commit(&client).await?,
     })
@@ -103,7 +103,7 @@ async fn missing_rights(client: &Link, shared: &Shared) -> Result<Vec<String>> {
 
 async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
     let (sql, node) = (&shared.sql, shared.node);
-    let Some(mut listener) = Listener::new(&shared.config, sql, node, client).await? else { return Ok(None) };
+    let Some(mut listener) = Listener::new(&shared.address, sql, node, client).await? else { return Ok(None) };
     let before = SystemClock.steady();
     let came = listener.test(sql, node, client).await?;
     Ok(came.then(|| SystemClock.steady().saturating_sub(before)))

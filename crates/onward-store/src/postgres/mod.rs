@@ -10,6 +10,7 @@
 mod check;
 mod clock;
 mod connection;
+mod encryption;
 mod error;
 mod fetch;
 mod flusher;

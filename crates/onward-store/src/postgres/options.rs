@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio_postgres::Config;
 
+use super::connection::Address;
+use super::encryption::Wanted;
 use super::store::PostgresStore;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -117,11 +119,13 @@ impl PostgresOptions {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
-        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+        let (wanted, url) = Wanted::take_from(url)?;
+        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.
             Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
         })?;
-        PostgresStore::open_with(config, self).await
+        config.ssl_mode(wanted.mode);
+        PostgresStore::open_with(Address { config, tls: wanted.connector()? }, self).await
     }
 }
 

@@ -58,6 +58,10 @@ impl Sql {
     }
 }
 
+/// How a transaction under the store's lock begins. Each of its statements sees what was committed before it: a snapshot of its beginning, as the role, the
+/// database or the server may have it by default, would be of before the lock, and so of before the others' last writes.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
 

@@ -11,6 +11,7 @@ use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
 use super::fetch::{Fetcher, take};
 use super::migrate::LOCK;
 use super::save::{Saving, save_and_commit};
+use super::sql::BEGIN;
 use super::store::Shared;
 use crate::error::{Error, Result};
 use crate::memory::{Counters, ItemRow, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
@@ -161,7 +162,7 @@ async fn begin_to_write(
     last: &mut Last,
 ) -> Result<(Header, i64)> {
     let settings = if client.keeps_plans() { "" } else { LOCAL_SETTINGS };
-    let begin = shared.sql.text(&format!("BEGIN; {settings}{LOCK}"));
+    let begin = shared.sql.text(&format!("{BEGIN}; {settings}{LOCK}"));
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
     let (begun, rows, fetched) =

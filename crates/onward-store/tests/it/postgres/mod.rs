@@ -1,6 +1,9 @@
 //! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
 
 mod cluster;
+mod encryption;
+mod errors;
+mod failover;
 mod fixture;
 mod isolation;
 mod nodes;
@@ -10,3 +13,4 @@ mod sequences;
 mod server;
 mod suite;
 mod survive;
+mod trouble;
