@@ -33,6 +33,7 @@
 mod aggregate;
 mod bulk;
 mod clock;
+mod codec;
 mod completion;
 mod decorator;
 mod dependency;
@@ -65,6 +66,7 @@ mod write;
 pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use codec::{CodecStore, PayloadCodec};
 pub use completion::{CompletionToken, CompletionWait, Finish};
 pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
@@ -75,7 +77,7 @@ pub use history::QueueDay;
 pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
-pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
+pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
 pub use orchestration::{
     AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn, Turned,
 };

@@ -177,3 +177,6 @@ pub const NAMED_WORKERS: usize = 10;
 /// At how many lines of waiting tasks (one for each queue, kind and group that has any) a look at the [queues](crate::Store::queues) looks to
 /// find out which tasks are first, those without a group before the others.
 pub const LINES_LOOKED_AT: usize = 1024;
+
+/// How long a task is left to others that a process claimed and could not [decode](crate::PayloadCodec).
+pub const UNREAD_PAUSE: Duration = Duration::from_secs(10);

@@ -28,7 +28,7 @@ use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
-use crate::orchestration::{CodeTable, OrchestrationContext, Registered, Stage};
+use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
@@ -92,13 +92,13 @@ impl Inner {
         lock(&self.orchestrations).table()
     }
 
-    pub(crate) fn register_orchestration<T, F, Answer>(&self, function: F)
+    pub(crate) fn register_orchestration<T, F, Answer>(&self, options: OrchestrationOptions, function: F)
     where
         T: Task,
         F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        lock(&self.orchestrations).add(function);
+        lock(&self.orchestrations).add(options, function);
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -7,6 +7,7 @@ use onward_store::{InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusa
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::code::OrchestrationOptions;
 use super::context::{OrchestrationContext, json};
 use super::history::HistoryEvent;
 use super::live::read_history;
@@ -61,7 +62,17 @@ impl Engine {
         F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.inner.register_orchestration(function);
+        self.orchestrate_with(OrchestrationOptions::new(), function)
+    }
+
+    /// Registers code with options: one of several versions of its kind.
+    pub fn orchestrate_with<T, F, Answer>(&self, options: OrchestrationOptions, function: F) -> &Self
+    where
+        T: Task,
+        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        self.inner.register_orchestration(options, function);
         self
     }
 

@@ -72,6 +72,7 @@ mod stage;
 mod update;
 
 pub use client::OrchestrationStatus;
+pub use code::OrchestrationOptions;
 pub(crate) use code::{CodeTable, Registered};
 pub use combinators::{Either, join_all, select, select_all, try_join_all};
 pub use context::OrchestrationContext;

@@ -11,7 +11,6 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
 
 use super::draft::{Draft, event_of};
-use super::fork::Origin;
 use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
@@ -97,31 +96,15 @@ impl<'a> Performance<'a> {
     async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let live = match run.stage.take(id, generation, length).await {
-            Some(live) => live,
-            None => Box::new(load(run, &task).await.map_err(|stop| (stop, length))?),
+        let (live, draft) = match run.stage.take(id, generation, length).await {
+            Some(live) => (live, Draft::default()),
+            None => load(run, &task).await.map_err(|stop| (stop, length))?,
         };
         // The store's clock may be ahead of this one: what it held to be due is.
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        let (draft, written, slot) = (Draft::default(), length, Some(slot));
-        let mut begun = Self { run, lease, live, messages, now, draft, written, steps, slot };
-        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
-            begun.take_over(origin).await.map_err(|stop| (stop, length))?;
-        }
-        Ok(begun)
-    }
-
-    /// Begins with what another orchestration has come to.
-    async fn take_over(&mut self, origin: Origin) -> Result<(), Stop> {
-        let events = origin.history(&*self.run.inner.store).await;
-        let events = events.map_err(|error| Stop::Dead(error.to_string()))?;
-        let commands =
-            self.live.machine.fork(origin.task, &events).map_err(|difference| Stop::Dead(difference.to_string()))?;
-        self.draft.events = events;
-        self.draft.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
-        Ok(())
+        Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
     }
 
     /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
@@ -146,7 +129,8 @@ impl<'a> Performance<'a> {
     fn open(&mut self) {
         let at = self.now.as_microseconds();
         if !self.live.machine.has_started() {
-            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..) });
+            let version = Some(self.live.version).filter(|version| *version > 0);
+            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
         }
@@ -306,15 +290,13 @@ impl<'a> Performance<'a> {
     }
 }
 
-async fn load(run: &Run, task: &ClaimedTask) -> Result<Live, Stop> {
-    let Some(code) = run.orchestrations.get(&task.kind) else {
-        let text = format!("this engine has no code for orchestrations of kind `{}`", task.kind);
-        return Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, text));
-    };
-    Live::replayed(&*run.inner.store, code, task).await.map_err(|unplayable| match unplayable {
-        Unplayable::Unread(error) => Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string()),
-        Unplayable::Nondeterminism(difference) => Stop::Dead(difference.to_string()),
-    })
+async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
+    match Live::replayed(&*run.inner.store, &run.orchestrations, task).await {
+        Ok((live, draft)) => Ok((Box::new(live), draft)),
+        Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
+        Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
+        Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_))) => Err(Stop::Dead(error.to_string())),
+    }
 }
 
 /// Writes something, however often the store fails: nobody else can, as long as the lease holds. `None` when the run is over.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::json;
-use super::live::Live;
+use super::live::{Live, Unplayable};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
@@ -33,12 +33,10 @@ impl Engine {
 
     async fn replayed(&self, orchestration: TaskId) -> Result<Live> {
         let (begun, history) = self.read_begun(orchestration).await?;
-        let codes = self.inner.codes()?;
-        let code = codes.get(&begun.kind).ok_or_else(|| {
-            Error::invalid(format!("this engine has no code for orchestrations of kind `{}`; register it", begun.kind))
-        })?;
-        let mut live = Live::new(self.store().info().payload_limit, code, begun);
-        live.replay(&history).map_err(|difference| Error::invalid(difference.to_string()))?;
+        let invalid = |error: Unplayable| Error::invalid(error.to_string());
+        let limit = self.store().info().payload_limit;
+        let mut live = Live::new(limit, &self.inner.codes()?, begun, &history.events).map_err(invalid)?;
+        live.replay(&history).map_err(invalid)?;
         Ok(live)
     }
 }

@@ -8,7 +8,7 @@ use minicbor::{Decode, Encode};
 use onward_store::{Name, TaskId};
 
 use super::history::HistoryEvent;
-use super::live::{Begun, History, Live, read_history};
+use super::live::{Begun, History, Live, Unplayable, read_history};
 use super::machine::{Finish, Nondeterminism};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -86,8 +86,13 @@ impl RecordedHistory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckFailure {
-    /// No code is registered for its kind.
-    NoCode(Name),
+    /// No code is registered for its kind, or none that goes on with what a version of it began.
+    NoCode {
+        /// The kind.
+        kind: Name,
+        /// The version; `None` if there is none of the kind.
+        version: Option<u32>,
+    },
     /// What is registered is not in order.
     Registrations(String),
     /// The code does something else than the history says.
@@ -99,8 +104,14 @@ pub enum CheckFailure {
 impl fmt::Display for CheckFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoCode(kind) => {
+            Self::NoCode { kind, version: None } => {
                 write!(f, "no code is registered for orchestrations of kind `{kind}`; register it with `orchestrate`")
+            }
+            Self::NoCode { kind, version: Some(version) } => {
+                write!(
+                    f,
+                    "no code of `{kind}` goes on with what version {version} began; register that, or say `since` of a later one"
+                )
             }
             Self::Differs(difference) => difference.fmt(f),
             Self::Registrations(text) | Self::Stuck(text) => f.write_str(text),
@@ -109,6 +120,16 @@ impl fmt::Display for CheckFailure {
 }
 
 impl std::error::Error for CheckFailure {}
+
+impl From<Unplayable> for CheckFailure {
+    fn from(unplayable: Unplayable) -> Self {
+        match unplayable {
+            Unplayable::NoCode(kind, version) => Self::NoCode { kind, version },
+            Unplayable::Nondeterminism(difference) => Self::Differs(difference),
+            Unplayable::Unread(error) | Unplayable::Gone(error) => Self::Registrations(error.to_string()),
+        }
+    }
+}
 
 /// Checking code against what orchestrations did.
 impl Engine {
@@ -129,14 +150,14 @@ impl Engine {
     /// Why the code cannot go on with it.
     pub fn check_history(&self, history: &RecordedHistory) -> Result<(), CheckFailure> {
         let codes = self.inner.codes().map_err(|error| CheckFailure::Registrations(error.to_string()))?;
-        let code = codes.get(&history.kind).ok_or_else(|| CheckFailure::NoCode(history.kind.clone()))?;
         let begun = Begun {
             task: TaskId(0),
             kind: history.kind.clone(),
             payload: history.payload.clone(),
             generation: history.generation,
         };
-        let mut live = Live::new(self.store().info().payload_limit, code, begun);
+        let limit = self.store().info().payload_limit;
+        let mut live = Live::new(limit, &codes, begun, &history.events)?;
         live.machine.replay(&history.events).map_err(CheckFailure::Differs)?;
         live.machine.notice_if_stuck();
         match live.machine.finish() {

@@ -22,6 +22,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod codec;
+#[cfg(test)]
 mod completion;
 #[cfg(test)]
 mod dependencies;
@@ -40,7 +42,11 @@ mod modules;
 #[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
+mod orchestration_costs;
+#[cfg(test)]
 mod orchestration_faults;
+#[cfg(test)]
+mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
 #[cfg(test)]

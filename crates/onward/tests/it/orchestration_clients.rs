@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, RecordedHistory};
-use onward::{Failure, TaskId, TaskState};
+use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
+use onward::{Engine, Failure, TaskId, TaskState};
+use serde::{Deserialize, Serialize};
 
-use crate::fixture::{error, start as start_run, state, stop, worlds};
+use crate::fixture::{World, error, record, start as start_run, state, stop, worlds};
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
 
 /// Shows: D3
@@ -384,5 +385,109 @@ async fn a_history_is_cut_only_between_two_arrivals() {
         assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind 2"), "{said}");
         let said = engine.fork(task, 99).await.unwrap_err().to_string();
         assert!(said.contains("take from 1 to"), "{said}");
+    }
+}
+
+/// Code that says its version before and after an event.
+fn saying(
+    version: u32,
+) -> impl Fn(Work, OrchestrationContext) -> futures_util::future::BoxFuture<'static, Result<String, Failure>> {
+    move |_, context| {
+        Box::pin(async move {
+            for _ in 0..version {
+                context.step("version", move || async move { Ok(version) }).await?;
+            }
+            context.event::<()>("go")?.await?;
+            Ok(version.to_string())
+        })
+    }
+}
+
+/// An engine with several codes of one kind.
+async fn versions(world: &World, versions: &[u32]) -> Engine {
+    let engine = world.engine().await;
+    for version in versions {
+        engine.orchestrate_with(OrchestrationOptions::new().version(*version), saying(*version));
+    }
+    engine
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn an_orchestration_keeps_the_version_that_began_it() {
+    for world in worlds().await {
+        let old = versions(&world, &[1]).await;
+        let first = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        let both = versions(&world, &[1, 2]).await;
+        let second = start(&both).await;
+        for task in [first, second] {
+            both.signal(task, "go", &()).await.unwrap();
+        }
+        assert_eq!(finish(&both, first).await.unwrap(), "1");
+        assert_eq!(finish(&both, second).await.unwrap(), "2");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn an_orchestration_of_another_version_is_left_to_those_that_have_it() {
+    for world in worlds().await {
+        let new = versions(&world, &[2]).await;
+        let task = start(&new).await;
+        new.run_until_idle().await.unwrap();
+        new.signal(task, "go", &()).await.unwrap();
+        let old = versions(&world, &[1]).await;
+        old.run_until_idle().await.unwrap();
+        assert_eq!((state(&world, task).await, record(&world, task).await.attempts), (TaskState::Scheduled, 0));
+        world.clock.advance(onward::limits::UNKNOWN_CODE_PAUSE);
+        assert_eq!(finish(&new, task).await.unwrap(), "2");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_version_goes_on_with_earlier_ones_where_it_says_so() {
+    for world in worlds().await {
+        let old = versions(&world, &[1]).await;
+        let task = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        old.signal(task, "go", &()).await.unwrap();
+        let new = world.engine().await;
+        new.orchestrate_with(
+            OrchestrationOptions::new().version(3).since(1),
+            |work: Work, context: OrchestrationContext| async move {
+                let said = saying(1)(work, context).await?;
+                Ok(format!("{said}, and 3"))
+            },
+        );
+        assert_eq!(finish(&new, task).await.unwrap(), "1, and 3");
+    }
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+enum Declined {
+    Stolen { card: u32 },
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let failed = context.activity_task::<()>(onward::NewTask::new("charge")?).await.unwrap_err();
+            context.set_status(&failed.details::<Declined>())?;
+            Err(failed.into())
+        })
+        .await;
+        engine.handle("charge", |_| async {
+            Err::<(), _>(Failure::permanent("declined").with_details(&Declined::Stolen { card: 7 }))
+        });
+        let running = engine.submit(Work(1)).await.unwrap();
+        let task = running.id();
+        engine.run_until_idle().await.unwrap();
+        let seen = engine.orchestration_status(task).await.unwrap().status::<Declined>().unwrap();
+        assert_eq!(seen, Some(Declined::Stolen { card: 7 }));
+        assert_eq!(running.wait().await.unwrap_err().details(), Some(Declined::Stolen { card: 7 }));
     }
 }

@@ -346,6 +346,7 @@ async fn an_orchestration_awaits_another() {
 }
 
 /// Shows: D4
+/// Beats: silent-duplicate-start
 #[tokio::test]
 async fn a_start_of_what_runs_already_is_told() {
     for world in worlds().await {
@@ -431,6 +432,7 @@ async fn a_cancelled_orchestration_ends_and_cancels_what_it_waits_for() {
 }
 
 /// Shows: D8
+/// Beats: late-cancel
 #[tokio::test]
 async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once() {
     for world in worlds().await {
