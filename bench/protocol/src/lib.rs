@@ -4,23 +4,25 @@
 //! once, and answers with [`Measurement`]s, which [`run`] checks against the row's expected answer and prints as
 //! [`Line`]s, one JSON object each. Nothing here knows a database.
 
-/// The same for every program, as in the program `onward`. SQLite has C's in all of them.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
+mod allocations;
 mod grid;
 mod line;
 mod measure;
+mod postgres;
 mod program;
 mod rates;
 mod scenario;
+mod sockets;
 mod workload;
 
+pub use allocations::count_allocations;
 pub use line::{CommitSizes, Line};
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
+pub use postgres::Postgres;
 pub use program::{Arguments, Request, run};
 pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};
+pub use sockets::{Pair, Shape, Sockets, Transport};
 pub use workload::{BYTES_CHUNK, BYTES_TOTAL, BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 
 /// What a program measured for one row in one run.

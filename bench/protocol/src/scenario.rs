@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grid;
 use crate::rates::{Mode, Producer, Queues};
+use crate::sockets::Sockets;
 use crate::workload::BackoffName;
 
 /// What an acknowledgement survives.
@@ -134,6 +135,18 @@ pub struct Row {
     /// Handlers that may run at once.
     #[serde(default)]
     pub slots: usize,
+    /// Turns of orchestrations that may run at once.
+    #[serde(default)]
+    pub turns: usize,
+    /// Activities or steps of an orchestration.
+    #[serde(default)]
+    pub steps: usize,
+    /// How long an activity sleeps, in milliseconds.
+    #[serde(default)]
+    pub activity_ms: u64,
+    /// Whether it is done on a PostgreSQL server, which the program starts and ends.
+    #[serde(default)]
+    pub postgres: bool,
     /// Concurrent submitters, each awaiting its own.
     #[serde(default)]
     pub submitters: usize,
@@ -163,6 +176,8 @@ pub struct Row {
     /// Where the producer of an open loop is.
     #[serde(default)]
     pub producer: Producer,
+    /// What is connected how, in the rows of sockets.
+    pub sockets: Option<Sockets>,
     /// Whether the row is left out of a run that names no rows: one of very many.
     #[serde(default)]
     pub only_when_named: bool,

@@ -55,7 +55,11 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
         })
     };
     match result {
-        Ok(lines) => merged(lines).map_or_else(|| missing("no run".to_owned()), |line| Entry::Line(Box::new(line))),
+        // A program that was given may be a variant of another one, and go by its name.
+        Ok(lines) => merged(lines).map_or_else(
+            || missing("no run".to_owned()),
+            |line| Entry::Line(Box::new(Line { system: entry.system.clone(), ..line })),
+        ),
         Err(why) => missing(why),
     }
 }

@@ -20,14 +20,29 @@ many times as good Onward's figure is as the line's. The `ceiling` is bare SQLit
 commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
 has any, and commits for each 1000 tasks. Rows of `us p99` show the 99th percentile of the queue that has the highest, and beside the
-settings the longest latency and the tasks accepted each second. What each row does is in `bench/scenarios/`.
+settings the longest latency and the tasks accepted each second. In rows of orchestrations, the commits are counted for each 1000 orchestrations,
+or steps where the row is about steps; what ended otherwise than completed is counted as lost. What each row does is in `bench/scenarios/`.
+";
+
+/// What a page says that has rows of sockets only.
+const HEAD_OF_SOCKETS: &str = "# Benchmarks of the sockets
+
+Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+
+The systems take turns within each row, each run in a process of its own, both ends of its connections in it. Ratios are worth more than
+absolute figures: the machine is what it is. *Onward is* says how many times as good Onward's figure is as the line's. The `ceiling` is a
+bare stream of the same kind with the same bytes and buffers of 1 MiB, in blocking threads that decode nothing; it queues nothing, serves one
+peer and keeps no heartbeats. Beside the settings stands the CPU time of all threads for each message. What each row does, and which
+settings a system has, is in `bench/scenarios/5-sockets.toml`.
 ";
 
 /// Writes the page and its plots beside it.
 pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
     std::fs::create_dir_all(directory)?;
-    let mut page = format!("{HEAD}\n{}\n", provenance(record));
+    let is_of_sockets = record.entries.iter().all(|entry| entry.group().0.starts_with("M/"));
+    let head = if is_of_sockets { HEAD_OF_SOCKETS } else { HEAD };
+    let mut page = format!("{head}\n{}\n", provenance(record));
     let stem = output.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
     for (name, svg) in plots(stem, &record.entries) {
         std::fs::write(directory.join(&name), svg)?;

@@ -33,6 +33,7 @@
 mod aggregate;
 mod bulk;
 mod clock;
+mod codec;
 mod completion;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod copy;
@@ -67,6 +68,7 @@ mod write;
 pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use codec::{CodecStore, PayloadCodec};
 pub use completion::{CompletionToken, CompletionWait, Finish};
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 pub use copy::{Copied, CopyEnd, copy};
@@ -79,7 +81,7 @@ pub use history::QueueDay;
 pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
-pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
+pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
 pub use orchestration::{
     AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn, Turned,
 };

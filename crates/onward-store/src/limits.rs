@@ -178,5 +178,8 @@ pub const NAMED_WORKERS: usize = 10;
 /// find out which tasks are first, those without a group before the others.
 pub const LINES_LOOKED_AT: usize = 1024;
 
+/// How long a task is left to others that a process claimed and could not [decode](crate::PayloadCodec).
+pub const UNREAD_PAUSE: Duration = Duration::from_secs(10);
+
 /// For how long a PostgreSQL store tries a call again while its server is away, unless it was opened with another time.
 pub const SERVER_AWAY: Duration = Duration::from_secs(60);

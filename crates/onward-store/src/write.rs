@@ -326,6 +326,16 @@ pub enum Write {
     /// [`MailboxFull`](crate::Refusal::MailboxFull)). Answers [`Done`](crate::Outcome::Done).
     Signal(Box<Signal>),
 
+    /// Ends an orchestration as cancelled, at once and whatever it does, without its code hearing of it: its lease holds no longer, and its children are
+    /// cancelled. Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)) that has not ended. Answers
+    /// [`Cancelled`](crate::Outcome::Cancelled).
+    Terminate {
+        /// The orchestration.
+        task: TaskId,
+        /// What it says of why, as its last error; cut at 8 KiB.
+        reason: String,
+    },
+
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is
     /// [`Refusal::Member`](crate::Refusal::Member). Members may not be `All` themselves. At most 100 000. Answers
     /// [`All`](crate::Outcome::All).

@@ -35,4 +35,6 @@ pub use bench::{Bench, after, keyed, task};
 pub use faulty::{Fault, FaultyStore, Side, TIMEOUT};
 #[doc(hidden)]
 pub use fixture::is_missing;
-pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place, close_sessions};
+pub use fixture::{
+    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, Place, close_sessions,
+};

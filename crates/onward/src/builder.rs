@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Clock, Durability, IoKind, Name, QueueMode, Store, limits as store_limits};
+use onward_store::{
+    Clock, CodecStore, Durability, IoKind, Name, PayloadCodec, QueueMode, Store, limits as store_limits,
+};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -37,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) pressure: PressureSettings,
     pub(crate) turns: usize,
     pub(crate) orchestrations_kept: usize,
+    pub(crate) history_events: u64,
+    pub(crate) history_bytes: u64,
 }
 
 impl Default for Settings {
@@ -59,6 +63,8 @@ impl Default for Settings {
             pressure: PressureSettings::default(),
             turns: 256,
             orchestrations_kept: 10_000,
+            history_events: 100_000,
+            history_bytes: 64 << 20,
         }
     }
 }
@@ -116,6 +122,7 @@ pub struct EngineBuilder {
     place: Place,
     settings: Settings,
     names: Names,
+    codec: Option<Arc<dyn PayloadCodec>>,
 }
 
 /// Names as they were given, not yet checked.
@@ -127,7 +134,7 @@ struct Names {
 
 impl EngineBuilder {
     pub(crate) fn new() -> Self {
-        Self { place: Place::default(), settings: Settings::default(), names: Names::default() }
+        Self { place: Place::default(), settings: Settings::default(), names: Names::default(), codec: None }
     }
 
     /// Keeps the work in a SQLite file, which is made if it is missing.
@@ -208,6 +215,32 @@ impl EngineBuilder {
     #[must_use]
     pub fn orchestrations_kept(mut self, orchestrations: usize) -> Self {
         self.settings.orchestrations_kept = orchestrations;
+        self
+    }
+
+    /// How payloads, results and what orchestrations keep are encoded before they come to the store, for compression or encryption. Every program
+    /// that uses the store needs the same. Default: as they are.
+    ///
+    /// Handlers' transactions on the store's own connection are refused then.
+    #[must_use]
+    pub fn codec(mut self, codec: impl PayloadCodec) -> Self {
+        self.codec = Some(Arc::new(codec));
+        self
+    }
+
+    /// How many events the history of an orchestration may have. One that comes to more is a dead letter, which goes on where it was when it is
+    /// [retried](Engine::retry) under a higher limit, or with code that [continues as new](crate::orchestration::OrchestrationContext::continue_as_new); at half of it the log warns.
+    /// Default: 100 000.
+    #[must_use]
+    pub fn history_events(mut self, events: u64) -> Self {
+        self.settings.history_events = events;
+        self
+    }
+
+    /// How many bytes it may have, in the same way. Default: 64 MiB.
+    #[must_use]
+    pub fn history_bytes(mut self, bytes: u64) -> Self {
+        self.settings.history_bytes = bytes;
         self
     }
 
@@ -338,6 +371,11 @@ impl EngineBuilder {
             settings.queue_retry.insert(Name::new(queue)?, policy);
         }
         settings.check()?;
-        Ok(Engine::new(self.place.open().await?, settings))
+        let store = self.place.open().await?;
+        let store = match self.codec {
+            Some(codec) => Arc::new(CodecStore::new(store, codec)),
+            None => store,
+        };
+        Ok(Engine::new(store, settings))
     }
 }

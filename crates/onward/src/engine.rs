@@ -28,7 +28,7 @@ use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
-use crate::orchestration::{OrchestrationContext, Registered, Stage};
+use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
@@ -87,13 +87,18 @@ impl Inner {
         lock(&self.course).run.clone()
     }
 
-    pub(crate) fn register_orchestration<T, F, Answer>(&self, function: F)
+    /// The code of orchestrations as it is registered now.
+    pub(crate) fn codes(&self) -> Result<CodeTable> {
+        lock(&self.orchestrations).table()
+    }
+
+    pub(crate) fn register_orchestration<T, F, Answer>(&self, options: OrchestrationOptions, function: F)
     where
         T: Task,
         F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        lock(&self.orchestrations).add(function);
+        lock(&self.orchestrations).add(options, function);
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -525,7 +530,7 @@ impl Engine {
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
         let state = lock(&self.inner.state).clone();
-        let orchestrations = lock(&self.inner.orchestrations).table()?;
+        let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
             orchestrations,

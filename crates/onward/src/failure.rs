@@ -139,6 +139,13 @@ impl Failure {
         self.class
     }
 
+    /// The same with more at the end of its message.
+    pub(crate) fn appended(mut self, mark: &str, text: &str) -> Self {
+        self.message.push_str(mark);
+        self.message.push_str(text);
+        self
+    }
+
     pub(crate) fn into_parts(self) -> (String, FailureClass) {
         (self.message, self.class)
     }

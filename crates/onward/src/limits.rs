@@ -96,6 +96,9 @@ pub const SCHEDULES_SHOWN: usize = 100;
 /// How often the code of an orchestration may wake itself in one turn before it is held to be stuck.
 pub const ORCHESTRATION_POLLS: usize = 10_000;
 
+/// How many answers to updates of an orchestration are kept at most.
+pub const UPDATE_REPLIES: u64 = 64;
+
 /// How many chunks of a history are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 

@@ -1,13 +1,17 @@
 //! The ceiling: what bare SQLite reaches when it takes the same steps as a task engine, in one thread, with the best layout known.
 //!
-//! It accepts a task (a row), claims it (one blob row for all that are claimed together), and completes it (moves the row to
+//! In the rows of sockets: what a bare stream reaches with the same bytes.
+//!
+//! The SQLite one accepts a task (a row), claims it (one blob row for all that are claimed together), and completes it (moves the row to
 //! history, set-based), with the same payload, the same durability class and commits of a given size. It has no callers to
 //! answer, no handlers, no keys, no queues, no events and no leases: nothing that an engine is for.
 
 mod cycle;
 mod database;
 mod lives;
+mod orchestrations;
 mod rates;
+mod sockets;
 mod submit;
 
 use anyhow::{Result, bail};
@@ -22,6 +26,11 @@ fn work(request: &Request) -> Result<Measurement> {
         ("file_submit", _) => submit::submits(request),
         ("file_lives", "same commits") => lives::same_commits(request),
         ("file_lives", "best batch") => lives::best_batch(request),
+        ("fan_out", "semaphore and sleep") => orchestrations::semaphore_and_sleep(request),
+        ("steps", "same commits") => orchestrations::steps(request),
+        ("signal", "two commits") => orchestrations::two_commits(request),
+        ("sockets", "64 in a write") => sockets::stream(request),
+        ("sockets", "one in a write") => sockets::round_trip(request),
         ("rates", "two commits") => rates::two_commits(request),
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }

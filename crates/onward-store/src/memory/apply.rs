@@ -53,6 +53,7 @@ impl State {
             Write::Retire { session } => self.retire(session),
             Write::Turn(turn) => self.turn(*turn),
             Write::Signal(signal) => self.signal(*signal),
+            Write::Terminate { task, reason } => self.terminate(task, reason),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -138,6 +138,25 @@ impl State {
         }
     }
 
+    pub(super) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
+        let task = self.known(id)?;
+        let state = task.state;
+        if state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state });
+        }
+        if task.instance.is_none() {
+            return Err(Refusal::NotAnOrchestration(id));
+        }
+        if state == TaskState::Running {
+            self.end_turn_with(id, reason, TaskState::Cancelled);
+        } else {
+            let now = self.now.wall;
+            self.tasks.change(id, |task| task.push_error_between(now, cut(reason, limits::ERROR_BYTES)));
+            self.end(id, TaskState::Cancelled);
+        }
+        Ok(Outcome::Cancelled)
+    }
+
     /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers whether it was told.
     pub(super) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };

@@ -56,7 +56,7 @@ pub struct PostgresReport {
 }
 
 pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
-    let client = connect(&shared.config).await?;
+    let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
     let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
     let (Some(server), Some(tables)) = (server.first(), tables.first()) else {
@@ -76,7 +76,7 @@ pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
         inbox_refused: get::<i64>(tables, 2)?.unsigned_abs(),
         missing_rights: rights::missing(&client, &shared.sql).await?,
         sees_others: get(server, 8)?,
-        is_pooled: are_pooled(&client, &connect(&shared.config).await?).await?,
+        is_pooled: are_pooled(&client, &connect(&shared.address).await?).await?,
         message: message(&client, shared).await?,
         commit: commit(&client).await?,
     })
@@ -99,7 +99,7 @@ fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
 
 async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
     let (sql, node) = (&shared.sql, shared.node);
-    let Some(mut listener) = Listener::new(&shared.config, sql, node, client).await? else { return Ok(None) };
+    let Some(mut listener) = Listener::new(&shared.address, sql, node, client).await? else { return Ok(None) };
     let before = SystemClock.steady();
     let came = listener.test(sql, node, client).await?;
     Ok(came.then(|| SystemClock.steady().saturating_sub(before)))

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Connection, Row, Socket, Statement};
 
+use super::encryption::{Encrypted, Tls};
 use super::error::{classified, is_plan_gone};
 use super::sql::READER_SETTINGS;
 use crate::error::{Error, Result};
@@ -131,9 +132,23 @@ impl LinkTo<'_> {
     }
 }
 
+/// Where the server is, and how it is reached.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+}
+
+impl Address {
+    /// Makes a connection, which somebody has to drive.
+    pub(super) async fn connect(&self) -> Result<(Client, Connection<Socket, Encrypted>)> {
+        self.config.connect(self.tls.clone()).await.map_err(classified)
+    }
+}
+
 /// Makes a connection, and has the runtime drive it for as long as the client lives.
-pub(super) async fn connect(config: &Config) -> Result<Link> {
-    let (client, connection) = config.connect(NoTls).await.map_err(classified)?;
+pub(super) async fn connect(address: &Address) -> Result<Link> {
+    let (client, connection) = address.connect().await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -166,7 +181,7 @@ async fn process(link: &Link) -> Result<i32> {
 /// A few connections for reads.
 #[derive(Debug)]
 pub(super) struct Pool {
-    config: Config,
+    address: Address,
     idle: Mutex<Vec<Link>>,
     permits: Semaphore,
     plans: Arc<AtomicBool>,
@@ -182,8 +197,8 @@ pub(super) struct Pooled<'a> {
 
 impl Pool {
     /// Of at most `size` connections, the first of which is there.
-    pub(super) fn new(config: Config, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
-        Self { config, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
+    pub(super) fn new(address: Address, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
+        Self { address, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
     }
 
     pub(super) async fn get(&self) -> Result<Pooled<'_>> {
@@ -191,7 +206,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let client = match idle.filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => connect(&self.config).await?.keeping_plans(READER_SETTINGS, &self.plans).await?,
+            None => connect(&self.address).await?.keeping_plans(READER_SETTINGS, &self.plans).await?,
         };
         Ok(Pooled { client, pool: self, _permit: permit })
     }

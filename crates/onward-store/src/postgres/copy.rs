@@ -56,9 +56,9 @@ type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 impl PostgresSource {
     pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
-        let (mut config, options) = options.clone().read(url)?;
-        fill_in(&mut config);
-        let client = connect(&config).await?;
+        let (mut address, options) = options.clone().read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
         // Under the lock, so that whatever these numbers count is committed, and in the snapshot that follows.
         client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
@@ -238,9 +238,9 @@ pub(crate) struct PostgresTarget {
 impl PostgresTarget {
     /// Begins a store where there is none, or an empty one. Whoever has that open waits meanwhile.
     pub(crate) async fn new(url: &str, options: PostgresOptions) -> Result<Self> {
-        let (mut config, options) = options.read(url)?;
-        fill_in(&mut config);
-        let client = connect(&config).await?;
+        let (mut address, options) = options.read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
         let begin = format!("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {}", sql.text(LOCK));
         client.batch_execute(&begin).await.map_err(classified)?;

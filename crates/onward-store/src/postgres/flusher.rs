@@ -98,7 +98,7 @@ async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed])
 async fn try_to_sync(shared: &Shared, client: &mut Option<Link>, writers: &Vec<i64>) -> Result<BTreeMap<i64, i64>> {
     let link = match client {
         Some(link) => link,
-        none => none.insert(connect(&shared.config).await?),
+        none => none.insert(connect(&shared.address).await?),
     };
     // The statement sees what was committed before it, and its own commit waits for the disk.
     let text = shared.sql.text(

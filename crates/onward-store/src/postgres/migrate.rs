@@ -2,7 +2,7 @@
 
 use super::connection::Link;
 use super::error::classified;
-use super::sql::Sql;
+use super::sql::{BEGIN, Sql};
 use crate::error::{Error, Result};
 
 /// The number of the schema that this version reads and writes.
@@ -34,7 +34,7 @@ pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()
 }
 
 async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
-    client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+    client.batch_execute(&format!("{BEGIN}; {}", sql.text(LOCK))).await.map_err(classified)?;
     within(client, sql).await?;
     client.batch_execute("COMMIT").await.map_err(classified)
 }

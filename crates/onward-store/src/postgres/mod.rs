@@ -13,6 +13,7 @@ mod clock;
 mod connection;
 #[cfg(feature = "sqlite")]
 mod copy;
+mod encryption;
 mod error;
 mod fetch;
 mod flusher;

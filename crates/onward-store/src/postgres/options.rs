@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio_postgres::Config;
 
-use super::connection::connect;
+use super::connection::{Address, connect};
+use super::encryption::Wanted;
 use super::rights;
 use super::sql::Sql;
 use super::store::{PostgresStore, fill_in};
@@ -115,8 +116,8 @@ impl PostgresOptions {
     /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
     /// what the server says.
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
-        let (config, options) = self.read(url)?;
-        PostgresStore::open_with(config, options).await
+        let (address, options) = self.read(url)?;
+        PostgresStore::open_with(address, options).await
     }
 
     /// What the role of a URL lacks to use the store there, as the statements that give it, to be run by whoever owns the schema or the database; empty if
@@ -125,24 +126,26 @@ impl PostgresOptions {
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server says.
     pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
-        let (mut config, options) = self.read(url)?;
-        fill_in(&mut config);
-        let client = connect(&config).await?;
+        let (mut address, options) = self.read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
         rights::missing(&client, &Sql { schema: options.schema }).await
     }
 
     /// What a URL says.
-    pub(super) fn read(mut self, url: &str) -> Result<(Config, Self)> {
+    pub(super) fn read(mut self, url: &str) -> Result<(Address, Self)> {
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
         if let Some(schema) = schema {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
-        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+        let (wanted, url) = Wanted::take_from(url)?;
+        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.
             Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
         })?;
-        Ok((config, self))
+        config.ssl_mode(wanted.mode);
+        Ok((Address { config, tls: wanted.connector()? }, self))
     }
 }
 

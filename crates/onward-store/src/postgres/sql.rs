@@ -59,14 +59,19 @@ impl Sql {
     }
 }
 
+/// How a transaction under the store's lock begins. Each of its statements sees what was committed before it: a snapshot of its beginning, as the role, the
+/// database or the server may have it by default, would be of before the lock, and so of before the others' last writes.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
 
-/// The settings of a connection that writes. One whose process stands still gives way to the others after a while. Plans are made once and without a look at the
-/// parameters; they go by the indexes, in their order, for a table that was small or empty
-/// when a plan was made may be large when it is used.
+/// The settings of a connection that writes. One whose process stands still gives way to the others after a while, which the role, the database or the
+/// server may have set otherwise. Plans are made once and without a look at the
+/// parameters; they go by the indexes, in their order, for a table that was small or empty when a plan was made may be large when it is used.
 pub(super) const SETTINGS: &str = "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan; \
-     SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '5s'";
+     SELECT set_config(name, value, false) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
+     AS setting (name, value) WHERE current_setting(name) = '0'";
 
 /// The settings of a connection that reads.
 pub(super) const READER_SETTINGS: &str = "SET jit = off";

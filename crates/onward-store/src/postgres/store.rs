@@ -9,10 +9,12 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use super::check::{self, PostgresReport};
 use super::clock::ServerClock;
-use super::connection::{Pool, are_pooled, connect};
+use super::connection::{Address, Pool, are_pooled, connect};
+use super::error::driver_error;
 use super::flusher::{self, UNFLUSHED};
 use super::migrate::{SCHEMA, migrate};
 use super::options::PostgresOptions;
@@ -47,6 +49,9 @@ use crate::write::{Claim, Write};
 /// For how long the server's machine may say nothing at all before a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(10);
 
+/// The port that a URL need not say.
+const USUAL_PORT: u16 = 5432;
+
 /// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
 ///
 /// ```no_run
@@ -70,7 +75,7 @@ pub struct PostgresStore {
 
 /// What the writer, the readers and the listener have in common.
 pub(super) struct Shared {
-    pub(super) config: Config,
+    pub(super) address: Address,
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
@@ -178,15 +183,38 @@ impl Shared {
     }
 
     fn location(&self) -> String {
-        let host = |host: &tokio_postgres::config::Host| match host {
-            tokio_postgres::config::Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
-        };
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
-        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
-        format!("postgres://{}/{database}#{}", hosts.join(","), self.sql.schema)
+        location(&self.address.config, &self.sql.schema)
     }
+
+    /// What is told to callers: which server it is that failed.
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| named(error, &self.location()))
+    }
+}
+
+/// A store for people: without user and password.
+fn location(config: &Config, schema: &str) -> String {
+    let host = |(at, host): (usize, &Host)| {
+        let name = match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        };
+        // One port may be for all.
+        match config.get_ports().get(at).or(config.get_ports().first()) {
+            Some(port) if *port != USUAL_PORT => format!("{name}:{port}"),
+            _ => name,
+        }
+    };
+    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("postgres://{}/{database}#{schema}", hosts.join(","))
+}
+
+/// Says at which server something failed; what it did not say has nothing to do with it.
+#[cold]
+fn named(error: Error, location: &str) -> Error {
+    if driver_error(&error).is_some() { error.about(location) } else { error }
 }
 
 impl PostgresStore {
@@ -204,21 +232,26 @@ impl PostgresStore {
         PostgresOptions::default()
     }
 
-    pub(super) async fn open_with(mut config: Config, options: PostgresOptions) -> Result<Self> {
-        fill_in(&mut config);
+    pub(super) async fn open_with(mut address: Address, options: PostgresOptions) -> Result<Self> {
+        fill_in(&mut address.config);
+        let location = location(&address.config, &options.schema);
+        Self::open_there(address, options).await.map_err(|error| named(error, &location))
+    }
+
+    async fn open_there(address: Address, options: PostgresOptions) -> Result<Self> {
         let sql = Sql { schema: options.schema.clone() };
-        let (client, reader) = (connect(&config).await?, connect(&config).await?);
+        let (client, reader) = (connect(&address).await?, connect(&address).await?);
         migrate(&client, &sql, options.create).await?;
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
-        let listener = if may_listen { Listener::new(&config, &sql, node, &reader).await? } else { None };
+        let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
         // Where messages come through, a connection has a server process to itself.
         let plans = Arc::new(AtomicBool::new(listener.is_some()));
         let client = client.keeping_plans(SETTINGS, &plans).await?;
         let reader = reader.keeping_plans(READER_SETTINGS, &plans).await?;
         let shared = Arc::new(Shared {
-            pool: Pool::new(config.clone(), options.readers, reader, Arc::clone(&plans)),
-            config,
+            pool: Pool::new(address.clone(), options.readers, reader, Arc::clone(&plans)),
+            address,
             sql,
             plans,
             unflushed: AtomicUsize::new(0),
@@ -266,7 +299,7 @@ impl PostgresStore {
     /// # Errors
     /// What the server says.
     pub async fn check(&self) -> Result<PostgresReport> {
-        check::check(&self.shared).await
+        self.shared.named(check::check(&self.shared).await)
     }
 }
 
@@ -290,7 +323,7 @@ impl PostgresStore {
             let (answer, answered) = oneshot::channel();
             self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
             match answered.await.map_err(|_| Error::closed())? {
-                Answered::Done(result) => return result,
+                Answered::Done(result) => return self.shared.named(result),
                 Answered::Lost(again) => writes = again,
             }
             if !patience.lasts() {
@@ -312,7 +345,7 @@ impl PostgresStore {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
                     Err(error) if is_passing(&error) && patience.wait().await => {}
-                    answer => return answer,
+                    answer => return self.shared.named(answer),
                 }
             }
         })

@@ -94,7 +94,7 @@ pub(super) async fn apply(
     last: &mut Last,
     mode: &(dyn Fn() -> Mode + Sync),
 ) -> Fate {
-    let begin = if client.keeps_plans() { "BEGIN; " } else { LOCAL_SETTINGS };
+    let begin = if client.keeps_plans() { PLAIN } else { LOCAL_SETTINGS };
     let decided = match decide(client, shared, calls, last, begin).await {
         Ok(decided) => decided,
         Err(error) => {
@@ -219,9 +219,15 @@ async fn load_items(client: &LinkTo<'_>, shared: &Shared) -> Result<Items> {
 
 const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
 
-/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while.
-pub(super) const LOCAL_SETTINGS: &str = "BEGIN; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL lock_timeout = '30s'; \
-     SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
+/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while, which the role, the
+/// database or the server may have set otherwise.
+pub(super) const LOCAL_SETTINGS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; \
+     SET LOCAL enable_bitmapscan = off; \
+     SELECT set_config(name, value, true) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
+     AS setting (name, value) WHERE current_setting(name) = '0'; ";
+
+/// How a transaction begins where the connection keeps settings.
+const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; ";
 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
 pub(super) async fn begin_to_read(

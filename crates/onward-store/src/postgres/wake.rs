@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio_postgres::AsyncMessage;
 
-use super::connection::Link;
+use super::connection::{Address, Link};
 use super::error::classified;
 use super::sql::Sql;
 use super::store::Shared;
@@ -79,8 +79,8 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens, and tests it by a message from another connection; `None` if that does not come, as behind a pooler.
-    pub(super) async fn new(config: &Config, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
-        let mut listener = Self::connect(config, sql).await?;
+    pub(super) async fn new(address: &Address, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
+        let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
             return Ok(Some(listener));
         }
@@ -91,7 +91,7 @@ impl Listener {
 
     /// Listens where that went well before, and takes note of what was written while nobody listened.
     async fn again(shared: &Shared) -> Result<Self> {
-        let listener = Self::connect(&shared.config, &shared.sql).await?;
+        let listener = Self::connect(&shared.address, &shared.sql).await?;
         shared.saw(stamp(&listener.client, shared).await?);
         // Whatever this process wrote while the server was away, and did not hear the fate of, is among what was missed.
         shared.anything_may_have_happened();
@@ -99,8 +99,8 @@ impl Listener {
         Ok(listener)
     }
 
-    async fn connect(config: &Config, sql: &Sql) -> Result<Self> {
-        let (client, mut connection) = config.connect(NoTls).await.map_err(classified)?;
+    async fn connect(address: &Address, sql: &Sql) -> Result<Self> {
+        let (client, mut connection) = address.connect().await?;
         let (sender, messages) = mpsc::channel(MESSAGES);
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {

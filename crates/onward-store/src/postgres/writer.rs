@@ -9,7 +9,7 @@ use super::error::concerns_everyone;
 use super::flusher::Committed;
 use super::migrate::LOCK;
 use super::patience::Patience;
-use super::sql::SETTINGS;
+use super::sql::{BEGIN, SETTINGS};
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
 use crate::error::{Error, Result};
@@ -219,12 +219,12 @@ pub(super) fn unknown(error: Error) -> Error {
 
 /// A connection for the writer.
 pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
-    connect(&shared.config).await?.keeping_plans(SETTINGS, &shared.plans).await
+    connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then.
 async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
-    let begin = format!("BEGIN; {}", shared.sql.text(LOCK));
+    let begin = format!("{BEGIN}; {}", shared.sql.text(LOCK));
     client.batch_execute(&begin).await.map_err(super::error::classified)?;
     let batch = batch_of(client, shared, marker).await?;
     client.batch_execute("COMMIT").await.map_err(super::error::classified)?;

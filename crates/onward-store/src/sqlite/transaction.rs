@@ -281,6 +281,7 @@ impl Transaction<'_> {
             Write::Retire { session } => self.retire(*session),
             Write::Turn(turn) => self.turn(turn),
             Write::Signal(signal) => self.signal(signal),
+            Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::All(members) => self.all(members),
         }
     }

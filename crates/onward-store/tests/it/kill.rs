@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use onward_store::{Durability, Outcome, SqliteStore, Store, Write};
 use onward_testkit::soak;
@@ -15,6 +16,8 @@ use crate::load::{self, Fact};
 
 /// How many tests share the rounds.
 const TESTS: u64 = 4;
+/// Longer than a round takes: that a process has died shows by its lock.
+const LEASE: Duration = Duration::from_secs(10);
 /// After so many rounds a new file is begun, so that looking at everything stays cheap.
 const ROUNDS_PER_FILE: u64 = 50;
 
@@ -77,7 +80,7 @@ fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut 
     let mut children = Vec::new();
     let mut readers = Vec::new();
     for _ in 0..processes {
-        let (child, speech) = load::start(&path.display().to_string(), class, random.u64(..));
+        let (child, speech) = load::start(&path.display().to_string(), class, LEASE, random.u64(..));
         children.push(child);
         readers.push(read_aside(speech, sender.clone()));
     }
@@ -93,7 +96,7 @@ fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut 
     facts
 }
 
-pub(crate) fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thread::JoinHandle<()> {
+fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         for line in speech {
             sender.send(Fact::parse(&line)).expect("the facts are received until all have been told");
@@ -104,7 +107,7 @@ pub(crate) fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thr
 /// Opens what the killed left behind and holds it against what was acknowledged.
 async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut Tally) {
     let store = SqliteStore::options().durability(class).open(path).await.expect("the store opens again");
-    known.examine(&store, tally).await;
+    known.examine(&store, usize::MAX, tally).await;
     take_back(&store, tally).await;
     known.examine_sizes(&store, tally).await;
     let report = store.check().await.unwrap();

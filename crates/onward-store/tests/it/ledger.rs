@@ -16,11 +16,13 @@ pub(crate) struct Known {
     completed: HashSet<i64>,
     /// Named by an acknowledgement since the last look.
     fresh: HashSet<i64>,
+    /// Submitted according to the events.
+    events_submitted: HashSet<i64>,
     /// Completed according to the events.
     events_completed: HashSet<i64>,
     /// The last submission among the events.
     last_event_submitted: i64,
-    events_submitted: u64,
+    taken_back: u64,
     cursor: EventCursor,
 }
 
@@ -41,7 +43,7 @@ impl Known {
                     tally.sum.acknowledged += 1;
                     self.fresh.insert(id);
                 }
-                Fact::Refused(_) => {}
+                Fact::Refused(_) | Fact::Quiet => {}
                 Fact::Completed(id) => {
                     self.fresh.insert(id);
                     if !self.completed.insert(id) {
@@ -58,10 +60,13 @@ impl Known {
         facts.iter().filter(is_older).count() as u64
     }
 
-    /// Holds what was acknowledged against what is there.
-    pub(crate) async fn examine(&mut self, store: &dyn Store, tally: &mut Tally) {
-        self.examine_tasks(store, tally).await;
+    /// Holds what was acknowledged against what is there: every event, and the rows of so many of the tasks that were named since the last look.
+    pub(crate) async fn examine(&mut self, store: &dyn Store, rows: usize, tally: &mut Tally) {
+        self.examine_tasks(store, rows, tally).await;
         self.read_events(store, tally).await;
+        for id in self.fresh.difference(&self.events_submitted) {
+            tally.missing(format!("the submission of task {id} is in no event"));
+        }
         for id in &self.completed {
             if !self.events_completed.contains(id) {
                 tally.missing(format!("the completion of task {id} is in no event"));
@@ -69,18 +74,24 @@ impl Known {
         }
     }
 
+    /// How many leases of lapsed sessions were taken back, according to the events.
+    pub(crate) fn taken_back(&self) -> u64 {
+        self.taken_back
+    }
+
     /// Counts tasks, of which none may be under way meanwhile.
     pub(crate) async fn examine_sizes(&self, store: &dyn Store, tally: &Tally) {
         let all: u64 = store.queues().await.unwrap().iter().map(size).sum();
         assert_eq!(
-            all, self.events_submitted,
+            all,
+            self.events_submitted.len() as u64,
             "seed {}: tasks live and ended, against tasks submitted",
             tally.sum.seed
         );
     }
 
-    async fn examine_tasks(&self, store: &dyn Store, tally: &mut Tally) {
-        for id in &self.fresh {
+    async fn examine_tasks(&self, store: &dyn Store, rows: usize, tally: &mut Tally) {
+        for id in self.fresh.iter().take(rows) {
             match store.task(TaskId(*id)).await.unwrap() {
                 None => tally.missing(format!("task {id} was acknowledged and is gone")),
                 Some(task) if self.completed.contains(id) && task.state != TaskState::Completed => {
@@ -107,8 +118,9 @@ impl Known {
                     }
                     Change::Submitted => {
                         self.last_event_submitted = id;
-                        self.events_submitted += 1;
+                        self.events_submitted.insert(id);
                     }
+                    Change::LeaseLost => self.taken_back += 1,
                     Change::Completed if !self.events_completed.insert(id) => {
                         tally.doubled(format!("task {id} was completed twice"));
                     }

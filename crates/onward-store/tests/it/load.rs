@@ -22,6 +22,12 @@ const KEYS: u32 = 40;
 const PLACE: &str = "ONWARD_KILL_PLACE";
 const CLASS: &str = "ONWARD_KILL_CLASS";
 const SEED: &str = "ONWARD_KILL_SEED";
+const LEASE: &str = "ONWARD_KILL_LEASE";
+
+/// Has a worker finish what is under way, say that it is [quiet](Fact::Quiet), and wait.
+pub(crate) const HOLD: &str = "hold";
+/// Has it go on.
+pub(crate) const GO_ON: &str = "go on";
 
 /// What a worker said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,8 @@ pub(crate) enum Fact {
     Completed(i64),
     /// An end came too late: the task was somebody else's by then.
     Refused(i64),
+    /// It was told to [hold](HOLD), and nothing is under way.
+    Quiet,
 }
 
 /// To whom it is said.
@@ -49,6 +57,7 @@ impl Fact {
             Self::Duplicate(id) => format!("duplicate {id}"),
             Self::Completed(id) => format!("completed {id}"),
             Self::Refused(id) => format!("refused {id}"),
+            Self::Quiet => "quiet 0".to_owned(),
         });
     }
 
@@ -61,20 +70,26 @@ impl Fact {
             "duplicate" => Self::Duplicate(number),
             "completed" => Self::Completed(number),
             "refused" => Self::Refused(number),
+            "quiet" => Self::Quiet,
             other => panic!("`{other}` is no fact"),
         }
     }
 }
 
 /// Starts a worker on a file, or a server by its URL.
-pub(crate) fn start(place: &str, class: Durability, seed: u64) -> (child::Process, child::Speech) {
-    let variables = [(PLACE, place.to_owned()), (CLASS, class.to_string()), (SEED, seed.to_string())];
+pub(crate) fn start(place: &str, class: Durability, lease: Duration, seed: u64) -> (child::Process, child::Speech) {
+    let variables = [
+        (PLACE, place.to_owned()),
+        (CLASS, class.to_string()),
+        (LEASE, lease.as_millis().to_string()),
+        (SEED, seed.to_string()),
+    ];
     child::Process::start("load::worker", &variables)
 }
 
 /// Not a test: what [`start`] runs. It never ends by itself.
 #[test]
-#[ignore = "a worker process, started by the tests of `kill`"]
+#[ignore = "a worker process, started by tests that kill it"]
 fn worker() {
     let Ok(place) = std::env::var(PLACE) else { return };
     child::begin();
@@ -83,13 +98,35 @@ fn worker() {
         Ok("normal") => Durability::Normal,
         other => panic!("{CLASS} is {other:?}"),
     };
-    let seed: u64 = std::env::var(SEED).expect("a worker has a seed").parse().expect("a seed is a number");
+    let number = |name| std::env::var(name).expect("a worker is told").parse::<u64>().expect("it is a number");
+    let (lease, seed) = (Duration::from_millis(number(LEASE)), number(SEED));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let (store, gate) = (open(&place, class).await, Arc::default());
-        let load = Load { store, say: Arc::new(Fact::say), lease: lease(&place), gate };
-        load.run(seed).await;
+        tokio::spawn(obey(Arc::clone(&gate)));
+        Load { store, say: Arc::new(Fact::say), lease, gate }.run(seed).await;
     });
+}
+
+/// Holds and goes on as the parent says.
+async fn obey(gate: Arc<RwLock<()>>) {
+    let (sender, mut orders) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        while let Some(order) = child::hear() {
+            sender.send(order).expect("somebody obeys");
+        }
+    });
+    let mut held = None;
+    while let Some(order) = orders.recv().await {
+        match order.as_str() {
+            HOLD => {
+                held = Some(gate.write().await);
+                Fact::Quiet.say();
+            }
+            GO_ON => drop(held.take()),
+            other => panic!("`{other}` is no order"),
+        }
+    }
 }
 
 async fn open(place: &str, class: Durability) -> Arc<dyn Store> {
@@ -101,9 +138,9 @@ async fn open(place: &str, class: Durability) -> Arc<dyn Store> {
     Arc::new(SqliteStore::options().durability(class).open(place).await.expect("the store opens"))
 }
 
-/// On a server nobody sees a process die.
-fn lease(place: &str) -> Duration {
-    Duration::from_secs(if place.starts_with("postgres:") { 2 } else { 10 })
+/// What a worker calls its sessions.
+pub(crate) fn session_name(process: u32) -> String {
+    format!("load {process}")
 }
 
 /// Work on a store, as much as there can be.
@@ -172,7 +209,7 @@ impl Load {
     }
 
     async fn open_session(&self) -> SessionId {
-        let open = OpenSession::new(format!("load {}", std::process::id()), self.lease);
+        let open = OpenSession::new(session_name(std::process::id()), self.lease);
         let outcomes = self.store.apply(vec![Write::OpenSession(open)]).await.expect("a session opens");
         let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
         session

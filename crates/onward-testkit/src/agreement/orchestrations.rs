@@ -15,6 +15,7 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         6 => turn().prop_map(|turn| Act::Turn(Box::new(turn))),
         3 => pick().prop_map(Act::Signal),
+        1 => pick().prop_map(Act::Terminate),
         1 => (kind(), key).prop_map(|(kind, key)| Act::SignalKey { kind, key: key.to_owned() }),
     ]
 }

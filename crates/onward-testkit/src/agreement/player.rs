@@ -87,6 +87,7 @@ impl Player {
             }
             Act::Sweep => Write::Sweep,
             Act::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
+            Act::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
             Act::Signal(task) => signal(Recipient::Task(self.task(task))),
             Act::SignalKey { kind, key } => signal(Recipient::Key { kind, key }),
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),

@@ -124,6 +124,7 @@ pub enum Act {
     Sweep,
     Turn(Box<TurnAct>),
     Signal(Pick),
+    Terminate(Pick),
     SignalKey {
         kind: Name,
         key: String,

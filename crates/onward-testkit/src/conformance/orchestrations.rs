@@ -440,6 +440,43 @@ pub async fn an_orchestration_that_has_not_begun_is_cancelled_at_once(bench: Ben
     assert_eq!(bench.state(task).await, TaskState::Cancelled);
 }
 
+fn terminate(task: TaskId) -> Write {
+    Write::Terminate { task, reason: "enough".into() }
+}
+
+/// Shows: D8
+pub async fn an_orchestration_is_terminated_without_hearing_of_it(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    assert_eq!(bench.write(terminate(task)).await, Outcome::Cancelled);
+    let record = bench.record(task).await;
+    assert_eq!((record.state, record.errors[0].message.as_str()), (TaskState::Cancelled, "enough"));
+    assert_eq!(bench.claim(session, 1).await, []);
+}
+
+/// Shows: D8
+pub async fn a_turn_under_way_counts_for_nothing_once_its_orchestration_is_terminated(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    assert_eq!(bench.write(terminate(lease.task)).await, Outcome::Cancelled);
+    assert!(matches!(refused(&bench, one_event(lease, 0, PARK)).await, Refusal::LeaseLost(_)));
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+}
+
+/// Shows: D8
+pub async fn what_a_terminated_orchestration_waits_for_is_cancelled(bench: Bench) {
+    let (task, activity) = awaiting(&bench).await;
+    bench.write(terminate(task)).await;
+    assert!(bench.record(activity.task).await.cancel_requested);
+}
+
+/// Shows: D8
+pub async fn only_an_orchestration_that_has_not_ended_is_terminated(bench: Bench) {
+    let (ended, _) = parked(&bench).await;
+    bench.write(terminate(ended)).await;
+    assert!(matches!(bench.refused(terminate(ended)).await, Refusal::AlreadyEnded { .. }));
+    let plain = bench.submit_new(task("charge")).await;
+    assert_eq!(bench.refused(terminate(plain)).await, Refusal::NotAnOrchestration(plain));
+}
+
 /// Shows: D8
 pub async fn a_sub_orchestration_hears_that_its_parent_has_failed(bench: Bench) {
     let parent = bench.running(task_is_orchestration("parent")).await;

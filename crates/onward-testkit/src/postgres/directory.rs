@@ -1,7 +1,9 @@
 //! A directory that the user who runs a server may write to, and programs run as that user.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
+use std::fs::Permissions;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -38,6 +40,14 @@ impl Directory {
 
     pub(super) fn path(&self) -> &Path {
         self.0.path()
+    }
+
+    /// Makes a file that user's, and readable to nobody else.
+    pub(super) fn keep_for_user(&self, file: &Path) {
+        std::fs::set_permissions(file, Permissions::from_mode(0o600)).expect("a file can be kept");
+        if is_root() {
+            run(Command::new("chown").arg(USER).arg(file));
+        }
     }
 
     /// A program as that user, in this directory.

@@ -1,7 +1,7 @@
 //! A server of a test's own.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -25,11 +25,6 @@ pub enum Crash {
     Fast,
     /// One of its processes is killed, so that it ends all others and recovers by itself.
     OneProcess,
-}
-
-impl Crash {
-    /// Every way.
-    pub const ALL: [Self; 4] = [Self::Killed, Self::Immediate, Self::Fast, Self::OneProcess];
 }
 
 /// A server with an empty database, on a port of its own; stopped and removed when it is dropped. It does not wait for its disk, which outlives it.
@@ -87,6 +82,61 @@ impl Server {
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
+    }
+
+    /// A standby that follows it: it takes no writes until it is [promoted](Self::promote).
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn standby(&self) -> Self {
+        let standby = Self {
+            programs: self.programs.clone(),
+            directory: Directory::new(),
+            port: free_port(),
+            settings: Vec::new(),
+        };
+        let mut copy = standby.program("pg_basebackup");
+        copy.args(["--host=127.0.0.1", "--username=onward", "--checkpoint=fast", "--no-sync", "--write-recovery-conf"]);
+        run(copy.arg(format!("--port={}", self.port)).arg("-D").arg(standby.data()));
+        standby.go_on();
+        standby
+    }
+
+    /// Makes a standby the primary.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn promote(&self) {
+        run(&mut self.control("promote"));
+    }
+
+    /// Has it read its settings file again; what runs goes by it a moment later.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn reload(&self) {
+        run(&mut self.control("reload"));
+    }
+
+    /// Adds lines to its settings file, which count from its next start on, or when it [reads it again](Self::reload).
+    ///
+    /// # Panics
+    /// If the file cannot be written.
+    pub fn configure(&self, lines: &str) {
+        let file = self.data().join("postgresql.conf");
+        let settings = std::fs::read_to_string(&file).expect("a server has settings");
+        std::fs::write(file, settings + lines).expect("its settings can be written");
+    }
+
+    /// Copies a file into its data directory, for it alone to read.
+    ///
+    /// # Panics
+    /// If that cannot be done.
+    pub fn take_file(&self, file: &Path, name: &str) {
+        let copy = self.data().join(name);
+        std::fs::copy(file, &copy).expect("a file is copied");
+        self.directory.keep_for_user(&copy);
     }
 
     /// Has it go away, and come back after `meanwhile`.
@@ -147,7 +197,9 @@ impl Server {
         file.lines().next().and_then(|line| line.parse().ok()).expect("a server has a number")
     }
 
-    fn log(&self) -> String {
+    /// What it has logged since it was made.
+    #[must_use]
+    pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 

@@ -1,18 +1,22 @@
 //! What was received and is not decoded yet.
 
-use bytes::BufMut;
+use std::mem;
+
 use bytes::buf::Limit;
+use bytes::{BufMut, Bytes};
 use zeroize::Zeroize;
 
 use super::error::{Error, Result};
 use super::frame::Header;
-use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, READ_BUFFER_BYTES};
+use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES};
 
 /// How large frames may be at this stage, in bytes of their bodies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameLimits {
     pub(crate) message: usize,
     pub(crate) command: usize,
+    /// From which size on a message's frame is worth it to be shared with the read buffer in place of being copied.
+    pub(crate) share_from: usize,
 }
 
 /// A frame with its body, either still in the read buffer or in memory of its own.
@@ -28,6 +32,8 @@ pub(crate) struct Frame<'a> {
 pub(crate) enum Body<'a> {
     /// In the read buffer: copy what is to be kept.
     Borrowed(&'a [u8]),
+    /// A part of what was the read buffer.
+    Shared(Bytes),
     /// In an allocation that holds nothing else.
     Owned(Vec<u8>),
 }
@@ -36,19 +42,26 @@ impl Body<'_> {
     pub(crate) fn as_slice(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
             Self::Owned(bytes) => bytes,
         }
     }
 }
 
-/// A read buffer of fixed size, and beside it the one large frame that is being received.
+/// A read buffer, and beside it the one large frame that is being received.
 ///
 /// A frame that is small compared with the buffer waits in it until it is complete. A larger one gets an allocation of its own, into
 /// which the rest of it is read directly; that allocation grows with what was received and never with the announced length.
+///
+/// Once a read has filled at least half of the buffer and has frames that are worth it, the buffer becomes a chunk, of which those frames are
+/// parts, and the next read has a new buffer. So a message pins hardly more than what came with it; and one that comes alone is copied and pins nothing.
+///
+/// Invariant: while there is a chunk, the buffer is empty.
 #[derive(Debug)]
 pub(crate) struct Input {
     buffer: Vec<u8>,
-    /// Where in `buffer` what is not decoded begins.
+    chunk: Bytes,
+    /// Where in the buffer, or in the chunk, what is not decoded begins.
     start: usize,
     capacity: usize,
     large: Option<LargeFrame>,
@@ -80,7 +93,14 @@ impl LargeFrame {
 
 impl Input {
     pub(crate) fn new() -> Self {
-        Self { buffer: Vec::new(), start: 0, capacity: HANDSHAKE_BUFFER_BYTES, large: None, seen: 0 }
+        Self {
+            buffer: Vec::new(),
+            chunk: Bytes::new(),
+            start: 0,
+            capacity: HANDSHAKE_BUFFER_BYTES,
+            large: None,
+            seen: 0,
+        }
     }
 
     /// The handshake is over: a larger buffer from now on, and nothing of what was received so far stays in memory.
@@ -95,27 +115,62 @@ impl Input {
 
     /// Where received bytes go. Has no room while what was received before is not decoded.
     pub(crate) fn read_buf(&mut self) -> Limit<&mut Vec<u8>> {
-        if let Some(large) = &mut self.large {
-            return large.read_buf();
+        if self.large.is_none() {
+            self.make_room();
         }
-        compact(&mut self.buffer, &mut self.start, self.capacity);
         let room = self.capacity - self.buffer.len();
-        self.buffer.reserve_exact(room);
-        (&mut self.buffer).limit(room)
+        match &mut self.large {
+            Some(large) => large.read_buf(),
+            None => (&mut self.buffer).limit(room),
+        }
+    }
+
+    /// Half of the buffer at least, unless nothing of what is there was decoded.
+    fn make_room(&mut self) {
+        let is_scarce = self.buffer.len() > self.capacity / 2;
+        if !self.chunk.is_empty() || self.start == self.buffer.len() || (self.start > 0 && is_scarce) {
+            self.begin_buffer();
+        }
+        self.buffer.reserve_exact(self.capacity - self.buffer.len());
+    }
+
+    /// Begins the buffer anew with what is not decoded: less than a frame that may wait in it.
+    fn begin_buffer(&mut self) {
+        self.adapt(self.buffer.len().max(self.chunk.len()));
+        if self.chunk.is_empty() {
+            compact(&mut self.buffer, self.start);
+            self.buffer.shrink_to(self.capacity);
+        } else {
+            let chunk = mem::take(&mut self.chunk);
+            self.buffer.reserve_exact(self.capacity);
+            self.buffer.extend_from_slice(&chunk[self.start..]);
+        }
+        self.start = 0;
+    }
+
+    /// A peer that fills the buffer gets a large one, for as long as it fills at least half of that.
+    ///
+    /// What is less than half full is begun anew only when nothing is left in it, so what is left always fits.
+    fn adapt(&mut self, filled: usize) {
+        if self.capacity >= READ_BUFFER_BYTES && filled > 0 {
+            let is_busy = filled >= READ_BUFFER_BYTES.max(self.capacity / 2);
+            self.capacity = if is_busy { LARGE_READ_BUFFER_BYTES } else { READ_BUFFER_BYTES };
+        }
     }
 
     /// What is not decoded, apart from a large frame.
+    #[inline]
     pub(crate) fn peek(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        if self.chunk.is_empty() { &self.buffer[self.start..] } else { &self.chunk[self.start..] }
     }
 
     /// Drops bytes that were decoded.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.start = (self.start + count).min(self.buffer.len());
+        self.start += count.min(self.peek().len());
     }
 
     fn len(&self) -> usize {
-        self.buffer.len() - self.start + self.large.as_ref().map_or(0, |large| large.body.len())
+        self.peek().len() + self.large.as_ref().map_or(0, |large| large.body.len())
     }
 
     /// Whether nothing was received that is not decoded.
@@ -138,19 +193,39 @@ impl Input {
         if self.large.is_some() {
             return Ok(self.finish_large());
         }
-        let Some(header) = Header::parse(self.peek())? else { return Ok(None) };
+        let received = self.peek();
+        let available = received.len();
+        let Some(header) = Header::parse(received)? else { return Ok(None) };
         let length = allowed(header, limits)?;
         let begin = self.start + header.length;
-        let end = begin.saturating_add(length);
-        if end <= self.buffer.len() {
-            self.start = end;
-            let body = Body::Borrowed(&self.buffer[begin..end]);
+        if header.length.saturating_add(length) <= available {
+            let is_shared = !header.command && length >= limits.share_from && self.may_share();
+            self.start = begin + length;
+            let body = if is_shared { self.share(begin) } else { Body::Borrowed(self.decoded(begin)) };
             return Ok(Some(Frame { more: header.more, command: header.command, body }));
         }
-        if length > self.capacity / 8 {
+        if length > self.capacity / LARGEST_OF_BUFFER {
             self.begin_large(header, length);
         }
         Ok(None)
+    }
+
+    /// What was decoded last, from `begin` on.
+    fn decoded(&self, begin: usize) -> &[u8] {
+        if self.chunk.is_empty() { &self.buffer[begin..self.start] } else { &self.chunk[begin..self.start] }
+    }
+
+    /// Whether what is shared pins not much more than itself.
+    fn may_share(&self) -> bool {
+        !self.chunk.is_empty() || self.buffer.len() >= self.capacity / 2
+    }
+
+    /// What was decoded last, from `begin` on, as a part of the chunk.
+    fn share(&mut self, begin: usize) -> Body<'static> {
+        if self.chunk.is_empty() {
+            self.chunk = Bytes::from(mem::take(&mut self.buffer));
+        }
+        Body::Shared(self.chunk.slice(begin..self.start))
     }
 
     fn begin_large(&mut self, header: Header, length: usize) {
@@ -168,16 +243,13 @@ impl Input {
     }
 }
 
-/// Makes room by moving what is not decoded to the front, once that is worth it.
-fn compact(buffer: &mut Vec<u8>, start: &mut usize, capacity: usize) {
-    if *start == buffer.len() {
-        buffer.clear();
-        *start = 0;
-    } else if *start > 0 && capacity - buffer.len() < capacity / 2 {
-        buffer.copy_within(*start.., 0);
-        buffer.truncate(buffer.len() - *start);
-        *start = 0;
-    }
+/// A frame that is larger than this part of the buffer and not complete gets an allocation of its own.
+const LARGEST_OF_BUFFER: usize = 4;
+
+/// Moves what begins at `start` to the front.
+fn compact(buffer: &mut Vec<u8>, start: usize) {
+    buffer.copy_within(start.., 0);
+    buffer.truncate(buffer.len() - start);
 }
 
 /// The length of a frame's body, if it may be that long.

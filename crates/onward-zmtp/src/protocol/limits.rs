@@ -42,6 +42,13 @@ pub const ANSWER_BYTES: usize = 4 * 1024;
 /// What is received is kept here until it is decoded, in bytes; until the handshake is done it is [`HANDSHAKE_BUFFER_BYTES`].
 pub const READ_BUFFER_BYTES: usize = 64 * 1024;
 
+/// The same while a peer sends as much as fills [`READ_BUFFER_BYTES`] with one read, and then at least half of this.
+pub const LARGE_READ_BUFFER_BYTES: usize = 256 * 1024;
+
+/// The payload of a frame of at least so many bytes may share memory with what was received together with it, in place of being copied, if
+/// that is at least half a read buffer. Smaller ones are copied, so that a message that is kept pins nothing but itself.
+pub const SHARE_BYTES: usize = 1024;
+
 /// The buffer of a connection whose handshake is not done, in bytes: what a silent connection costs.
 pub const HANDSHAKE_BUFFER_BYTES: usize = 512;
 

@@ -56,6 +56,11 @@ impl Output {
         count
     }
 
+    /// All that waits to be written, if it is in one piece.
+    pub(crate) fn whole(&self) -> Option<&[u8]> {
+        self.gathered.is_empty().then(|| &self.arena[self.written..])
+    }
+
     fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(self.written).chain(self.gathered.iter().map(|(end, _)| *end));
         let gathered = self.gathered.iter().map(|(end, payload)| (*end, &payload[..]));

@@ -221,7 +221,9 @@ fn next_command(
     output: &mut Output,
 ) -> Result<Option<Step>> {
     let bytes = local.options.limits.metadata_bytes.saturating_add(HANDSHAKE_OVERHEAD_BYTES);
-    let Some(frame) = input.next_frame(FrameLimits { message: bytes, command: bytes })? else { return Ok(None) };
+    let Some(frame) = input.next_frame(FrameLimits { message: bytes, command: bytes, share_from: usize::MAX })? else {
+        return Ok(None);
+    };
     if !frame.command {
         return Err(Error::malformed("the peer sent a message before the handshake was done"));
     }

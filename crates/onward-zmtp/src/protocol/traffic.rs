@@ -11,7 +11,7 @@ use super::event::{Event, Peer};
 use super::frame::MORE;
 use super::heartbeat::Timers;
 use super::input::{Body, Frame, FrameLimits};
-use super::limits::ANSWER_BYTES;
+use super::limits::{ANSWER_BYTES, SHARE_BYTES};
 use super::mechanism::{Cipher, INNER_COMMAND, Opened};
 use super::message::Message;
 use super::options::Options;
@@ -56,6 +56,8 @@ impl Traffic {
         FrameLimits {
             message: message.saturating_add(overhead),
             command: if overhead > 0 { message.saturating_add(overhead) } else { command },
+            // What is encrypted is decrypted into memory of its own.
+            share_from: if overhead > 0 { usize::MAX } else { SHARE_BYTES },
         }
     }
 
@@ -85,6 +87,7 @@ impl Traffic {
         }
         let payload = match frame.body {
             Body::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Body::Shared(bytes) => bytes,
             Body::Owned(bytes) => Bytes::from(bytes),
         };
         self.message_frame(payload, frame.more, options)

@@ -17,7 +17,7 @@ use super::transport::Stream;
 /// Connects, and after every end of a connection again, until `stop`, or until the peer refuses us for good.
 pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: CancellationToken) {
     let shared = context.shared.clone();
-    let link = Link { context, endpoint, address: String::new(), stop };
+    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: String::new(), stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
     while !link.stop.is_cancelled() || shared.has_backlog() {
         match attempt(&link).await {

@@ -2,18 +2,20 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Buf as _;
 use tokio::io::AsyncWrite as _;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
-use tokio_util::io::{poll_read_buf, poll_write_buf};
+use tokio_util::io::poll_read_buf;
 
 use super::delivery::Delivery;
 use super::error::{Error, Result};
+use super::limits::{TURN_BYTES, WRITE_PIECES};
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Done;
 use super::shared::Shared;
@@ -85,48 +87,73 @@ impl Driver {
 
     /// What was not sent, and how many messages may or may not have arrived.
     pub(super) fn into_unsent(mut self) -> (VecDeque<Outgoing>, usize) {
-        (std::mem::take(&mut self.unsent), self.uncertain.messages())
+        (mem::take(&mut self.unsent), self.uncertain.messages())
     }
 
+    /// One turn. What it received is given to the program at its end, at once: a program that is woken for each read does little else.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
-        loop {
-            match self.advance(context) {
-                Ok(true) => {}
-                Ok(false) => return Poll::Pending,
-                Err(error) => return Poll::Ready(error),
-            }
+        let outcome = self.turn(context);
+        self.delivery.flush();
+        match outcome {
+            Ok(true) => context.waker().wake_by_ref(),
+            Ok(false) => {}
+            Err(error) => return Poll::Ready(error),
         }
+        Poll::Pending
     }
 
-    /// Does what can be done. `false` when all of it waits for something.
-    fn advance(&mut self, context: &mut Context<'_>) -> Result<bool> {
-        // Before anything is written, for some of it is answered.
-        self.decode(context)?;
-        let has_sent = self.send(context)?;
-        let has_received = self.receive(context)?;
-        Ok(has_sent || has_received || self.keep_time(context)?)
+    /// Does what can be done, but not for so long that others of the runtime's tasks wait for it: true if there is more.
+    fn turn(&mut self, context: &mut Context<'_>) -> Result<bool> {
+        let mut moved = 0;
+        while moved < TURN_BYTES {
+            // Before anything is written, for some of it is answered.
+            self.decode(context)?;
+            let step = self.send(context)? + self.receive(context)?;
+            if step == 0 && !self.keep_time(context)? {
+                return Ok(false);
+            }
+            moved += step;
+        }
+        Ok(true)
     }
 
-    /// Writes one batch.
-    fn send(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    /// Writes one batch. Answers how many bytes were taken; none if there is nothing, or it has to wait.
+    fn send(&mut self, context: &mut Context<'_>) -> Result<usize> {
         self.encode(context)?;
         if !self.connection.wants_write() {
-            return Ok(false);
+            return Ok(0);
         }
-        match poll_write_buf(Pin::new(&mut self.stream), context, self.connection.output()) {
-            Poll::Pending => Ok(false),
+        match self.poll_write(context) {
+            Poll::Pending => Ok(0),
             Poll::Ready(Ok(0)) => Err(write_failed(io::ErrorKind::WriteZero.into())),
             Poll::Ready(Err(error)) => Err(write_failed(error)),
-            Poll::Ready(Ok(_)) => {
+            Poll::Ready(Ok(count)) => {
                 self.uncertain.written(self.connection.output().total_written());
-                Ok(true)
+                Ok(count)
             }
         }
     }
 
-    /// Fills the write buffer.
+    /// A vectored write only where there is more than one piece: the plain one costs the operating system less.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let (stream, output) = (Pin::new(&mut self.stream), self.connection.output());
+        let written = if let Some(whole) = output.whole() {
+            ready!(stream.poll_write(context, whole))?
+        } else {
+            let mut pieces = [IoSlice::new(&[]); WRITE_PIECES];
+            let count = output.slices(&mut pieces);
+            ready!(stream.poll_write_vectored(context, &pieces[..count]))?
+        };
+        output.advance(written);
+        Poll::Ready(Ok(written))
+    }
+
+    /// Fills the write buffer with what is queued, or as much of it as it takes.
+    ///
+    /// What the program queues meanwhile waits until this is written: to run after it message by message would be to contend with it for the queue.
     fn encode(&mut self, context: &mut Context<'_>) -> Result<()> {
         let mut messages = 0;
+        let mut may_refill = true;
         while !self.connection.output().is_full() {
             match self.unsent.pop_front() {
                 Some(Outgoing::Message(message)) => {
@@ -137,7 +164,7 @@ impl Driver {
                 }
                 Some(Outgoing::Subscribe(topic)) => self.connection.subscribe(&topic)?,
                 Some(Outgoing::Cancel(topic)) => self.connection.cancel(&topic)?,
-                None if self.refill(context) => {}
+                None if mem::take(&mut may_refill) && self.refill(context) => {}
                 None => break,
             }
         }
@@ -153,19 +180,19 @@ impl Driver {
         matches!(self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent), Poll::Ready(true))
     }
 
-    /// Reads once, if there is room for it.
-    fn receive(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    /// Reads once, if there is room for it. Answers how many bytes came.
+    fn receive(&mut self, context: &mut Context<'_>) -> Result<usize> {
         if self.is_stalled || !self.connection.wants_read() {
-            return Ok(false);
+            return Ok(0);
         }
         let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.connection.read_buf());
         match read {
-            Poll::Pending => Ok(false),
+            Poll::Pending => Ok(0),
             Poll::Ready(Ok(0)) => Err(self.connection.end_of_stream().into()),
             Poll::Ready(Err(error)) => Err(Error::io("reading from the peer failed", error)),
-            Poll::Ready(Ok(_)) => {
+            Poll::Ready(Ok(count)) => {
                 self.received_at = Instant::now();
-                Ok(true)
+                Ok(count)
             }
         }
     }
@@ -178,11 +205,10 @@ impl Driver {
                 return Ok(());
             }
             self.is_stalled = false;
-            let outcome = self.decode_batch();
-            self.delivery.flush();
-            if outcome? {
+            if self.decode_batch()? {
                 return Ok(());
             }
+            self.delivery.flush();
         }
     }
 
@@ -223,9 +249,9 @@ impl Driver {
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         loop {
             match self.send(context) {
-                Ok(true) => {}
-                Ok(false) if self.connection.wants_write() => return Poll::Pending,
-                Ok(false) => return Poll::Ready(Ok(())),
+                Ok(0) if self.connection.wants_write() => return Poll::Pending,
+                Ok(0) => return Poll::Ready(Ok(())),
+                Ok(_) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }

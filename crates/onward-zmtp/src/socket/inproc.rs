@@ -94,8 +94,8 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         return Err(protocol::Error::incompatible(format!("a {theirs} socket cannot talk to a {ours} socket")).into());
     }
     let their_stop = theirs.token.child_token();
-    let their_pipe = theirs.attach(ours.identity(), their_stop)?;
-    let our_pipe = match ours.attach(theirs.identity(), link.stop.clone()) {
+    let their_pipe = theirs.attach(ours.identity(), None, their_stop)?;
+    let our_pipe = match ours.attach(theirs.identity(), link.connector, link.stop.clone()) {
         Ok(pipe) => pipe,
         Err(error) => {
             theirs.detach(&their_pipe, VecDeque::new());

@@ -43,3 +43,9 @@ pub const IPC_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// The longest text of an endpoint, in bytes.
 pub const ENDPOINT_BYTES: usize = 1024;
+
+/// How many pieces one write gathers: the header and the payload of a large message are two.
+pub const WRITE_PIECES: usize = 128;
+
+/// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
+pub const TURN_BYTES: usize = 512 * 1024;

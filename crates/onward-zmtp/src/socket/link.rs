@@ -28,6 +28,8 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     /// Where the peer is.
     pub(super) address: String,
+    /// The number of the connector whose it is, if it was not accepted.
+    pub(super) connector: Option<u64>,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
 }
@@ -65,7 +67,7 @@ impl Link {
     pub(super) async fn carry(&self, established: Established) -> End {
         let Established { handshake: Handshake { stream, connection }, peer } = established;
         let shared = self.shared();
-        let pipe = match shared.attach(peer.identity(), self.stop.clone()) {
+        let pipe = match shared.attach(peer.identity(), self.connector, self.stop.clone()) {
             Ok(pipe) => pipe,
             Err(error) => return self.failed(error),
         };

@@ -40,7 +40,7 @@ fn serve(context: &TaskContext, endpoint: &Endpoint, pending: &Arc<Pending>, str
     let stop = context.shared.token.child_token();
     let place = Pending::enter(pending, stop.clone());
     tokio::spawn(async move {
-        let link = Link { context, endpoint, address, stop };
+        let link = Link { context, endpoint, address, connector: None, stop };
         let established = tokio::select! {
             biased;
             () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),

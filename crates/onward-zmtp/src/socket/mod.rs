@@ -120,6 +120,7 @@ mod rotation;
 mod send;
 mod shared;
 mod statistics;
+mod succession;
 mod topics;
 mod transport;
 mod typed;

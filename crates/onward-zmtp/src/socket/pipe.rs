@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::options::SocketOptions;
 use super::queue::{Done, Payload, Queue};
+use super::succession::Origin;
 use crate::fair_queue::SourceId;
 use crate::protocol::Message;
 
@@ -48,6 +49,10 @@ pub(super) struct Pipe {
     pub(super) incoming: Queue<Message>,
     /// What a ROUTER knows the peer by; empty for other sockets.
     pub(super) routing: Bytes,
+    /// What it has in common with others of the same peer, if anything is known.
+    pub(super) origin: Option<Origin>,
+    /// Cancelled when nothing that came from it is left to be read.
+    pub(super) read_out: CancellationToken,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
     /// Its inbox in the fair queue, if it has one.
@@ -57,12 +62,20 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(id: u64, routing: Bytes, stop: CancellationToken, options: &SocketOptions) -> Self {
+    pub(super) fn new(
+        id: u64,
+        routing: Bytes,
+        origin: Option<Origin>,
+        stop: CancellationToken,
+        options: &SocketOptions,
+    ) -> Self {
         Self {
             id,
             outgoing: Queue::new(options.send_mark),
             incoming: Queue::new(options.receive_mark),
             routing,
+            origin,
+            read_out: CancellationToken::new(),
             stop,
             source: OnceLock::new(),
             publication: AtomicU64::new(0),
@@ -78,15 +91,18 @@ impl Pipe {
 /// The messages of one peer, as a source of the socket's fair queue. Ends when the connection has and all was read.
 pub(super) struct Inbox {
     pipe: Arc<Pipe>,
+    /// What has to be read before.
+    before: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     taken: VecDeque<Message>,
     read: Done,
     report_after: usize,
 }
 
 impl Inbox {
-    pub(super) fn new(pipe: Arc<Pipe>) -> Self {
+    pub(super) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>) -> Self {
         let report_after = DONE_MESSAGES.min(pipe.incoming.mark().messages / 4).max(1);
-        Self { pipe, taken: VecDeque::new(), read: Done::default(), report_after }
+        let before = before.map(|read_out| Box::pin(read_out.cancelled_owned()));
+        Self { pipe, before, taken: VecDeque::new(), read: Done::default(), report_after }
     }
 }
 
@@ -96,6 +112,10 @@ impl Stream for Inbox {
     #[inline]
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         let inbox = &mut *self;
+        if let Some(before) = &mut inbox.before {
+            ready!(before.as_mut().poll(context));
+            inbox.before = None;
+        }
         loop {
             if let Some(message) = inbox.taken.pop_front() {
                 inbox.read.add(&message);
@@ -118,5 +138,6 @@ impl Stream for Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
+        self.pipe.read_out.cancel();
     }
 }

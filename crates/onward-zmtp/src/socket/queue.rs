@@ -184,10 +184,14 @@ impl<T: Payload> Queue<T> {
     /// Takes everything away and closes.
     pub(super) fn close_and_take(&self) -> VecDeque<T> {
         let mut state = self.state();
+        // At once: what was queued in between would be in neither.
+        state.closed = true;
         let items = mem::take(&mut state.items);
         (state.messages, state.bytes) = (0, 0);
+        let wakers = (state.reader.take(), state.writer.take());
         drop(state);
-        self.close();
+        wake(wakers.0);
+        wake(wakers.1);
         items
     }
 

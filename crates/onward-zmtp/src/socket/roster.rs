@@ -11,6 +11,7 @@ use super::interest::Interest;
 use super::options::HighWaterMark;
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Done;
+use super::succession::Succession;
 
 /// How many messages a driver takes of the backlog at a time, so that others get some.
 const BACKLOG_SHARE: usize = 64;
@@ -26,6 +27,7 @@ pub(super) struct Roster {
     /// How many endpoints the socket connects to.
     pub(super) connecting: usize,
     pub(super) interest: Interest,
+    pub(super) succession: Succession,
     pub(super) is_closed: bool,
     backlog: VecDeque<Outgoing>,
     backlog_size: Done,
@@ -87,14 +89,15 @@ impl Roster {
         self.backlog.push_back(item);
     }
 
-    /// Gives messages back that a peer did not get, to go before all others. The order is kept.
-    pub(super) fn return_to_backlog(&mut self, items: VecDeque<Outgoing>) {
-        for item in items.into_iter().rev() {
-            if matches!(item, Outgoing::Message(_)) {
-                self.backlog_size.add(&item);
-                self.backlog.push_front(item);
-            }
+    /// Gives messages back that a peer did not get: what its driver had taken, to go before all others, and what was in its queue, to go
+    /// after them. For that was sent later than what is in the backlog still. So the order is kept.
+    pub(super) fn return_to_backlog(&mut self, taken: VecDeque<Outgoing>, queued: VecDeque<Outgoing>) {
+        let is_message = |item: &Outgoing| matches!(item, Outgoing::Message(_));
+        for item in taken.into_iter().filter(is_message).rev() {
+            self.backlog_size.add(&item);
+            self.backlog.push_front(item);
         }
+        queued.into_iter().filter(is_message).for_each(|item| self.push_backlog(item));
     }
 
     /// Takes a share of the backlog, and says how large it is.
@@ -143,20 +146,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_goes_before_what_waits_and_in_its_order() {
+    fn what_is_given_back_goes_where_it_would_be_had_it_never_left() {
         let mut roster = Roster::default();
         roster.push_backlog(item("three"));
-        roster.return_to_backlog(VecDeque::from([item("one"), item("two")]));
+        roster.return_to_backlog(VecDeque::from([item("one"), item("two")]), VecDeque::from([item("four")]));
         let mut taken = VecDeque::new();
-        assert_eq!(roster.take_backlog(&mut taken).messages, 3);
-        assert_eq!(texts(&taken), texts(&VecDeque::from([item("one"), item("two"), item("three")])));
+        assert_eq!(roster.take_backlog(&mut taken).messages, 4);
+        assert_eq!(texts(&taken), texts(&VecDeque::from([item("one"), item("two"), item("three"), item("four")])));
         assert_eq!(roster.backlog_size().bytes, 0);
     }
 
     #[test]
     fn subscriptions_of_a_lost_peer_are_not_given_back() {
         let mut roster = Roster::default();
-        roster.return_to_backlog(VecDeque::from([Outgoing::Subscribe(Bytes::from("a")), item("one")]));
+        let subscription = || Outgoing::Subscribe(Bytes::from("a"));
+        roster.return_to_backlog(VecDeque::from([subscription(), item("one")]), VecDeque::from([subscription()]));
         assert_eq!(roster.backlog_size().messages, 1);
     }
 }

@@ -16,6 +16,7 @@ use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
 use super::roster::{Roster, messages};
 use super::statistics::Statistics;
+use super::succession::Origin;
 use super::topics::Topics;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
@@ -108,24 +109,40 @@ impl Shared {
     }
 
     /// A peer is connected: from now on messages go to it and come from it.
-    pub(super) fn attach(&self, identity: Option<&protocol::Identity>, stop: CancellationToken) -> Result<Arc<Pipe>> {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+    ///
+    /// `connector` is the number of the one that made the connection, if it was made from here.
+    pub(super) fn attach(
+        &self,
+        identity: Option<&protocol::Identity>,
+        connector: Option<u64>,
+        stop: CancellationToken,
+    ) -> Result<Arc<Pipe>> {
+        let id = self.next_id();
         let routing = self.routing(id, identity);
-        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
+        let origin = match identity {
+            Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
+            _ => connector.map(Origin::Connector),
+        };
+        let pipe = Arc::new(Pipe::new(id, routing, origin, stop, &self.options));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
         roster.add(pipe.clone());
+        let before = pipe.origin.as_ref().and_then(|origin| roster.succession.before(origin));
         self.version.fetch_add(1, Ordering::AcqRel);
         let sender = roster.take_sender();
         drop(roster);
         if let Some(sender) = sender {
             sender.wake();
         }
-        self.insert_source(&pipe)?;
+        self.insert_source(&pipe, before)?;
         Ok(pipe)
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     fn routing(&self, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
@@ -159,11 +176,11 @@ impl Shared {
         }
     }
 
-    fn insert_source(&self, pipe: &Arc<Pipe>) -> Result<()> {
+    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>) -> Result<()> {
         if !self.receives() {
             return Ok(());
         }
-        match self.sources.insert(pipe.id, Inbox::new(pipe.clone())) {
+        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before)) {
             Ok(source) => {
                 // Nobody else sets it.
                 let _ = pipe.source.set(source);
@@ -192,14 +209,17 @@ impl Shared {
     }
 
     /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
-    pub(super) fn detach(&self, pipe: &Arc<Pipe>, mut unsent: VecDeque<Outgoing>) {
+    pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) {
         let mut roster = self.roster();
         roster.remove(pipe);
+        if let Some(origin) = pipe.origin.as_ref().filter(|_| self.receives() && !pipe.incoming.is_idle()) {
+            roster.succession.ended(origin.clone(), pipe.read_out.clone());
+        }
         self.version.fetch_add(1, Ordering::AcqRel);
-        unsent.append(&mut pipe.outgoing.close_and_take());
-        let lost = if self.hands_on() { 0 } else { messages(&unsent) };
-        if self.hands_on() && !unsent.is_empty() {
-            roster.return_to_backlog(unsent);
+        let queued = pipe.outgoing.close_and_take();
+        let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
+        if self.hands_on() && !(unsent.is_empty() && queued.is_empty()) {
+            roster.return_to_backlog(unsent, queued);
             self.has_backlog.store(true, Ordering::Release);
         }
         let (sender, others) = (roster.take_sender(), roster.live.clone());

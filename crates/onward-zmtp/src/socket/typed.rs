@@ -70,12 +70,15 @@ impl<T: Kind> Socket<T> {
     ///
     /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
     /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), or outside a tokio runtime.
-    pub async fn bind<E>(&self, endpoint: E) -> Result<Endpoint>
+    pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
     where
         E: TryInto<Endpoint>,
         Error: From<E::Error>,
     {
-        self.owner().bind(endpoint.try_into()?).await
+        // The future holds no reference to the socket, so that a task may bind one.
+        let owner = self.sender.core.owner.clone();
+        let endpoint = endpoint.try_into().map_err(Error::from);
+        async move { owner.bind(endpoint?).await }
     }
 
     /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).

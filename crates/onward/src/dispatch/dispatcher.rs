@@ -224,7 +224,7 @@ impl Dispatcher {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
-        self.run.inner.settings.turns.saturating_sub(self.run.stage.running())
+        self.run.stage.free(self.run.inner.settings.turns)
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {

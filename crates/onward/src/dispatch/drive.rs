@@ -159,7 +159,7 @@ fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: A
             overtime: &|| overtime(allowance),
             attempt: attempt.task.attempt,
             policy: policies.nearest(),
-            review: &|failure, next| review(run, handler, attempt, failure, next),
+            review: &|failure, next| by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
         },
     )
 }
@@ -175,6 +175,16 @@ fn review(
     let Some(policy) = &handler.options.failure_policy else { return next };
     let context = &Context { attempt: Arc::clone(attempt), run: Arc::clone(run) };
     policy.decide(FailedAttempt { context, failure, verdict: next.into() }).into()
+}
+
+/// No attempt is waited for that could not start before the deadline: the task ends with what went wrong, now.
+fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
+    match (next, attempt.task.deadline) {
+        (AfterFailure::Retry { after, .. }, Some(deadline)) if run.inner.clock.now().plus(after) >= deadline => {
+            AfterFailure::Fail
+        }
+        _ => next,
+    }
 }
 
 fn overtime(allowance: Allowance) -> String {

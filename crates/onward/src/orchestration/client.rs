@@ -3,17 +3,20 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use onward_store::{HistoryChunk, InstanceRecord, Name, Outcome, Recipient, Refusal, Signal, TaskId, Write};
+use onward_store::{InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskId, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::code::OrchestrationOptions;
 use super::context::{OrchestrationContext, json};
-use super::history::{HistoryEvent, decode_history};
+use super::history::HistoryEvent;
+use super::live::read_history;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::limits;
-use crate::typed::Task;
+use crate::handle::Handle;
+use crate::typed::{self, Task};
+use crate::wait::Waiters;
 
 /// What an orchestration shows.
 #[derive(Debug, Clone)]
@@ -59,7 +62,17 @@ impl Engine {
         F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.inner.register_orchestration(function);
+        self.orchestrate_with(OrchestrationOptions::new(), function)
+    }
+
+    /// Registers code with options: one of several versions of its kind.
+    pub fn orchestrate_with<T, F, Answer>(&self, options: OrchestrationOptions, function: F) -> &Self
+    where
+        T: Task,
+        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        self.inner.register_orchestration(options, function);
         self
     }
 
@@ -94,6 +107,53 @@ impl Engine {
         }
     }
 
+    /// Sends something to the active orchestration that has the key of `start`, and starts it first if there is none: both or neither. What is
+    /// there already is kept as it is, whatever `start` says.
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal) and [`submit`](Self::submit); [`is_invalid`](Error::is_invalid) if `start` has no key, or is no orchestration.
+    pub async fn signal_or_start<T: Task + Sync, P: Serialize + Sync>(
+        &self,
+        start: T,
+        name: &str,
+        payload: &P,
+    ) -> Result<Handle<T::Output>> {
+        let mut new = typed::new_task(&start)?;
+        if !new.orchestration {
+            return Err(Error::invalid(format!("`{}` is no orchestration; say so in its type", T::KIND)));
+        }
+        let Some(unique) = &mut new.unique else {
+            return Err(Error::invalid(format!(
+                "this `{}` has no key by which the orchestration is found; give its type one",
+                T::KIND
+            )));
+        };
+        unique.on_duplicate = OnDuplicate::Skip;
+        let moment = Waiters::moment(&self.inner);
+        let to = Recipient::Key { kind: new.kind.clone(), key: unique.key.clone() };
+        let signal = Signal { to, name: Name::new(name)?, payload: json("signal", payload)? };
+        let writes = vec![Write::Submit(Box::new(new)), Write::Signal(Box::new(signal))];
+        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
+            return Err(Error::unexpected("a start and a signal"));
+        };
+        match outcomes.first() {
+            Some(Outcome::Submitted(submitted)) => Ok(Handle::new(self.clone(), *submitted, moment)),
+            _ => Err(Error::unexpected("a start and a signal")),
+        }
+    }
+
+    /// Ends an orchestration as cancelled, at once, without its code hearing of it: nothing is cleaned up, but what it waits for is cancelled.
+    /// [`cancel`](Self::cancel) asks it to end by itself.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a [refusal](Error::refusal) if it is no orchestration.
+    pub async fn terminate(&self, orchestration: TaskId, reason: &str) -> Result<()> {
+        match self.apply(Write::Terminate { task: orchestration, reason: reason.to_owned() }).await? {
+            Outcome::Cancelled => Ok(()),
+            _ => Err(Error::unexpected("a termination")),
+        }
+    }
+
     /// What an orchestration shows of itself, also after its end.
     ///
     /// # Errors
@@ -112,20 +172,6 @@ impl Engine {
     /// As [`orchestration_status`](Self::orchestration_status); if the history cannot be read.
     pub async fn orchestration_history(&self, orchestration: TaskId) -> Result<Vec<HistoryEvent>> {
         let length = self.orchestration_status(orchestration).await?.0.length;
-        let mut events = Vec::new();
-        while (events.len() as u64) < length {
-            let chunks = self.chunks(orchestration, events.len() as u64).await?;
-            if chunks.is_empty() {
-                break;
-            }
-            for chunk in &chunks {
-                events.extend(decode_history(chunk)?);
-            }
-        }
-        Ok(events)
-    }
-
-    async fn chunks(&self, orchestration: TaskId, from: u64) -> Result<Vec<HistoryChunk>> {
-        Ok(self.inner.store.instance_history(orchestration, from, limits::HISTORY_CHUNKS).await?)
+        Ok(read_history(&**self.store(), orchestration, length).await?.events)
     }
 }

@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
 use super::journal::Journal;
-use super::operation::{Activity, Operation, Signalled, Step, Timer};
+use super::operation::{Activity, EventQueue, Operation, Signalled, Step, Timer};
+use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
 use crate::typed::{self, Task};
@@ -78,7 +79,7 @@ impl OrchestrationContext {
         format!("{time_low:08x}-{time_middle:04x}-{time_high:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
     }
 
-    /// Whether the code is being replayed: what it says to a log now it has said before.
+    /// Whether the code is being replayed: what it does now it has done before. What it tells `tracing` in a replay is told to nobody.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.journal.is_replaying()
@@ -136,10 +137,15 @@ impl OrchestrationContext {
     /// # Errors
     /// If `name` is no [`Name`].
     pub fn event<T: DeserializeOwned>(&self, name: &str) -> Result<Signalled<T>> {
-        let name = Name::new(name)?;
-        let number = self.journal.await_signal(&name);
-        let operation = Operation::new(Arc::clone(&self.journal), number);
-        Ok(Signalled { name, operation, payload: PhantomData })
+        Ok(self.queue(name)?.next())
+    }
+
+    /// What somebody sends under a name, to be taken one after the other.
+    ///
+    /// # Errors
+    /// If `name` is no [`Name`].
+    pub fn queue<T: DeserializeOwned>(&self, name: &str) -> Result<EventQueue<T>> {
+        Ok(EventQueue { journal: Arc::clone(&self.journal), name: Name::new(name)?, payload: PhantomData })
     }
 
     /// Runs a step here and now, without a task, and keeps its result, so that it is not run again: for what takes milliseconds. If the process
@@ -169,9 +175,11 @@ impl OrchestrationContext {
     /// Shows where the orchestration stands, to whoever [asks](crate::Engine::orchestration_status).
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
+    /// If it cannot be written as JSON, or is larger than a payload may be.
     pub fn set_status<T: Serialize>(&self, status: &T) -> Result<()> {
-        self.journal.show_status(json("status", status)?);
+        let status = json("status", status)?;
+        self.check_size("status", &status)?;
+        self.journal.show_status(status);
         Ok(())
     }
 
@@ -179,15 +187,63 @@ impl OrchestrationContext {
     /// end.
     ///
     /// # Errors
-    /// If it cannot be written as JSON.
+    /// If it cannot be written as JSON, or is larger than a payload may be; if the key is empty or has more than
+    /// [`KEY_BYTES`](onward_store::limits::KEY_BYTES).
     pub fn set_value<T: Serialize>(&self, key: impl Into<String>, value: &T) -> Result<()> {
-        self.journal.show_value(key.into(), Some(json("value", value)?));
+        let (key, value) = (key.into(), json("value", value)?);
+        let longest = onward_store::limits::KEY_BYTES;
+        if key.is_empty() || key.len() > longest {
+            return Err(Error::invalid(format!(
+                "the key of a value has from 1 to {longest} bytes, and `{key}` has {}",
+                key.len()
+            )));
+        }
+        self.check_size("value", &value)?;
+        self.journal.show_value(key, Some(value));
         Ok(())
+    }
+
+    fn check_size(&self, what: &str, bytes: &Bytes) -> Result<()> {
+        let (size, limit) = (bytes.len(), self.journal.payload_limit);
+        if size <= limit {
+            return Ok(());
+        }
+        let kind = self.kind();
+        Err(Error::invalid(format!(
+            "the {what} of the orchestration `{kind}` has {size} bytes, and may have {limit}; keep it elsewhere and pass a reference"
+        )))
     }
 
     /// Removes a value.
     pub fn remove_value(&self, key: impl Into<String>) {
         self.journal.show_value(key.into(), None);
+    }
+
+    /// Answers questions of this name from outside ([`query`](crate::Engine::query)). What answers sees what the code shares with it, by an `Arc`, and
+    /// changes nothing.
+    pub fn on_query<Q, A, F>(&self, name: impl Into<String>, answer: F)
+    where
+        Q: DeserializeOwned,
+        A: Serialize,
+        F: Fn(Q) -> Result<A, Failure> + Send + Sync + 'static,
+    {
+        let name = name.into();
+        let asked = name.clone();
+        let answer = move |question: &[u8]| {
+            let question = serde_json::from_slice(question).map_err(|error| {
+                Failure::permanent(format!("the query `{asked}` is not what the code expects: {error}"))
+            })?;
+            json("answer", &answer(question)?).map_err(|error| Failure::permanent(error.to_string()))
+        };
+        self.journal.answer_with(name, Arc::new(answer));
+    }
+
+    /// Requests of one name from outside ([`update`](crate::Engine::update)), each of which waits for an answer.
+    ///
+    /// # Errors
+    /// If `update.` and the name are no [`Name`].
+    pub fn updates<U: DeserializeOwned>(&self, name: &str) -> Result<UpdateQueue<U>> {
+        UpdateQueue::new(Arc::clone(&self.journal), name)
     }
 
     /// Completes when somebody wants the orchestration cancelled. Code that has called this says itself what that means, and cleans up as it

@@ -22,6 +22,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// One that begins with what happened elsewhere.
+    pub(super) fn taken_over(events: Vec<HistoryEvent>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
     /// Takes what has come and what the code did about it.
     pub(super) fn add(&mut self, event: HistoryEvent, commands: Vec<Command>) {
         self.events.push(event);

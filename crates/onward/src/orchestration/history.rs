@@ -22,6 +22,9 @@ pub enum HistoryEvent {
         /// From which its random numbers follow.
         #[n(1)]
         seed: u64,
+        /// The [version](super::OrchestrationOptions::version) of the code that began it; none is 0.
+        #[n(2)]
+        version: Option<u32>,
     },
     /// A turn began; this is the time that the code sees.
     #[n(2)]
@@ -117,6 +120,13 @@ pub enum HistoryEvent {
         #[n(1)]
         payload: ByteVec,
     },
+    /// What is before was taken over from another orchestration; what was under way then is submitted again.
+    #[n(14)]
+    Forked {
+        /// The task number of that.
+        #[n(0)]
+        from: i64,
+    },
     /// The code took the way of a patch.
     #[n(12)]
     Patched {
@@ -124,6 +134,13 @@ pub enum HistoryEvent {
         #[n(0)]
         patch: String,
     },
+}
+
+/// The version of the code that began a history.
+pub(super) fn version_of(events: &[HistoryEvent]) -> u32 {
+    let started =
+        |event: &HistoryEvent| if let HistoryEvent::Started { version, .. } = event { *version } else { None };
+    events.iter().find_map(started).unwrap_or(0)
 }
 
 /// How a task ended for which an orchestration waited.
@@ -220,7 +237,7 @@ mod tests {
     #[test]
     fn events_are_read_as_they_were_written() {
         let events = vec![
-            HistoryEvent::Started { at: 5, seed: u64::MAX },
+            HistoryEvent::Started { at: 5, seed: u64::MAX, version: None },
             HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
             HistoryEvent::TaskEnded { operation: 1, end: TaskEnd::Completed { result: Some(b"10".to_vec().into()) } },
             HistoryEvent::StepEnded { operation: 2, name: "id".into(), end: StepEnd::Failed { error: "no".into() } },

@@ -1,6 +1,7 @@
 //! What the code of an orchestration and the machine that runs it have in common.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -10,6 +11,7 @@ use onward_store::{Name, NewTask, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
+use crate::failure::Failure;
 
 /// A step that is run in the turn.
 pub(super) type StepFuture = Pin<Box<dyn Future<Output = StepEnd> + Send>>;
@@ -86,6 +88,9 @@ pub(super) struct Shown {
     pub(super) values: Vec<(String, Option<Bytes>)>,
 }
 
+/// What answers a question: the name of the question is known.
+pub(super) type Answer = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
+
 /// A step that the code has begun.
 pub(super) struct NewStep {
     pub(super) operation: u64,
@@ -99,11 +104,16 @@ struct State {
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
     emitted: VecDeque<Command>,
+    /// The tasks that are under way, while a history is taken over that submits them again; else none is kept.
+    submitted: Option<FxHashMap<u64, NewTask>>,
     steps: Vec<NewStep>,
     timers: BTreeSet<(Timestamp, u64)>,
     inboxes: BTreeMap<Name, Inbox>,
     cancellation: Cancellation,
     shown: Shown,
+    answers: BTreeMap<String, Answer>,
+    /// How many updates were answered.
+    replies: u64,
     /// The patches of the history that is replayed; `None` while it is not.
     replayed_patches: Option<Arc<HashSet<String>>>,
     is_closed: bool,
@@ -133,11 +143,14 @@ impl Journal {
             next_operation: 1,
             operations: FxHashMap::default(),
             emitted: VecDeque::new(),
+            submitted: None,
             steps: Vec::new(),
             timers: BTreeSet::new(),
             inboxes: BTreeMap::new(),
             cancellation: Cancellation::default(),
             shown: Shown::default(),
+            answers: BTreeMap::new(),
+            replies: 0,
             replayed_patches: None,
             is_closed: false,
         };
@@ -167,6 +180,9 @@ impl Journal {
         let mut state = self.state();
         let operation = state.begin(Kind::Task);
         let task = NewTask { parent: Some(self.task), report: Some(operation), ..task };
+        if let Some(submitted) = &mut state.submitted {
+            submitted.insert(operation, task.clone());
+        }
         state.emitted.push_back(Command::Submit { operation, task: Box::new(task) });
         operation
     }
@@ -219,6 +235,22 @@ impl Journal {
         let mut state = self.state();
         state.shown.values.retain(|(known, _)| *known != key);
         state.shown.values.push((key, value));
+    }
+
+    /// Keeps the answer to an update, in the place of the one that is the oldest.
+    pub(super) fn reply(&self, key: impl FnOnce(u64) -> String, reply: Bytes) {
+        let mut state = self.state();
+        if state.is_closed {
+            return;
+        }
+        let key = key(state.replies);
+        state.replies += 1;
+        drop(state);
+        self.show_value(key, Some(reply));
+    }
+
+    pub(super) fn answer_with(&self, name: String, answer: Answer) {
+        self.state().answers.insert(name, answer);
     }
 
     /// From now on the code says what a request to stop means.
@@ -322,6 +354,25 @@ impl Journal {
         self.state().replayed_patches = patches;
     }
 
+    /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
+    pub(super) fn keep_submitted(&self, keep: bool) {
+        self.state().submitted = keep.then(FxHashMap::default);
+    }
+
+    /// Submits again what is still waited for, in the order in which it was.
+    pub(super) fn submit_again(&self) {
+        let mut state = self.state();
+        let submitted = state.submitted.take().unwrap_or_default();
+        let waited_for =
+            |operation: &u64| state.operations.get(operation).is_some_and(|known| known.delivery.is_none());
+        let mut again: Vec<(u64, NewTask)> =
+            submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
+        again.sort_by_key(|(operation, _)| *operation);
+        let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
+        state.emitted.extend(commands);
+        state.submitted = Some(FxHashMap::default());
+    }
+
     /// Whether a task is waited for.
     pub(super) fn awaits_task(&self, operation: u64) -> bool {
         self.awaits(operation, |kind| matches!(kind, Kind::Task))
@@ -411,6 +462,19 @@ impl Journal {
         std::mem::take(&mut self.state().shown)
     }
 
+    /// What the code answers to a question.
+    pub(super) fn answer(&self, name: &str, question: &[u8]) -> Result<Bytes, Failure> {
+        let state = self.state();
+        let Some(answer) = state.answers.get(name).cloned() else {
+            let known: Vec<&str> = state.answers.keys().map(String::as_str).collect();
+            let text = format!("the code of `{}` answers no query `{name}` there; it knows {known:?}", self.kind);
+            return Err(Failure::permanent(text));
+        };
+        drop(state);
+        let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
+        catch_unwind(AssertUnwindSafe(|| answer(question))).map_err(panicked)?
+    }
+
     /// Whether anything that is still to come can have the code go on.
     pub(super) fn awaits_anything(&self) -> bool {
         let state = self.state();
@@ -420,6 +484,10 @@ impl Journal {
 
     /// From now on nothing that the code lets go of is cancelled: it is put away, not ended.
     pub(super) fn close(&self) {
-        self.state().is_closed = true;
+        let mut state = self.state();
+        state.is_closed = true;
+        // What answers may hold on to the journal.
+        let _answers = std::mem::take(&mut state.answers);
+        drop(state);
     }
 }

@@ -145,6 +145,13 @@ impl<O> Activity<O> {
         self.change(|task| task.timeout = Some(timeout))
     }
 
+    /// How long all its attempts together may take, the pauses and the waiting in a queue included, from now on. What is not over by then is
+    /// stopped and not tried again. Default: without end.
+    pub fn overall_timeout(self, timeout: Duration) -> Self {
+        let deadline = self.journal.now().plus(timeout);
+        self.change(|task| task.deadline = Some(deadline))
+    }
+
     /// How urgent it is. Default: as its type says.
     pub fn priority(self, priority: Priority) -> Self {
         self.change(|task| task.priority = priority)
@@ -282,6 +289,23 @@ impl<T: DeserializeOwned> Future for Signalled<T> {
             })),
             _ => Poll::Pending,
         }
+    }
+}
+
+/// What somebody sends under one name, one after the other.
+#[derive(Debug, Clone)]
+pub struct EventQueue<T> {
+    pub(super) journal: Arc<Journal>,
+    pub(super) name: Name,
+    pub(super) payload: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> EventQueue<T> {
+    /// Waits for the next; what came first is taken first, and each is taken once.
+    pub fn next(&self) -> Signalled<T> {
+        let number = self.journal.await_signal(&self.name);
+        let operation = Operation::new(Arc::clone(&self.journal), number);
+        Signalled { name: self.name.clone(), operation, payload: PhantomData }
     }
 }
 

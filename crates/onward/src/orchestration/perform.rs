@@ -15,6 +15,7 @@ use super::history::{HistoryEvent, StepEnd, encode};
 use super::journal::NewStep;
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
+use super::stage::{Leaving, Slot};
 use crate::failure::Failure;
 use crate::limits;
 use crate::run::Run;
@@ -35,14 +36,14 @@ enum Stop {
 }
 
 /// Does a turn, whatever comes of it.
-pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask) {
-    let (id, lease) = (task.lease.task, task.lease);
-    let begun = Performance::begin(run, task).await;
+pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
+    let lease = task.lease;
+    let begun = Performance::begin(run, task, slot).await;
     let stopped = match begun {
         Ok(mut performance) => match performance.play().await {
-            Ok(is_parked) => {
-                if is_parked {
-                    run.stage.keep(id, performance.live);
+            Ok(parked) => {
+                if let Some(leaving) = parked {
+                    leaving.keep(performance.live);
                 }
                 return;
             }
@@ -87,25 +88,27 @@ struct Performance<'a> {
     /// How many events the store has.
     written: u64,
     steps: FuturesUnordered<RunningStep>,
+    /// Until there is nothing left but to write.
+    slot: Option<Slot>,
 }
 
 impl<'a> Performance<'a> {
-    async fn begin(run: &'a Arc<Run>, task: ClaimedTask) -> Result<Self, (Stop, u64)> {
+    async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let live = match run.stage.take(id, generation, length) {
-            Some(live) => live,
-            None => Box::new(load(run, &task).await.map_err(|stop| (stop, length))?),
+        let (live, draft) = match run.stage.take(id, generation, length).await {
+            Some(live) => (live, Draft::default()),
+            None => load(run, &task).await.map_err(|stop| (stop, length))?,
         };
         // The store's clock may be ahead of this one: what it held to be due is.
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
         let steps = FuturesUnordered::new();
-        Ok(Self { run, lease, live, messages, now, draft: Draft::default(), written: length, steps })
+        Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
     }
 
-    /// Plays until the code waits for something that is not there; answers whether the orchestration is parked, and so worth keeping.
-    async fn play(&mut self) -> Result<bool, Stop> {
+    /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
+    async fn play(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.open();
         loop {
             self.take_in();
@@ -126,7 +129,8 @@ impl<'a> Performance<'a> {
     fn open(&mut self) {
         let at = self.now.as_microseconds();
         if !self.live.machine.has_started() {
-            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..) });
+            let version = Some(self.live.version).filter(|version| *version > 0);
+            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
         }
@@ -196,7 +200,7 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes how the orchestration goes on.
-    async fn close(&mut self) -> Result<bool, Stop> {
+    async fn close(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
         self.live.machine.notice_if_stuck();
         let next = match self.live.machine.finish() {
             None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
@@ -207,13 +211,15 @@ impl<'a> Performance<'a> {
             // Nothing of it is kept, so that mended code is given the same again.
             Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
         };
-        let is_parked = matches!(next, AfterTurn::Park { .. });
+        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
+        // Others may play while this is written, and what they claim is in the same commit.
+        self.slot = None;
         let state = self.write(next).await?;
         if state.is_ended() {
             self.run.stage.count(state);
             self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
         }
-        Ok(is_parked && !state.is_ended())
+        Ok(leaving.filter(|_| !state.is_ended()))
     }
 
     /// What was sent to the code and not taken goes with it.
@@ -225,20 +231,51 @@ impl<'a> Performance<'a> {
 
     /// Writes what has happened since the last write.
     async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
+        self.check_growth(&next)?;
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
         let turn = Turn { status: shown.status, values: shown.values, ..turn };
-        let events = turn.events;
+        let (events, cancels) = (turn.events, turn.cancels.clone());
+        self.live.bytes += turn.chunk.len() as u64;
         let turned = apply(self.run, turn).await?;
         self.written += events;
+        // Those that run elsewhere hear of it when their engine asks.
+        cancels.iter().for_each(|task| self.run.floor.cancel(*task));
         for (operation, submitted) in draft.operations.iter().zip(&turned.submitted) {
             operation.iter().for_each(|operation| self.live.learn(*operation, submitted.id()));
         }
         self.messages = turned.messages;
         Ok(turned.state)
+    }
+
+    /// Warns of a history that has come to half of what it may have, and stops one that would have more.
+    fn check_growth(&self, next: &AfterTurn) -> Result<(), Stop> {
+        if !matches!(next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+            return Ok(());
+        }
+        let settings = &self.run.inner.settings;
+        let (before, after, bytes) = (self.written, self.written + self.draft.events.len() as u64, self.live.bytes);
+        if after > settings.history_events || bytes > settings.history_bytes {
+            return Err(Stop::Dead(format!(
+                "its history would have {after} events and has {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+                 raise `history_events` and `history_bytes`, then retry the task",
+                settings.history_events, settings.history_bytes
+            )));
+        }
+        let half = settings.history_events / 2;
+        if before <= half && after > half {
+            let (task, most) = (self.lease.task.0, settings.history_events);
+            tracing::warn!(
+                task,
+                events = after,
+                most,
+                "the history of an orchestration grows long; have its code continue as new"
+            );
+        }
+        Ok(())
     }
 
     async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, Stop> {
@@ -253,15 +290,13 @@ impl<'a> Performance<'a> {
     }
 }
 
-async fn load(run: &Run, task: &ClaimedTask) -> Result<Live, Stop> {
-    let Some(code) = run.orchestrations.get(&task.kind) else {
-        let text = format!("this engine has no code for orchestrations of kind `{}`", task.kind);
-        return Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, text));
-    };
-    Live::replayed(&*run.inner.store, code, task).await.map_err(|unplayable| match unplayable {
-        Unplayable::Unread(error) => Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string()),
-        Unplayable::Nondeterminism(difference) => Stop::Dead(difference.to_string()),
-    })
+async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
+    match Live::replayed(&*run.inner.store, &run.orchestrations, task).await {
+        Ok((live, draft)) => Ok((Box::new(live), draft)),
+        Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
+        Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
+        Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_))) => Err(Stop::Dead(error.to_string())),
+    }
 }
 
 /// Writes something, however often the store fails: nobody else can, as long as the lease holds. `None` when the run is over.

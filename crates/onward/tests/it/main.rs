@@ -22,6 +22,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod codec;
+#[cfg(test)]
 mod completion;
 #[cfg(test)]
 mod dependencies;
@@ -41,9 +43,16 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_clients;
+#[cfg(test)]
+mod orchestration_costs;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
+mod orchestration_histories;
+#[cfg(test)]
 mod orchestration_kills;
+mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;
 #[cfg(test)]
@@ -56,6 +65,9 @@ mod postgres;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres_idle;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_outage;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]

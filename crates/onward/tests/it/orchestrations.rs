@@ -10,12 +10,12 @@ use onward::orchestration::{
 use onward::{Engine, Failure, OnDuplicate, RetryPolicy, Task, TaskError, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{World, error, record, state, worlds};
+use crate::fixture::{self, Gate, World, error, record, state, worlds};
 
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
 #[derive(Serialize, Deserialize)]
-struct Double(u32);
+pub(crate) struct Double(pub(crate) u32);
 
 impl Task for Double {
     const KIND: &'static str = "double";
@@ -24,7 +24,7 @@ impl Task for Double {
 
 /// An orchestration whose code each test says.
 #[derive(Serialize, Deserialize, Clone)]
-struct Work(u32);
+pub(crate) struct Work(pub(crate) u32);
 
 impl Task for Work {
     const KIND: &'static str = "work";
@@ -33,7 +33,7 @@ impl Task for Work {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Part(String);
+pub(crate) struct Part(pub(crate) String);
 
 impl Task for Part {
     const KIND: &'static str = "part";
@@ -49,10 +49,10 @@ impl Task for Part {
     }
 }
 
-type Answer = Result<String, Failure>;
+pub(crate) type Answer = Result<String, Failure>;
 
 /// An engine that doubles, and runs `code` as `work`.
-async fn engine<F, A>(world: &World, code: F) -> Engine
+pub(crate) async fn engine<F, A>(world: &World, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
@@ -63,11 +63,11 @@ where
     engine
 }
 
-async fn start(engine: &Engine) -> TaskId {
+pub(crate) async fn start(engine: &Engine) -> TaskId {
     engine.submit(Work(7)).await.unwrap().id()
 }
 
-async fn finish(engine: &Engine, task: TaskId) -> Result<String, TaskError> {
+pub(crate) async fn finish(engine: &Engine, task: TaskId) -> Result<String, TaskError> {
     engine.run_until_idle().await.unwrap();
     let record = engine.wait(task).await.unwrap();
     match record.state {
@@ -346,6 +346,7 @@ async fn an_orchestration_awaits_another() {
 }
 
 /// Shows: D4
+/// Beats: silent-duplicate-start
 #[tokio::test]
 async fn a_start_of_what_runs_already_is_told() {
     for world in worlds().await {
@@ -427,6 +428,29 @@ async fn a_cancelled_orchestration_ends_and_cancels_what_it_waits_for() {
         engine.run_until_idle().await.unwrap();
         assert_eq!(state(&world, task).await, TaskState::Cancelled);
         assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: D8
+/// Beats: late-cancel
+#[tokio::test]
+async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.activity_task::<()>(onward::NewTask::new("stop")?).await?;
+            Ok(String::new())
+        })
+        .await;
+        let gate = Gate::new();
+        engine.handle("stop", gate.stoppable());
+        let task = start(&engine).await;
+        let run = fixture::start(&engine);
+        gate.entered(1).await;
+        engine.cancel(task).await.unwrap();
+        // Time stands still: nobody looks for cancellations from elsewhere.
+        let activity = engine.wait(TaskId(task.0 + 1)).await.unwrap();
+        assert_eq!(activity.state, TaskState::Cancelled);
+        fixture::stop(&engine, run).await;
     }
 }
 

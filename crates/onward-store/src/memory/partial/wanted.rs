@@ -34,6 +34,7 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::RunNow { task }
         | Write::Kill { task }
         | Write::Delete { task }
+        | Write::Terminate { task, .. }
         | Write::Move { task, .. } => wants.push(Want::Task(*task)),
         Write::Turn(turn) => {
             wants.push(Want::Task(turn.lease.task));

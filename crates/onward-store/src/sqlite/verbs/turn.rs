@@ -184,6 +184,20 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
+    pub(in crate::sqlite) fn terminate(&mut self, task: TaskId, reason: &str) -> Verb<Outcome> {
+        let live = self.live_or_refuse(task)?;
+        if !live.options.orchestration {
+            return Err(Refusal::NotAnOrchestration(task).into());
+        }
+        if let Some(held) = live.held {
+            self.end_turn_with(&live, held, reason, TaskState::Cancelled)?;
+        } else {
+            self.record_error(&live, live.attempts, reason)?;
+            self.end_unheld(&live, TaskState::Cancelled)?;
+        }
+        Ok(Outcome::Cancelled)
+    }
+
     fn recipient(&self, to: &Recipient) -> Verb<TaskId> {
         let (kind, key) = match to {
             Recipient::Task(task) => return Ok(*task),

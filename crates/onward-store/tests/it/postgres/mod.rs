@@ -2,7 +2,11 @@
 
 mod bloat;
 mod caller;
+mod cluster;
 mod copy;
+mod encryption;
+mod errors;
+mod failover;
 mod fixture;
 mod inbox;
 mod isolation;
@@ -13,4 +17,6 @@ mod schemas;
 mod sequences;
 mod server;
 mod suite;
+mod survive;
+mod trouble;
 mod upgrade;

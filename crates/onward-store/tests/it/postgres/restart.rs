@@ -1,6 +1,7 @@
-//! A server that crashes under load and comes back: no caller hears of it, nothing acknowledged is lost, nothing happens twice.
+//! A server that goes away under load and comes back: no caller hears of it, nothing acknowledged is lost, nothing happens twice.
+//! (That it is killed, `survive` shows.)
 //!
-//! `ONWARD_ROUNDS` says how often it crashes (default: 10), `ONWARD_SEED` how the chances fall (default: another way each time).
+//! `ONWARD_ROUNDS` says how often it goes away (default: 6), `ONWARD_SEED` how the chances fall (default: another way each time).
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -26,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// Shows: T21, B4, W10
 #[test]
-fn a_server_that_crashes_under_three_nodes_loses_and_doubles_nothing() {
+fn a_server_that_stops_or_recovers_under_three_nodes_loses_and_doubles_nothing() {
     let Some(server) = Server::start() else { return };
     let seed = soak::seed();
     let mut random = fastrand::Rng::with_seed(seed);
@@ -34,9 +35,9 @@ fn a_server_that_crashes_under_three_nodes_loses_and_doubles_nothing() {
     tally.sum.seed = seed;
     let runtime = runtime();
     let nodes = Nodes::start(&runtime, &server.url(), &mut random);
-    for _ in 0..soak::number("ONWARD_ROUNDS").unwrap_or(10) {
+    for _ in 0..soak::number("ONWARD_ROUNDS").unwrap_or(6) {
         let facts = nodes.hear(random.usize(1..400));
-        let how = Crash::ALL[random.usize(0..Crash::ALL.len())];
+        let how = [Crash::Immediate, Crash::Fast, Crash::OneProcess][random.usize(0..3)];
         server.crash(how, || (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop()));
         let node = random.usize(0..NODES);
         runtime.block_on(nodes.examine(node, facts, &mut known, &mut tally));
@@ -86,7 +87,7 @@ impl Nodes {
         facts.extend(self.facts.try_iter());
         tally.sum.recovered += known.completed_since(&facts);
         known.learn(&facts, tally);
-        known.examine(&*self.stores[node], tally).await;
+        known.examine(&*self.stores[node], usize::MAX, tally).await;
         known.examine_sizes(&*self.stores[node], tally).await;
     }
 

@@ -82,6 +82,7 @@ impl Cipher {
         let nonce = short_nonce(self.theirs, number);
         let (mut buffer, text_at) = match body {
             Body::Borrowed(bytes) => (bytes[FLAGS_AT..].to_vec(), 0),
+            Body::Shared(bytes) => (bytes[FLAGS_AT..].to_vec(), 0),
             Body::Owned(bytes) => (bytes, FLAGS_AT),
         };
         self.shared

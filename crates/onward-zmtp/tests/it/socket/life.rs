@@ -25,6 +25,8 @@ async fn rebind(bind: impl AsyncFn() -> bool) {
 }
 
 /// A fault of zmq.rs: a dropped PULL kept its connections, and whoever pushed to it went on into nowhere.
+///
+/// Beats: undead-socket
 #[tokio::test]
 async fn a_dropped_socket_closes_its_connections_and_leaves_no_task() {
     let pull = PullSocket::new();
@@ -136,6 +138,8 @@ async fn a_peer_that_does_not_read_holds_closing_up_no_longer_than_the_time_to_l
 }
 
 /// A fault of zmq.rs: a DEALER whose ROUTER restarted lost two messages and was "not connected" for ever.
+///
+/// Beats: lost-router
 #[tokio::test]
 async fn a_dealer_finds_its_router_again_after_a_restart() {
     let router = RouterSocket::new();

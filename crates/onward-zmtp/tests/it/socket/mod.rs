@@ -15,4 +15,5 @@ mod python;
 mod raw;
 mod security;
 mod storms;
+mod survival;
 mod transports;

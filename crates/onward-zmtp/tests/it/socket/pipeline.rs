@@ -1,12 +1,16 @@
 //! PUSH and PULL.
 
-use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::{HighWaterMark, MonitorEvent, SocketOptions};
-use onward_zmtp::{PullSocket, PushSocket};
+use std::future::poll_fn;
+use std::task::Poll;
 
 use super::events::{connected, disconnected, event, peers, until, within};
 use super::raw::Raw;
 use crate::zmtp::link::frame;
+use onward_zmtp::protocol::Message;
+use onward_zmtp::protocol::limits::LARGE_READ_BUFFER_BYTES;
+use onward_zmtp::socket::limits::TURN_BYTES;
+use onward_zmtp::socket::{HighWaterMark, MonitorEvent, SocketOptions};
+use onward_zmtp::{PullSocket, PushSocket};
 
 fn number(number: u32) -> Message {
     Message::from(number.to_be_bytes().to_vec())
@@ -39,6 +43,43 @@ async fn work_arrives_in_order() {
                 assert_eq!(of(&pulls[0].recv().await.unwrap()), sent - 1000);
             }
         }
+    })
+    .await;
+}
+
+/// One thread runs everything: between two turns of another task, a connection may do only so much.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_connection_that_floods_lets_other_tasks_have_their_turn() {
+    let (pull, mut push) = (PullSocket::new(), PushSocket::new());
+    push.connect(pull.bind("ipc://@a-flood-and-others").await.unwrap()).unwrap();
+    peers(1, || push.statistics()).await;
+    let payload = vec![0; 4096];
+    while push.try_send(payload.clone()).is_ok() {}
+    let most = TURN_BYTES + LARGE_READ_BUFFER_BYTES;
+    let other = tokio::spawn(async move {
+        let mut before = 0;
+        while before < 500 * 4096 {
+            one_turn().await;
+            let more = pull.statistics().incoming.bytes - before;
+            assert!(more <= most, "{more} bytes in one turn");
+            before += more;
+        }
+    });
+    within(other).await.unwrap();
+}
+
+/// Goes to the end of the runtime's queue. (`yield_now` waits until the queue is empty.)
+async fn one_turn() {
+    let mut is_over = false;
+    poll_fn(|context| {
+        if is_over {
+            return Poll::Ready(());
+        }
+        is_over = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
     })
     .await;
 }
@@ -109,6 +150,7 @@ async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does
 }
 
 /// Shows: M3
+/// Beats: marks-without-bytes
 #[tokio::test]
 async fn the_mark_in_bytes_holds_too() {
     let mark = HighWaterMark { messages: 1_000_000, bytes: 100_000 };

@@ -32,6 +32,20 @@ async fn tcp_works_with_addresses_names_and_both_versions() {
 }
 
 /// Shows: M3
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_can_bind_its_own_socket() {
+    let task = tokio::spawn(async {
+        let mut pull = PullSocket::new();
+        let bound = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+        let mut push = PushSocket::new();
+        push.connect(&bound).unwrap();
+        push.send("within a task").await.unwrap();
+        pull.recv().await.unwrap()
+    });
+    assert_eq!(within(task).await.unwrap().frames(), ["within a task"]);
+}
+
+/// Shows: M3
 #[tokio::test]
 async fn ipc_works_with_paths_and_abstract_names() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! What is allocated, counted.
 
 use allocation_counter::measure;
+use bytes::Bytes;
 use onward_zmtp::protocol::{Options, SocketType};
 
 use super::link::{Seen, drain, feed, frame, introduced, message, start};
@@ -21,6 +22,24 @@ pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> Counted<T> {
     let info = measure(|| result = Some(work()));
     let result = result.expect("the work was done");
     Counted { result, calls: info.count_total, peak: info.bytes_max as i64, live: info.bytes_current }
+}
+
+/// A long frame by hand.
+fn long_frame(body: &[u8]) -> Vec<u8> {
+    [&[2][..], &(body.len() as u64).to_be_bytes(), body].concat()
+}
+
+/// What is still allocated when a connection has received these bytes and is gone, and the message of this index is kept; and its size.
+fn kept_for(bytes: &[u8], index: usize) -> (i64, usize) {
+    let counted = counted(|| {
+        let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
+        feed(&mut pull, bytes);
+        let Some(Seen::Message(kept)) = feed(&mut pull, bytes).into_iter().nth(index) else { panic!("no message") };
+        kept
+    });
+    // Without the list that the test's own message is in.
+    let Counted { live, .. } = counted;
+    (live - (counted.result.capacity() * size_of::<Bytes>()) as i64, counted.result[0].len())
 }
 
 /// Shows: M5
@@ -54,18 +73,66 @@ fn a_batch_of_small_messages_is_encoded_without_an_allocation() {
 }
 
 /// Shows: M5
+/// Beats: pinned-buffers
 #[test]
 fn a_small_message_that_is_kept_pins_nothing_but_itself() {
+    let (kept, size) = kept_for(&frame(0, &[5; 16]).repeat(3000), 1000);
+    assert!(kept <= size as i64, "{kept} bytes are kept for a message of {size}");
+}
+
+/// A read of many messages of 4 KiB: one buffer and what makes it shared, in place of a copy of each.
+///
+/// Shows: M5
+#[test]
+fn messages_that_fill_a_read_are_not_copied() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
-    let batch = frame(0, &[5; 16]).repeat(3000);
+    let batch = long_frame(&[5; 4096]).repeat(15);
     feed(&mut pull, &batch);
+    let mut messages = Vec::with_capacity(15);
     let counted = counted(|| {
-        let Some(Seen::Message(kept)) = feed(&mut pull, &batch).into_iter().nth(1000) else { panic!("no message") };
-        drop(pull);
-        kept
+        assert_eq!(pull.receive(&batch), batch.len());
+        while let Some(event) = pull.poll_event(start()).unwrap() {
+            messages.push(Seen::from(event));
+        }
     });
-    // The list of the test's own frame is 32 bytes; the connection's buffers were freed.
-    assert!(counted.live <= 16 + 32, "{} bytes are kept for a message of 16", counted.live);
+    assert_eq!(messages.len(), 15);
+    // The next buffer, what is shared, and for each message the list of the test's own frame.
+    assert!(counted.calls <= 2 + 15, "{} allocations", counted.calls);
+    assert!(counted.peak < 64 * 1024 + 1024, "{} bytes were allocated", counted.peak);
+}
+
+/// Shows: M5
+#[test]
+fn a_message_of_some_size_that_comes_alone_pins_nothing_but_itself() {
+    let (kept, size) = kept_for(&long_frame(&[5; 8000]), 0);
+    assert!(kept <= size as i64, "{kept} bytes are kept for a message of {size}");
+}
+
+/// Shows: M5
+#[test]
+fn a_small_message_among_large_ones_pins_nothing_but_itself() {
+    let (kept, size) = kept_for(&[long_frame(&[5; 4096]), frame(0, &[5; 16])].concat().repeat(15), 1);
+    assert_eq!(size, 16);
+    assert!(kept <= 16, "{kept} bytes are kept for a message of {size}");
+}
+
+/// Messages together pin the buffers that they came in, and hardly more than they are themselves.
+///
+/// Shows: M5
+#[test]
+fn messages_that_wait_take_the_memory_of_their_payload_and_hardly_more() {
+    for size in [1024, 4096, 20_000, 65_536, 100_000] {
+        let count = 8 * 1024 * 1024 / size;
+        let batch = long_frame(&vec![5; size]).repeat(count);
+        let counted = counted(|| {
+            let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
+            let kept = feed(&mut pull, &batch);
+            (kept, pull)
+        });
+        assert_eq!(counted.result.0.len(), count);
+        let payload = (count * size) as i64;
+        assert!(counted.live < payload * 3 / 2, "{} bytes for {payload} of {size} each", counted.live);
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn a_length_that_the_protocol_does_not_know_is_malformed() {
     assert!(error(&feed(&mut pull, &announces(0, 1 << 63))).is_malformed());
 }
 
+/// Beats: announced-length
 #[test]
 fn a_length_of_8_gibibytes_reserves_nothing_even_where_it_is_allowed() {
     let mut limits = Limits::default();
@@ -65,6 +66,7 @@ fn memory_for_a_large_frame_grows_with_what_was_received() {
     }
 }
 
+/// Beats: silent-handshake
 #[test]
 fn a_silent_peer_is_given_up_when_the_time_for_the_handshake_is_over() {
     let options = Options::new(SocketType::Pull).handshake_timeout(Duration::from_secs(5));
@@ -75,6 +77,7 @@ fn a_silent_peer_is_given_up_when_the_time_for_the_handshake_is_over() {
     assert_eq!(pull.next_timeout(), None);
 }
 
+/// Beats: ping-is-an-error
 #[test]
 fn a_ping_is_answered_and_is_no_error() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");

@@ -41,6 +41,7 @@ fn a_message_may_have_as_many_parts_as_the_limit_and_no_more() {
 }
 
 /// Shows: M2
+/// Beats: endless-message
 #[test]
 fn a_message_without_end_is_refused_before_it_ends() {
     let limits = limits(|limits| limits.message_parts = 100);
@@ -73,6 +74,7 @@ fn metadata_may_have_as_many_properties_as_the_limit_and_no_more() {
 }
 
 /// Shows: M2
+/// Beats: endless-topics
 #[test]
 fn a_topic_may_be_as_long_as_the_limit_and_no_longer() {
     let limits = limits(|limits| limits.topic_bytes = 4);

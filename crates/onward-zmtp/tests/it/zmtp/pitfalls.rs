@@ -42,6 +42,7 @@ fn a_port_scanner_is_refused_at_its_first_octet() {
     }
 }
 
+/// Beats: old-protocols
 #[test]
 fn there_is_no_fallback_to_older_protocols() {
     let version_1 = b"\xFF\0\0\0\0\0\0\0\x01\x01";
@@ -73,6 +74,7 @@ fn a_name_of_a_mechanism_with_something_behind_it_does_not_match() {
     assert!(error(&feed(&mut null(SocketType::Pull), &bytes)).is_mechanism());
 }
 
+/// Beats: weaker-mechanism
 #[test]
 fn null_is_not_accepted_where_curve_is_wanted() {
     let security = Security::CurveServer { keys: keys(9) };

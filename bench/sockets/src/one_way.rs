@@ -1,0 +1,141 @@
+//! Messages one way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use bench_protocol::{Measurement, Row, Sockets, count_allocations};
+use bytes::Bytes;
+use tokio::task::JoinHandle;
+
+use crate::meter::Meter;
+use crate::system::{Receives, Sends};
+use crate::{BATCH, endpoint};
+
+/// How many messages a sender sends before it lets others run.
+const BETWEEN_YIELDS: usize = 128;
+/// How many messages are taken at once at most, where many are.
+const MOST_AT_ONCE: usize = 512;
+
+/// A receiver and the senders that are connected to it: each of them has sent a message that has arrived.
+pub(crate) async fn connected<S: Sends, R: Receives>(sockets: Sockets) -> Result<(Vec<S>, R)> {
+    let endpoint = endpoint(sockets.transport)?;
+    let mut receiver = R::bind(&endpoint).await?;
+    let mut senders = Vec::new();
+    for _ in 0..sockets.peers {
+        let mut sender = S::connect(&endpoint).await?;
+        sender.send(Bytes::from_static(b"first")).await?;
+        receiver.recv().await?;
+        senders.push(sender);
+    }
+    Ok((senders, receiver))
+}
+
+/// Senders that send until they are told to end.
+#[derive(Debug, Default)]
+pub(crate) struct Senders {
+    is_over: Arc<AtomicBool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Senders {
+    pub(crate) fn start<S: Sends>(senders: Vec<S>, payload: &Bytes) -> Self {
+        let mut all = Self::default();
+        for mut sender in senders {
+            let (payload, is_over) = (payload.clone(), all.is_over.clone());
+            all.tasks.push(tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    for _ in 0..BETWEEN_YIELDS {
+                        if sender.send(payload.clone()).await.is_err() {
+                            return;
+                        }
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }));
+        }
+        all
+    }
+}
+
+impl Drop for Senders {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+fn payload(row: &Row) -> Bytes {
+    Bytes::from(vec![0xCD; row.payload_bytes])
+}
+
+/// Everybody at the same time.
+pub(crate) async fn stream<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
+    let (senders, mut receiver) = connected::<S, R>(sockets).await?;
+    let _senders = Senders::start(senders, &payload(row));
+    let (mut meter, count) = (Meter::new(row), row.count);
+    let receiving = tokio::spawn(async move {
+        while meter.next()? {
+            for _ in 0..count {
+                receiver.recv().await?;
+            }
+        }
+        anyhow::Ok(meter)
+    });
+    Ok(receiving.await??.messages_per_second())
+}
+
+/// The same, and many taken at once.
+pub(crate) async fn many<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
+    let (senders, mut receiver) = connected::<S, R>(sockets).await?;
+    let _senders = Senders::start(senders, &payload(row));
+    let (mut meter, count) = (Meter::new(row), row.count);
+    let receiving = tokio::spawn(async move {
+        while meter.next()? {
+            let mut received = 0;
+            while received < count {
+                received += receiver.recv_many(MOST_AT_ONCE.min(count - received)).await?;
+            }
+        }
+        anyhow::Ok(meter)
+    });
+    Ok(receiving.await??.messages_per_second())
+}
+
+/// All out, then all in, by one task, which is not one of the workers'.
+pub(crate) async fn batch<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
+    let (mut senders, mut receiver) = connected::<S, R>(sockets).await?;
+    let payload = payload(row);
+    let mut meter = Meter::new(row);
+    while meter.next()? {
+        for _ in 0..row.count / BATCH {
+            for index in 0..BATCH {
+                let sender = index % senders.len();
+                senders[sender].send(payload.clone()).await?;
+            }
+            for _ in 0..BATCH {
+                receiver.recv().await?;
+            }
+        }
+    }
+    Ok(meter.messages_per_second())
+}
+
+/// Allocations for each message, once things have found their sizes.
+pub(crate) async fn allocations<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
+    let (senders, mut receiver) = connected::<S, R>(sockets).await?;
+    let _senders = Senders::start(senders, &payload(row));
+    let count = row.count;
+    let receiving = tokio::spawn(async move {
+        for _ in 0..count {
+            receiver.recv().await?;
+        }
+        let counted = count_allocations();
+        for _ in 0..count {
+            receiver.recv().await?;
+        }
+        anyhow::Ok(counted())
+    });
+    let each = receiving.await?? as f64 / row.count as f64;
+    Ok(Measurement::of(each).observed("received", row.count as u64))
+}
