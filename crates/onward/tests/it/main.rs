@@ -52,6 +52,7 @@ mod orchestration_faults;
 mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
+#[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;

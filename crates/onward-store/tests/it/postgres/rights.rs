@@ -96,7 +96,7 @@ async fn a_role_that_may_make_no_schema_is_told_how_one_is_made_for_it() {
     let Some(stranger) = Stranger::new().await else { return };
     let Stranger { schema, role, .. } = &stranger;
     let made = format!("CREATE SCHEMA {schema} AUTHORIZATION {role}");
-    assert_eq!(stranger.missing().await, [made.clone()]);
+    assert_eq!(stranger.missing().await, std::slice::from_ref(&made));
     assert!(options().schema(schema).open(&stranger.url).await.is_err());
     stranger.give(&[made]).await;
     assert_eq!(stranger.missing().await, [""; 0]);
