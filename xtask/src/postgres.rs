@@ -49,6 +49,8 @@ impl Server {
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = |port: u16| format!("postgres://onward@127.0.0.1:{port}/postgres");
         let mut variables = vec![("ONWARD_POSTGRES_URL".to_owned(), url(self.port))];
+        // For tests that stop, kill and cut off servers of their own.
+        variables.push(("ONWARD_POSTGRES_PROGRAMS".to_owned(), self.programs.display().to_string()));
         variables.extend(self.pooler.is_some().then(|| ("ONWARD_PGBOUNCER_URL".to_owned(), url(self.port + 1))));
         variables
     }

@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// Start from this seed, to see a failure again; further runs count up from it. Default: another one each time.
     #[arg(long)]
     seed: Option<u64>,
+    /// Build it without optimisation, as for CI: starts sooner and runs slower, for a soak that waits more than it works.
+    #[arg(long)]
+    dev: bool,
     /// Add what it did to `docs/soaks.md`; for a commit without further changes.
     #[arg(long)]
     record: bool,
@@ -76,11 +79,77 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "orchestrations",
+        what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
+        tests: &[("onward", "orchestration_faults::")],
+        rounds: 100_000,
+        variable: "ONWARD_SEQUENCES",
+    },
+    Soak {
+        name: "orchestration-kill",
+        what: "random orchestrations in three processes on a SQLite file, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_sqlite")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "postgres-agrees",
         what: "random sequences of writes, clock moves and restarts on PostgreSQL, compared with the memory store: direct, through a pooler, two nodes in turn",
         tests: &[("onward-store", "postgres::sequences::")],
         rounds: 2_000,
         variable: "ONWARD_SEQUENCES",
+    },
+    Soak {
+        name: "postgres-bloat",
+        what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each life leaves, and then no more",
+        tests: &[("onward-store", "postgres::bloat::")],
+        rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-orchestration-kill",
+        what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
+        rounds: 300,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-cut",
+        what: "one of three nodes on a PostgreSQL server cut off from it for longer than its lease, under load, and healed",
+        tests: &[("onward-store", "postgres::survive::a_node_that_is_cut_off")],
+        rounds: 100,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-kill",
+        what: "one of three nodes on a PostgreSQL server killed under load, and another started",
+        tests: &[("onward-store", "postgres::survive::a_node_that_is_killed")],
+        rounds: 100,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-pause",
+        what: "one of three nodes on a PostgreSQL server stopped under load for longer than its lease, and continued",
+        tests: &[("onward-store", "postgres::survive::a_node_that_stands_still")],
+        rounds: 100,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-pooler",
+        what: "a pooler between three nodes and a PostgreSQL server killed and restarted under load",
+        tests: &[("onward-store", "postgres::survive::a_pooler_that_is_killed")],
+        rounds: 100,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-restart",
+        what: "a PostgreSQL server under three nodes killed and restarted; and stopped at once, stopped in order, or robbed of a process",
+        tests: &[
+            ("onward-store", "postgres::survive::a_server_that_is_killed"),
+            ("onward-store", "postgres::restart::"),
+        ],
+        rounds: 100,
+        variable: "ONWARD_ROUNDS",
     },
     Soak {
         name: "power-loss",
@@ -169,7 +238,7 @@ fn add_up(output: impl BufRead) -> Result<Option<Summary>> {
 fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     let rounds = options.rounds.unwrap_or(soak.rounds);
     let mut test = command::cargo();
-    test.args(["test", "--release", "--test", "it"]);
+    test.args(["test", "--test", "it"]).args((!options.dev).then_some("--release"));
     test.args(soak.tests.iter().flat_map(|(package, _)| ["-p", package]));
     test.args(soak.needs_postgres().then_some("--features=onward-store/postgres"));
     test.args(["--", "--nocapture"]).args(soak.tests.iter().map(|(_, filter)| filter));
@@ -273,7 +342,8 @@ mod tests {
 
     #[test]
     fn a_seed_counts_up_from_run_to_run() {
-        let options = Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7), record: false };
+        let options =
+            Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7), dev: false, record: false };
         let seed = |run| variable(&test(&SOAKS[0], &options, run), "ONWARD_SEED");
         assert_eq!([seed(0), seed(1)], [Some("7".into()), Some("8".into())]);
     }
@@ -281,7 +351,14 @@ mod tests {
     #[test]
     fn the_length_of_a_run_reaches_its_test() {
         for soak in SOAKS {
-            let options = |rounds| Options { name: soak.name.into(), rounds, minutes: None, seed: None, record: false };
+            let options = |rounds| Options {
+                name: soak.name.into(),
+                rounds,
+                minutes: None,
+                seed: None,
+                dev: false,
+                record: false,
+            };
             assert_eq!(variable(&test(soak, &options(Some(3)), 0), soak.variable), Some("3".into()), "{}", soak.name);
             let usual = soak.rounds.to_string();
             assert_eq!(variable(&test(soak, &options(None), 0), soak.variable), Some(usual.into()), "{}", soak.name);

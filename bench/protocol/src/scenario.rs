@@ -135,6 +135,18 @@ pub struct Row {
     /// Handlers that may run at once.
     #[serde(default)]
     pub slots: usize,
+    /// Turns of orchestrations that may run at once.
+    #[serde(default)]
+    pub turns: usize,
+    /// Activities or steps of an orchestration.
+    #[serde(default)]
+    pub steps: usize,
+    /// How long an activity sleeps, in milliseconds.
+    #[serde(default)]
+    pub activity_ms: u64,
+    /// Whether it is done on a PostgreSQL server, which the program starts and ends.
+    #[serde(default)]
+    pub postgres: bool,
     /// Concurrent submitters, each awaiting its own.
     #[serde(default)]
     pub submitters: usize,

@@ -1,5 +1,7 @@
 //! Ratios: how one line stands against another.
 
+use std::collections::BTreeMap;
+
 use bench_protocol::{Better, Class, Line};
 
 use crate::record::Entry;
@@ -29,7 +31,8 @@ pub(crate) struct Comparison {
 }
 
 /// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
-/// take beyond two bare commits; and what a flood does to the latency of other peers.
+/// take beyond two bare commits; how orchestrations stand beside the best of each other system; and what a flood does to the latency of other
+/// peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -49,6 +52,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     }
     all.extend([Class::Normal, Class::Full].into_iter().flat_map(|class| limits(entries, class)));
     all.extend(above_two_commits(entries));
+    all.extend(orchestrations(entries));
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
         all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
     }
@@ -95,6 +99,34 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
         Some(Comparison { what, value: (ours.value - bare.value) / 1e3 })
     };
     bare.filter_map(above).collect()
+}
+
+/// Onward beside each other system of the rows of orchestrations, in those of its settings in which it is best.
+fn orchestrations(entries: &[Entry]) -> Vec<Comparison> {
+    let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
+    let settings = ["default", "queued activities"];
+    let of_rows = lines.iter().filter(|line| {
+        line.row.starts_with("D/") && line.system == "onward" && settings.contains(&line.settings.as_str())
+    });
+    let beside = |ours: &&&Line| {
+        let ours: &Line = ours;
+        let others =
+            lines.iter().filter(|line| line.row == ours.row && line.class == ours.class && line.system != "onward");
+        let mut best: BTreeMap<&str, &Line> = BTreeMap::new();
+        for other in others {
+            let so_far = best.entry(&other.system).or_insert(other);
+            if times_as_good(other, so_far) > 1.0 {
+                *so_far = other;
+            }
+        }
+        let name = if ours.settings == "default" { "Onward" } else { "Onward's queued activities" };
+        let comparison = |other: &Line| Comparison {
+            what: format!("{}, {}: {name} over {} ({})", ours.row, ours.class, other.system, other.settings),
+            value: times_as_good(ours, other),
+        };
+        best.into_values().map(comparison).collect::<Vec<_>>()
+    };
+    of_rows.flat_map(|ours| beside(&ours)).collect()
 }
 
 /// The comparisons for a terminal; empty if none can be made.

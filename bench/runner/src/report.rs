@@ -20,7 +20,8 @@ many times as good Onward's figure is as the line's. The `ceiling` is bare SQLit
 commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
 has any, and commits for each 1000 tasks. Rows of `us p99` show the 99th percentile of the queue that has the highest, and beside the
-settings the longest latency and the tasks accepted each second. What each row does is in `bench/scenarios/`.
+settings the longest latency and the tasks accepted each second. In rows of orchestrations, the commits are counted for each 1000 orchestrations,
+or steps where the row is about steps; what ended otherwise than completed is counted as lost. What each row does is in `bench/scenarios/`.
 ";
 
 /// What a page says that has rows of sockets only.

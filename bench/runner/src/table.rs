@@ -90,7 +90,8 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     ]
 }
 
-/// The settings, with the longest latency and the rate that was achieved, or the CPU time for each message, where a row has them, and with the commits that the run had or
+/// The settings, with the longest latency and the rate that was achieved, the CPU time for each message, or what the rows of orchestrations add, where a row has
+/// them, and with the commits that the run had or
 /// repeated: submits / claims / completions in a commit that has any, and how many commits there were for each 1000 tasks.
 fn settings(line: &Line) -> String {
     let with_commits = with_commits(line);
@@ -99,9 +100,18 @@ fn settings(line: &Line) -> String {
         (Some(max), None) => format!("{with_commits}, max {} ms", figure(max / 1e3)),
         _ => match line.extra.get("cpu_us") {
             Some(cpu) => format!("{with_commits}, {} µs CPU each", figure(*cpu)),
-            None => with_commits,
+            None => with_commits + &of_orchestrations(line),
         },
     }
+}
+
+/// What a step took at first and at last, and how many orchestrations failed, where a row says so.
+fn of_orchestrations(line: &Line) -> String {
+    let extra = |name| line.extra.get(name).copied();
+    let steps = extra("first_us").zip(extra("last_us"));
+    let steps = steps.map(|(first, last)| format!(", from {} to {} us", figure(first), figure(last)));
+    let failed = extra("failed").filter(|failed| *failed > 0.0).map(|failed| format!(", {failed} failed"));
+    [steps, failed].into_iter().flatten().collect()
 }
 
 fn with_commits(line: &Line) -> String {

@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "top")]
 use crate::commands::top;
-use crate::commands::{completions, each, events, generate, limit, queue, schedule, store, submit, tag, task, work};
+use crate::commands::{
+    completions, each, events, generate, limit, orchestration, queue, schedule, store, submit, tag, task, work,
+};
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     /// List, count, show, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
+    /// Start, list, show, signal, cancel, retry and await orchestrations: functions that cannot be lost
+    #[command(subcommand)]
+    Orchestration(orchestration::Command),
     /// List the keys and values of tags
     #[command(subcommand)]
     Tag(tag::Command),

@@ -8,6 +8,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
 use crate::history::QueueDay;
 use crate::news::NewsReceiver;
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -101,4 +102,6 @@ decorator! {
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage>;
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>>;
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>>;
 }

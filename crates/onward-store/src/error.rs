@@ -22,6 +22,8 @@ struct Inner {
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
     refusal: Option<Refusal>,
+    /// Whether it may pass, whatever its kind.
+    may_pass: bool,
 }
 
 /// The cases a program may want to tell apart.
@@ -96,7 +98,16 @@ impl Error {
 
     #[cold]
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None }))
+        Self(Arc::new(Inner { kind, message: message.into(), source: None, refusal: None, may_pass: false }))
+    }
+
+    /// The same error, [worth trying again](Self::is_transient) whatever its kind.
+    #[cfg(feature = "postgres")]
+    #[cold]
+    pub(crate) fn passing(self) -> Self {
+        let Inner { kind, ref message, ref refusal, .. } = *self.0;
+        let (message, refusal) = (message.clone(), refusal.clone());
+        Self(Arc::new(Inner { kind, message, source: None, refusal, may_pass: true }))
     }
 
     /// A refusal where it cannot be an outcome: in a transaction of the caller's own.
@@ -104,7 +115,7 @@ impl Error {
     #[cold]
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let message = refusal.to_string();
-        Self(Arc::new(Inner { kind: Kind::Refused, message, source: None, refusal: Some(refusal) }))
+        Self(Arc::new(Inner { kind: Kind::Refused, message, source: None, refusal: Some(refusal), may_pass: false }))
     }
 
     /// The same error with the name of what it is about before its text.
@@ -116,15 +127,16 @@ impl Error {
             return self;
         }
         let refusal = self.0.refusal.clone();
-        Self(Arc::new(Inner { kind: self.0.kind, message, source: Some(Box::new(self)), refusal }))
+        let Inner { kind, may_pass, .. } = *self.0;
+        Self(Arc::new(Inner { kind, message, source: Some(Box::new(self)), refusal, may_pass }))
     }
 
     /// The same error with the cause beneath it.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        let Inner { kind, ref message, ref refusal, .. } = *self.0;
+        let Inner { kind, ref message, ref refusal, may_pass, .. } = *self.0;
         let (message, refusal, source) = (message.clone(), refusal.clone(), Some(source.into()));
-        Self(Arc::new(Inner { kind, message, source, refusal }))
+        Self(Arc::new(Inner { kind, message, source, refusal, may_pass }))
     }
 
     /// The refusal, if the store [refused](Refusal) what was to be written in a transaction of the caller's own.
@@ -169,10 +181,10 @@ impl Error {
         self.0.kind == Kind::Version
     }
 
-    /// Worth trying again as it is: somebody else held the store, or a passing fault of the disk.
+    /// Worth trying again as it is: somebody else held the store, a passing fault of the disk, a server that is away or takes no writes at the moment.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.0.kind, Kind::Busy | Kind::Full | Kind::Io)
+        self.0.may_pass || matches!(self.0.kind, Kind::Busy | Kind::Full | Kind::Io)
     }
 }
 

@@ -33,7 +33,10 @@
 mod aggregate;
 mod bulk;
 mod clock;
+mod codec;
 mod completion;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod copy;
 mod decorator;
 mod dependency;
 mod error;
@@ -45,6 +48,7 @@ pub mod limits;
 mod memory;
 mod name;
 mod news;
+mod orchestration;
 mod outcome;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -64,7 +68,10 @@ mod write;
 pub use aggregate::Aggregate;
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use codec::{CodecStore, PayloadCodec};
 pub use completion::{CompletionToken, CompletionWait, Finish};
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use copy::{Copied, CopyEnd, copy};
 pub use decorator::StoreDecorator;
 pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
 pub use error::{Error, Result};
@@ -74,10 +81,13 @@ pub use history::QueueDay;
 pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
-pub use news::{Heard, NewsReceiver, NewsSender, TaskNews};
+pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
+pub use orchestration::{
+    AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn, Turned,
+};
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresReport, PostgresStore};
+pub use postgres::{AppliedOnServer, PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
@@ -103,4 +113,8 @@ pub use task::{
     TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
+/// The driver under [`PostgresStore`], for those who [submit in a transaction of their own](PostgresStore::submit_in): the connection
+/// must come from the same version.
+#[cfg(feature = "postgres")]
+pub use tokio_postgres;
 pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

@@ -54,6 +54,15 @@ pub const AWAITED_CHILDREN: usize = 10_000;
 /// the next is due at once.
 pub const CASCADE: usize = 1024;
 
+/// How many messages a claim, or a turn, hands to an orchestration; what is left is for its next turn.
+pub const TURN_MESSAGES: usize = 1024;
+
+/// How many tasks one turn of an orchestration submits at the most.
+pub const TURN_TASKS: usize = 10_000;
+
+/// How many messages may wait for an orchestration before it takes no more signals. Ends of its tasks come in any case.
+pub const MAILBOX: usize = 10_000;
+
 /// The most tasks that one page of a listing holds.
 pub const PAGE: usize = 1000;
 
@@ -168,3 +177,9 @@ pub const NAMED_WORKERS: usize = 10;
 /// At how many lines of waiting tasks (one for each queue, kind and group that has any) a look at the [queues](crate::Store::queues) looks to
 /// find out which tasks are first, those without a group before the others.
 pub const LINES_LOOKED_AT: usize = 1024;
+
+/// How long a task is left to others that a process claimed and could not [decode](crate::PayloadCodec).
+pub const UNREAD_PAUSE: Duration = Duration::from_secs(10);
+
+/// For how long a PostgreSQL store tries a call again while its server is away, unless it was opened with another time.
+pub const SERVER_AWAY: Duration = Duration::from_secs(60);

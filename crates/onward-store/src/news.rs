@@ -1,5 +1,6 @@
 //! What a store tells of tasks that end.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -77,7 +78,7 @@ impl NewsSender {
     /// Listens from now on.
     #[must_use]
     pub fn subscribe(&self) -> NewsReceiver {
-        NewsReceiver(self.0.subscribe())
+        NewsReceiver { receiver: self.0.subscribe(), maps: Vec::new() }
     }
 }
 
@@ -87,18 +88,42 @@ impl Default for NewsSender {
     }
 }
 
+/// What a decorator makes of news.
+pub type NewsMap = Arc<dyn Fn(&TaskNews) -> TaskNews + Send + Sync>;
+
 /// The end at which an engine listens.
-#[derive(Debug)]
-pub struct NewsReceiver(broadcast::Receiver<Heard>);
+pub struct NewsReceiver {
+    receiver: broadcast::Receiver<Heard>,
+    /// What decorators make of it, the innermost first.
+    maps: Vec<NewsMap>,
+}
+
+impl fmt::Debug for NewsReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewsReceiver").field("receiver", &self.receiver).finish_non_exhaustive()
+    }
+}
 
 impl NewsReceiver {
     /// Waits for the next news; `None` when the store is gone. Cancel-safe: a dropped wait misses nothing.
     pub async fn next(&mut self) -> Option<Heard> {
-        match self.0.recv().await {
+        match self.receiver.recv().await {
+            Ok(Heard::News(news)) if !self.maps.is_empty() => Some(Heard::News(self.map(&news))),
             Ok(heard) => Some(heard),
             Err(broadcast::error::RecvError::Lagged(_)) => Some(Heard::Missed),
             Err(broadcast::error::RecvError::Closed) => None,
         }
+    }
+
+    /// The same, with what `map` makes of each.
+    #[must_use]
+    pub fn mapped(mut self, map: NewsMap) -> Self {
+        self.maps.push(map);
+        self
+    }
+
+    fn map(&self, news: &[TaskNews]) -> Arc<[TaskNews]> {
+        news.iter().map(|news| self.maps.iter().fold(news.clone(), |news, map| map(&news))).collect()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::bulk::BulkDone;
 use crate::completion::CompletionToken;
 use crate::flow::Limit;
 use crate::name::Name;
+use crate::orchestration::Turned;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
 use crate::schedule::{Fired, ScheduleSet};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
@@ -51,6 +52,8 @@ pub enum Outcome {
     Moved,
     /// The task runs, and goes on in the queue if it does not end with the attempt that runs.
     MoveRequested,
+    /// What a turn of an orchestration did.
+    Turned(Turned),
     /// Where a task stands after a failed attempt.
     Failed(Failed),
     /// A task that had not started has ended.
@@ -249,6 +252,24 @@ pub enum Refusal {
     },
     /// The token is that of an earlier attempt.
     TokenOutdated(CompletionToken),
+    /// The task is no orchestration, so it has neither turns nor a mailbox.
+    NotAnOrchestration(TaskId),
+    /// The history of the orchestration is not what the turn was made from.
+    HistoryMoved {
+        /// The orchestration.
+        task: TaskId,
+        /// How many events its history has.
+        length: u64,
+    },
+    /// Too many messages wait for the orchestration.
+    MailboxFull(TaskId),
+    /// No active orchestration of the kind has the key.
+    NoneWithKey {
+        /// The kind.
+        kind: Name,
+        /// The key.
+        key: String,
+    },
     /// A member of a [`Write::All`](crate::Write::All) was refused, and so none was done.
     Member {
         /// Which one, counted from 0.
@@ -313,9 +334,36 @@ impl fmt::Display for Refusal {
             Self::TokenOutdated(token) => {
                 write!(f, "the token {token} is that of an earlier attempt, which is over; use the newest one")
             }
+            Self::NotAnOrchestration(_)
+            | Self::HistoryMoved { .. }
+            | Self::MailboxFull(_)
+            | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
             Self::Member { index, refusal } => {
                 write!(f, "none of the writes was done: number {index} was refused: {refusal}")
             }
+        }
+    }
+}
+
+impl Refusal {
+    fn fmt_of_orchestration(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAnOrchestration(task) => {
+                write!(f, "task {task} is no orchestration; only these have turns and take signals")
+            }
+            Self::HistoryMoved { task, length } => {
+                write!(f, "the history of orchestration {task} has {length} events by now; read it again")
+            }
+            Self::MailboxFull(task) => write!(
+                f,
+                "orchestration {task} has {} messages that it has not taken in, which is the limit; try again later",
+                crate::limits::MAILBOX
+            ),
+            Self::NoneWithKey { kind, key } => write!(
+                f,
+                "no active orchestration of kind `{kind}` has the key `{key}`; start it first, or start it with the signal"
+            ),
+            _ => Ok(()),
         }
     }
 }

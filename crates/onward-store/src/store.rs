@@ -18,6 +18,7 @@ use crate::history::QueueDay;
 use crate::io::IoStatistics;
 use crate::name::Name;
 use crate::news::NewsReceiver;
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -168,6 +169,18 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
+
+    /// What is kept of an orchestration beside its task; `None` for a task that is none, or is not there.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>>;
+
+    /// The history of an orchestration from the chunk that has event number `from` on, at most `limit` chunks (and at most 1000), oldest first.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>>;
 
     /// The store itself, for what only stores of its sort can do, as inherent methods: taking part in transactions of the caller's own.
     /// `None`, the default, for one that has nothing of the kind.

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::Io;
 use crate::limits;
 use crate::name::Name;
+use crate::orchestration::ClaimedInstance;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::timestamp::Timestamp;
@@ -309,6 +310,12 @@ pub struct NewTask {
     /// [queue](crate::QueueSettings::affinity_wait) says. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
+    /// Whether it is an orchestration: its attempts are [turns](crate::Write::Turn), and it has a history and a mailbox. Default: no.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub orchestration: bool,
+    /// Has its end told to its parent, an orchestration, in a [message](crate::MessageBody::Ended) with this reference. Default: it is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<u64>,
 }
 
 impl NewTask {
@@ -342,6 +349,8 @@ impl NewTask {
             io: Io::default(),
             aggregate: None,
             affinity: None,
+            orchestration: false,
+            report: None,
         }
     }
 
@@ -364,6 +373,14 @@ impl NewTask {
         }
         self.depends_on.check(&self.kind)?;
         self.aggregate.map_or(Ok(()), |aggregate| aggregate.check(self))?;
+        if self.orchestration && self.aggregate.is_some() {
+            return Err(
+                self.wrong("is an orchestration and is to be collected with others", "leave one of the two out")
+            );
+        }
+        if self.report.is_some() && self.parent.is_none() {
+            return Err(self.wrong("an end to be told and no parent", "name the orchestration that it is told"));
+        }
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
@@ -441,6 +458,8 @@ pub struct ClaimedTask {
     pub expected_io: Io,
     /// How many tasks were handed over with it as one, if it is a bundle; 0 for any other task.
     pub members: u32,
+    /// What came for it, if it is an orchestration.
+    pub instance: Option<Box<ClaimedInstance>>,
 }
 
 /// One attempt that did not end well.
@@ -554,6 +573,17 @@ pub struct TaskRecord {
     /// The series that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
+    /// Whether it is an orchestration.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub orchestration: bool,
+    /// Under which reference its parent, an orchestration, hears of its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -11,6 +11,7 @@ use crate::dependency::OnDependencyFailure;
 use crate::flow::SetLimit;
 use crate::io::Io;
 use crate::name::Name;
+use crate::orchestration::{Signal, Turn};
 use crate::queue::{QueueChoice, QueueMode, SetQueue};
 use crate::rules::order::{Place, last_place};
 use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
@@ -133,7 +134,8 @@ pub enum Write {
         io: Io,
     },
 
-    /// Ends a task that has not started, or asks the worker of a running one to stop. Answers
+    /// Ends a task that has not started, or asks the worker of a running one to stop. An orchestration that has begun hears of it in a
+    /// [message](crate::MessageBody::Cancel), and ends as it likes. Answers
     /// [`Cancelled`](crate::Outcome::Cancelled) or [`CancelRequested`](crate::Outcome::CancelRequested); refuses an unknown task
     /// and one that has ended.
     Cancel {
@@ -309,6 +311,29 @@ pub enum Write {
     Retire {
         /// The session.
         session: SessionId,
+    },
+
+    /// Writes a turn of an orchestration: appends to its history, forgets the messages that it has taken in, submits tasks, cancels others,
+    /// and goes on as it says; a turn uses no attempt up. The end of a task submitted with a [report](NewTask::report) comes back as a message, and so does that
+    /// it was not taken. Requires a lease that holds, that the task is an orchestration (else
+    /// [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)), that its history has the length that the turn says (else
+    /// [`HistoryMoved`](crate::Refusal::HistoryMoved)), and input within the limits. Answers [`Turned`](crate::Outcome::Turned).
+    Turn(Box<Turn>),
+
+    /// Sends an orchestration something, to be taken in by its next turn; it waits for a claim, if it was parked. Requires that it has not ended
+    /// (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded); where a key names it, [`NoneWithKey`](crate::Refusal::NoneWithKey)), a payload
+    /// within the limit, and that no more than [`limits::MAILBOX`](crate::limits::MAILBOX) messages wait for it (else
+    /// [`MailboxFull`](crate::Refusal::MailboxFull)). Answers [`Done`](crate::Outcome::Done).
+    Signal(Box<Signal>),
+
+    /// Ends an orchestration as cancelled, at once and whatever it does, without its code hearing of it: its lease holds no longer, and its children are
+    /// cancelled. Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)) that has not ended. Answers
+    /// [`Cancelled`](crate::Outcome::Cancelled).
+    Terminate {
+        /// The orchestration.
+        task: TaskId,
+        /// What it says of why, as its last error; cut at 8 KiB.
+        reason: String,
     },
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is

@@ -166,6 +166,17 @@ impl Bench {
         numbers(&self.claimed(Claim { kinds, ..all_of(session, limit) }).await.tasks)
     }
 
+    /// Claims every waiting task of some kinds from every queue.
+    pub async fn claim_kinds_tasks(&self, session: SessionId, kinds: &[&str]) -> Vec<ClaimedTask> {
+        let kinds = KindSelection::Only(kinds.iter().map(|kind| name(kind)).collect());
+        self.claimed(Claim { kinds, ..all_of(session, 1000) }).await.tasks
+    }
+
+    /// The same, and answers their leases.
+    pub async fn claim_kinds_leases(&self, session: SessionId, kinds: &[&str]) -> Vec<Lease> {
+        self.claim_kinds_tasks(session, kinds).await.iter().map(|task| task.lease).collect()
+    }
+
     /// Claims one task, which there must be.
     pub async fn claim_one(&self, session: SessionId) -> Lease {
         self.claim(session, 1).await.first().expect("there is something to claim").lease

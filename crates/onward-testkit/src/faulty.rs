@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onward_store::{Answer, Error, Outcome, QueueRecord, Store, Write};
+use tokio::sync::Notify;
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
 /// another process, and longer than the usual lease.
@@ -54,6 +55,7 @@ pub enum Side {
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
     plan: Mutex<Plan>,
+    called: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +70,7 @@ impl FaultyStore {
     /// A store that passes everything through until it is told to fail.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, plan: Mutex::default() }
+        Self { inner, plan: Mutex::default(), called: Notify::new() }
     }
 
     /// Fails the call with this number, once. Replaces an earlier plan.
@@ -97,7 +99,24 @@ impl FaultyStore {
         self.plan(|plan| plan.calls)
     }
 
+    /// Completes when there have been as many calls.
+    pub async fn called(&self, number: u64) {
+        loop {
+            let called = self.called.notified();
+            if self.calls() >= number {
+                return;
+            }
+            called.await;
+        }
+    }
+
     fn next(&self) -> Option<(Side, Fault)> {
+        let next = self.plan_next();
+        self.called.notify_waiters();
+        next
+    }
+
+    fn plan_next(&self) -> Option<(Side, Fault)> {
         self.plan(|plan| {
             plan.calls += 1;
             let (numbers, side, fault) = plan.fails.as_ref()?;

@@ -5,7 +5,8 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use onward_store::{Clock, ManualClock, MemoryStore, Store, Write};
+use bytes::Bytes;
+use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Result, Store, Write};
 
 use crate::faulty::FaultyStore;
 
@@ -119,5 +120,39 @@ impl Place for FaultyPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let opening = self.0.open(conditions);
         Box::pin(async { Arc::new(FaultyStore::new(opening.await)) as Arc<dyn Store> })
+    }
+}
+
+/// Stores of another fixture behind a codec that turns every octet around.
+#[derive(Debug)]
+pub struct CodecFixture<F>(pub F);
+
+impl<F: Fixture> Fixture for CodecFixture<F> {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(CodecPlace(self.0.place()))
+    }
+}
+
+#[derive(Debug)]
+struct CodecPlace(Box<dyn Place>);
+
+impl Place for CodecPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let opening = self.0.open(conditions);
+        Box::pin(async { Arc::new(CodecStore::new(opening.await, Arc::new(Inverted))) as Arc<dyn Store> })
+    }
+}
+
+/// A codec that turns every octet around, so that nothing is readable without it and everything is as long as before.
+#[derive(Debug)]
+pub struct Inverted;
+
+impl PayloadCodec for Inverted {
+    fn encode(&self, payload: Bytes) -> Result<Bytes> {
+        Ok(payload.iter().map(|octet| !octet).collect::<Vec<u8>>().into())
+    }
+
+    fn decode(&self, kept: Bytes) -> Result<Bytes> {
+        self.encode(kept)
     }
 }

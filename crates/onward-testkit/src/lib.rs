@@ -25,6 +25,9 @@ mod cases;
 pub mod conformance;
 mod faulty;
 mod fixture;
+#[cfg(unix)]
+#[doc(hidden)]
+pub mod postgres;
 #[doc(hidden)]
 pub mod soak;
 
@@ -32,4 +35,6 @@ pub use bench::{Bench, after, keyed, task};
 pub use faulty::{Fault, FaultyStore, Side, TIMEOUT};
 #[doc(hidden)]
 pub use fixture::is_missing;
-pub use fixture::{Conditions, FaultyFixture, Fixture, MemoryFixture, Opening, Place, close_sessions};
+pub use fixture::{
+    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, Place, close_sessions,
+};

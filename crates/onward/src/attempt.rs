@@ -165,6 +165,7 @@ pub(crate) mod tests {
             memo: None,
             expected_io: onward_store::Io::default(),
             members: 0,
+            instance: None,
         }
     }
 

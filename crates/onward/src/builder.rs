@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Clock, Durability, IoKind, Name, QueueMode, Store, limits as store_limits};
+use onward_store::{
+    Clock, CodecStore, Durability, IoKind, Name, PayloadCodec, QueueMode, Store, limits as store_limits,
+};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -35,6 +37,10 @@ pub(crate) struct Settings {
     pub(crate) queue_mode: Option<QueueMode>,
     pub(crate) preemption: Option<Preemption>,
     pub(crate) pressure: PressureSettings,
+    pub(crate) turns: usize,
+    pub(crate) orchestrations_kept: usize,
+    pub(crate) history_events: u64,
+    pub(crate) history_bytes: u64,
 }
 
 impl Default for Settings {
@@ -55,6 +61,10 @@ impl Default for Settings {
             queue_mode: None,
             preemption: None,
             pressure: PressureSettings::default(),
+            turns: 256,
+            orchestrations_kept: 10_000,
+            history_events: 100_000,
+            history_bytes: 64 << 20,
         }
     }
 }
@@ -66,6 +76,13 @@ impl Settings {
         }
         if self.prefetch > limits::PREFETCH {
             return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", limits::PREFETCH)));
+        }
+        if !(1..=limits::TURNS).contains(&self.turns) {
+            return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", limits::TURNS)));
+        }
+        if self.orchestrations_kept > limits::ORCHESTRATIONS_KEPT {
+            let remedy = format!("it may be 0 to {}", limits::ORCHESTRATIONS_KEPT);
+            return Err(wrong("number of orchestrations to keep", self.orchestrations_kept, remedy));
         }
         let leases = store_limits::LEASE_MINIMUM..=store_limits::LEASE_MAXIMUM;
         if !leases.contains(&self.lease) {
@@ -105,6 +122,7 @@ pub struct EngineBuilder {
     place: Place,
     settings: Settings,
     names: Names,
+    codec: Option<Arc<dyn PayloadCodec>>,
 }
 
 /// Names as they were given, not yet checked.
@@ -116,7 +134,7 @@ struct Names {
 
 impl EngineBuilder {
     pub(crate) fn new() -> Self {
-        Self { place: Place::default(), settings: Settings::default(), names: Names::default() }
+        Self { place: Place::default(), settings: Settings::default(), names: Names::default(), codec: None }
     }
 
     /// Keeps the work in a SQLite file, which is made if it is missing.
@@ -181,6 +199,48 @@ impl EngineBuilder {
     #[must_use]
     pub fn concurrency(mut self, handlers: usize) -> Self {
         self.settings.concurrency = handlers;
+        self
+    }
+
+    /// How many turns of orchestrations run at once, steps included, beside the handlers of tasks. From 1 to
+    /// [`limits::TURNS`](crate::limits::TURNS); default: 256.
+    #[must_use]
+    pub fn turns(mut self, turns: usize) -> Self {
+        self.settings.turns = turns;
+        self
+    }
+
+    /// How many orchestrations stay in memory between their turns, so that what comes for one costs no replay of its history; of more, those are put
+    /// away that have had no turn for the longest time. Up to [`limits::ORCHESTRATIONS_KEPT`](crate::limits::ORCHESTRATIONS_KEPT); default: 10 000.
+    #[must_use]
+    pub fn orchestrations_kept(mut self, orchestrations: usize) -> Self {
+        self.settings.orchestrations_kept = orchestrations;
+        self
+    }
+
+    /// How payloads, results and what orchestrations keep are encoded before they come to the store, for compression or encryption. Every program
+    /// that uses the store needs the same. Default: as they are.
+    ///
+    /// Handlers' transactions on the store's own connection are refused then.
+    #[must_use]
+    pub fn codec(mut self, codec: impl PayloadCodec) -> Self {
+        self.codec = Some(Arc::new(codec));
+        self
+    }
+
+    /// How many events the history of an orchestration may have. One that comes to more is a dead letter, which goes on where it was when it is
+    /// [retried](Engine::retry) under a higher limit, or with code that [continues as new](crate::orchestration::OrchestrationContext::continue_as_new); at half of it the log warns.
+    /// Default: 100 000.
+    #[must_use]
+    pub fn history_events(mut self, events: u64) -> Self {
+        self.settings.history_events = events;
+        self
+    }
+
+    /// How many bytes it may have, in the same way. Default: 64 MiB.
+    #[must_use]
+    pub fn history_bytes(mut self, bytes: u64) -> Self {
+        self.settings.history_bytes = bytes;
         self
     }
 
@@ -311,6 +371,11 @@ impl EngineBuilder {
             settings.queue_retry.insert(Name::new(queue)?, policy);
         }
         settings.check()?;
-        Ok(Engine::new(self.place.open().await?, settings))
+        let store = self.place.open().await?;
+        let store = match self.codec {
+            Some(codec) => Arc::new(CodecStore::new(store, codec)),
+            None => store,
+        };
+        Ok(Engine::new(store, settings))
     }
 }

@@ -68,3 +68,7 @@ mod tags {
 mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }
+
+mod orchestrations {
+    #![doc = include_str!("../../../docs/guides/orchestrations.md")]
+}

@@ -28,6 +28,7 @@ use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
+use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
@@ -64,6 +65,7 @@ pub(crate) struct Inner {
     pub(crate) gauge: Gauge,
     pub(crate) connections: Connections,
     registrations: Mutex<Registrations>,
+    orchestrations: Mutex<Registered>,
     state: Mutex<StateMap>,
     hooks: Mutex<Vec<Hook>>,
     course: Mutex<Course>,
@@ -83,6 +85,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Inner {
     fn run(&self) -> Option<Arc<Run>> {
         lock(&self.course).run.clone()
+    }
+
+    /// The code of orchestrations as it is registered now.
+    pub(crate) fn codes(&self) -> Result<CodeTable> {
+        lock(&self.orchestrations).table()
+    }
+
+    pub(crate) fn register_orchestration<T, F, Answer>(&self, options: OrchestrationOptions, function: F)
+    where
+        T: Task,
+        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        lock(&self.orchestrations).add(options, function);
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -119,6 +135,7 @@ impl Engine {
             providers: Providers::default(),
             connections: Connections::default(),
             registrations: Mutex::default(),
+            orchestrations: Mutex::default(),
             state: Mutex::default(),
             hooks: Mutex::default(),
             course: Mutex::default(),
@@ -513,8 +530,11 @@ impl Engine {
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
         let state = lock(&self.inner.state).clone();
+        let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
-            handlers: lock(&self.inner.registrations).table(&state)?,
+            handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
+            orchestrations,
+            stage: Stage::new(self.inner.settings.orchestrations_kept),
             state,
             floor: Floor::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),
@@ -579,6 +599,18 @@ impl Run {
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
             least: None,
         }
+    }
+}
+
+impl Run {
+    /// A claim for the orchestrations whose code this run has.
+    pub(crate) fn claim_of_turns(&self) -> Claim {
+        Claim { kinds: self.orchestrations.kinds(), ..self.claim() }
+    }
+
+    /// Claims for everything that this run serves.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        if self.orchestrations.is_empty() { vec![self.claim()] } else { vec![self.claim(), self.claim_of_turns()] }
     }
 }
 

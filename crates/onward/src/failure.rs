@@ -1,5 +1,6 @@
 //! What a handler answers when it did not succeed.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub(crate) enum Instead {
     Completion(Option<Duration>),
     /// To go on in another queue.
     Move(Name),
+    /// To begin again, as an orchestration, with another payload.
+    ContinueAsNew(Bytes),
 }
 
 /// How an attempt waits for the children of its task.
@@ -109,7 +112,13 @@ impl Failure {
         Self::instead_of_failing(Instead::Move(queue), message)
     }
 
-    fn instead_of_failing(instead: Instead, message: impl Into<String>) -> Self {
+    /// What a panic says, as a failure.
+    pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Self::retryable(format!("it panicked: {}", text.unwrap_or("(no message)")))
+    }
+
+    pub(crate) fn instead_of_failing(instead: Instead, message: impl Into<String>) -> Self {
         Self { instead: Some(Box::new(instead)), ..Self::retryable(message) }
     }
 
@@ -128,6 +137,13 @@ impl Failure {
     #[must_use]
     pub fn class(&self) -> FailureClass {
         self.class
+    }
+
+    /// The same with more at the end of its message.
+    pub(crate) fn appended(mut self, mark: &str, text: &str) -> Self {
+        self.message.push_str(mark);
+        self.message.push_str(text);
+        self
     }
 
     pub(crate) fn into_parts(self) -> (String, FailureClass) {

@@ -45,6 +45,14 @@ impl From<Finished> for Output {
     }
 }
 
+impl Finished {
+    /// The engine knows of it.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn told() -> Self {
+        Self(())
+    }
+}
+
 /// Connections to the store's file for handlers' transactions, kept for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<Vec<Connection>>);
@@ -135,7 +143,7 @@ impl Context {
         Ok(Finishing { attempt: &self.attempt, applied })
     }
 
-    fn finishing_writes(&self, output: Output) -> Vec<Write> {
+    pub(crate) fn finishing_writes(&self, output: Output) -> Vec<Write> {
         let lease = self.attempt.task.lease;
         let progress = &self.attempt.progress;
         let (fraction, message, bytes) = (progress.fraction(), progress.message(), progress.bytes());

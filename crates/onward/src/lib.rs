@@ -99,8 +99,11 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_details;
 mod failure_policy;
 mod finish;
+#[cfg(feature = "postgres")]
+mod finish_on_server;
 mod flow;
 mod forecast;
 mod handle;
@@ -111,6 +114,7 @@ pub mod limits;
 mod meter;
 mod middleware;
 mod module;
+pub mod orchestration;
 mod output;
 mod overview;
 mod pattern;
@@ -146,6 +150,8 @@ pub use events::EventStream;
 pub use failure::Failure;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub use finish::{Finished, Finishing};
+#[cfg(feature = "postgres")]
+pub use finish_on_server::FinishingOnServer;
 pub use forecast::Forecast;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;
@@ -170,11 +176,11 @@ pub use onward_store::{
     Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
     Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics,
     KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
-    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, Priority, Progress, QueueDay, QueueMode, QueueRecord,
-    QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served,
-    SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage,
-    TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp,
-    Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec, Priority, Progress, QueueDay,
+    QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord,
+    ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
+    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
+    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

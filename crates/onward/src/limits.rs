@@ -93,5 +93,23 @@ pub const HOOK_LINE: usize = 65_536;
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;
 
+/// How often the code of an orchestration may wake itself in one turn before it is held to be stuck.
+pub const ORCHESTRATION_POLLS: usize = 10_000;
+
+/// How many answers to updates of an orchestration are kept at most.
+pub const UPDATE_REPLIES: u64 = 64;
+
+/// How many chunks of a history are read at once.
+pub const HISTORY_CHUNKS: usize = 1000;
+
+/// How long an orchestration is left alone for whose kind an engine that claimed it has no code.
+pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The most turns of orchestrations that one engine does at once.
+pub const TURNS: usize = 100_000;
+
+/// The most orchestrations that one engine keeps in memory between their turns.
+pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
+
 /// How many connections for handlers' transactions are kept open between two of them; more may be open while they are used.
 pub const CONNECTIONS_KEPT: usize = 8;

@@ -48,8 +48,9 @@ impl Registrations {
         self.options.push((target, options));
     }
 
-    /// Checks the registrations and makes them a table. `state` is what the engine was given.
-    pub(crate) fn table(&self, state: &StateMap) -> Result<HandlerTable> {
+    /// Checks the registrations and makes them a table. `state` is what the engine was given; without any handler it could run nothing, unless
+    /// there are orchestrations.
+    pub(crate) fn table(&self, state: &StateMap, may_be_empty: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
@@ -62,7 +63,7 @@ impl Registrations {
             }
             table.add(pattern, handler, &options);
         }
-        if owners.is_empty() {
+        if owners.is_empty() && !may_be_empty {
             return Err(Error::invalid(
                 "the engine has no handler and could run nothing; register one with `handle` or `register`",
             ));

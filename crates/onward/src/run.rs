@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::after_commit::Hooks;
 use crate::dispatch::Floor;
 use crate::engine::Inner;
+use crate::orchestration::{CodeTable, Stage};
 use crate::registrations::HandlerTable;
 use crate::state::StateMap;
 
@@ -15,4 +16,8 @@ pub(crate) struct Run {
     pub(crate) state: StateMap,
     pub(crate) floor: Floor,
     pub(crate) hooks: Hooks,
+    /// The code of orchestrations.
+    pub(crate) orchestrations: CodeTable,
+    /// Orchestrations that are in memory.
+    pub(crate) stage: Stage,
 }

@@ -134,7 +134,7 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.timeout = Some(timeout))
     }
 
-    /// No attempt runs past this moment.
+    /// No attempt runs past this moment, and none is waited for that could not start before it: the task has failed then, with its last error.
     pub fn deadline(self, deadline: Timestamp) -> Self {
         self.set(|task| task.deadline = Some(deadline))
     }

@@ -27,6 +27,15 @@ impl DrainSummary {
         self.completed + self.failed + self.dead + self.cancelled
     }
 
+    pub(crate) fn add(&mut self, other: Self) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.dead += other.dead;
+        self.cancelled += other.cancelled;
+        self.retried += other.retried;
+        self.lost += other.lost;
+    }
+
     pub(crate) fn count(&mut self, state: TaskState) {
         match state {
             TaskState::Completed => self.completed += 1,

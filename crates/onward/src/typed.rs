@@ -37,6 +37,10 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// The name that selects the handler. Tasks kept in a store bear it, so do not change it once in use.
     const KIND: &'static str;
 
+    /// Whether it is an [orchestration](crate::orchestration): then its code is registered with [`orchestrate`](crate::Engine::orchestrate), and
+    /// everybody who submits it must say so. Default: no.
+    const ORCHESTRATION: bool = false;
+
     /// What the handler answers.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
@@ -106,6 +110,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.retry = task.retry();
     new.tags = task.tags();
     new.aggregate = task.aggregate();
+    new.orchestration = T::ORCHESTRATION;
     Ok(new)
 }
 
@@ -142,6 +147,11 @@ pub(crate) fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure>
     let bytes =
         encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
     Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })
+}
+
+/// The same as bytes.
+pub(crate) fn encode_result<T: Serialize>(output: &T) -> Result<Option<Bytes>, Failure> {
+    Ok(encode_output(output)?.0)
 }
 
 /// `()` and `None` as JSON: kept as no result at all.

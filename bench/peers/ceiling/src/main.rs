@@ -9,6 +9,7 @@
 mod cycle;
 mod database;
 mod lives;
+mod orchestrations;
 mod rates;
 mod sockets;
 mod submit;
@@ -25,6 +26,9 @@ fn work(request: &Request) -> Result<Measurement> {
         ("file_submit", _) => submit::submits(request),
         ("file_lives", "same commits") => lives::same_commits(request),
         ("file_lives", "best batch") => lives::best_batch(request),
+        ("fan_out", "semaphore and sleep") => orchestrations::semaphore_and_sleep(request),
+        ("steps", "same commits") => orchestrations::steps(request),
+        ("signal", "two commits") => orchestrations::two_commits(request),
         ("sockets", "64 in a write") => sockets::stream(request),
         ("sockets", "one in a write") => sockets::round_trip(request),
         ("rates", "two commits") => rates::two_commits(request),

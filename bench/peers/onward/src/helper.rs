@@ -11,9 +11,9 @@ use bench_protocol::{Class, Order, monotonic_nanoseconds, pace};
 use onward::{Store, When};
 use tokio::runtime::Runtime;
 
-use crate::backlog;
 use crate::lives::Place;
-use crate::open::{engine, open_file};
+use crate::open::{engine, open_file, open_place};
+use crate::{backlog, cancels, parked, running};
 
 /// Says that the program is a helper, and which.
 const VARIABLE: &str = "ONWARD_BENCH_HELPER";
@@ -23,8 +23,12 @@ const VARIABLE: &str = "ONWARD_BENCH_HELPER";
 pub(crate) enum Job {
     /// Submits so many tasks, claims some of them, says `ready` and holds them until it is killed (or its input ends).
     Hold { waiting: usize, in_flight: usize },
+    /// Starts so many orchestrations that wait for a moment (microseconds since 1970), says `ready` when all do, and goes on until it is killed.
+    Park { count: usize, wake: i64 },
     /// Submits at a fixed rate.
     Produce { count: usize, rate: u32 },
+    /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and says when each was asked to stop.
+    Wait { slots: usize },
 }
 
 /// A helper and the file that it works on.
@@ -43,7 +47,9 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
     let &[job, one, other, class, bytes, path] = words.as_slice() else { bail!("`{text}` is not a helper") };
     let job = match job {
         "hold" => Job::Hold { waiting: one.parse()?, in_flight: other.parse()? },
+        "park" => Job::Park { count: one.parse()?, wake: other.parse()? },
         "produce" => Job::Produce { count: one.parse()?, rate: other.parse()? },
+        "wait" => Job::Wait { slots: one.parse()? },
         _ => bail!("`{job}` is not what a helper does"),
     };
     let class = if class == "full" { Class::Full } else { Class::Normal };
@@ -55,7 +61,9 @@ impl Helper {
     pub(crate) fn spawn(&self) -> Result<Child> {
         let job = match self.job {
             Job::Hold { waiting, in_flight } => format!("hold {waiting} {in_flight}"),
+            Job::Park { count, wake } => format!("park {count} {wake}"),
             Job::Produce { count, rate } => format!("produce {count} {rate}"),
+            Job::Wait { slots } => format!("wait {slots} 0"),
         };
         let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
         let mut command = Command::new(std::env::current_exe()?);
@@ -67,7 +75,9 @@ impl Helper {
         let runtime = Runtime::new()?;
         match self.job {
             Job::Hold { waiting, in_flight } => runtime.block_on(self.hold(waiting, in_flight)),
+            Job::Park { count, wake } => runtime.block_on(self.park(count, wake)),
             Job::Produce { count, rate } => self.produce(&runtime, count, rate),
+            Job::Wait { slots } => runtime.block_on(self.wait(slots)),
         }
     }
 
@@ -76,10 +86,26 @@ impl Helper {
         let engine = engine(&store, 1).await?;
         backlog::submit(&engine, waiting + in_flight, self.payload_bytes, When::Now).await?;
         let held = backlog::claim(&store, in_flight, Duration::from_secs(3600)).await?;
-        println!("ready");
-        std::io::stdout().flush()?;
-        std::io::stdin().read_to_end(&mut Vec::new())?;
+        say_ready_and_wait()?;
         drop(held);
+        Ok(())
+    }
+
+    async fn park(&self, count: usize, wake: i64) -> Result<()> {
+        let parked = parked::leave(&self.path, self.class, count, wake).await?;
+        tokio::task::spawn_blocking(say_ready_and_wait).await??;
+        drop(parked);
+        Ok(())
+    }
+
+    async fn wait(&self, slots: usize) -> Result<()> {
+        let store = open_place(&self.path, self.class).await?;
+        let engine = engine(&store, slots).await?;
+        let asked = cancels::wait_in(&engine);
+        let running = running::start(&engine);
+        tokio::task::spawn_blocking(say_ready_and_wait).await??;
+        running::stop(&engine, running).await?;
+        cancels::print(&asked);
         Ok(())
     }
 
@@ -98,6 +124,14 @@ impl Helper {
         }
         Ok(())
     }
+}
+
+/// Until its input ends, or it is killed.
+fn say_ready_and_wait() -> Result<()> {
+    println!("ready");
+    std::io::stdout().flush()?;
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
 }
 
 /// Waits until a holder holds.

@@ -4,18 +4,23 @@
 
 mod backlog;
 mod bytes;
+mod cancels;
 mod dependencies;
 mod dispatch;
 mod helper;
 mod latency;
 mod limited;
 mod lives;
+mod long;
 mod open;
+mod orchestrations;
+mod parked;
 mod rates;
 mod read;
 mod resident;
 mod restart;
 mod running;
+mod signals;
 mod sockets;
 mod submit;
 mod tags;
@@ -62,6 +67,13 @@ fn work(request: &Request) -> Result<Measurement> {
         "file_memory" => runtime.block_on(resident::memory(request)),
         "file_latency" => runtime.block_on(latency::latency(request)),
         "rates" => runtime.block_on(rates::run(request)),
+        "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
+        "long" => runtime.block_on(long::last_over_first(request)),
+        "cancel" => runtime.block_on(cancels::heard(request)),
+        "signal" => runtime.block_on(signals::resumed(request)),
+        "parked" => runtime.block_on(parked::memory(request)),
+        "parked_all_at_once" => runtime.block_on(parked::all_at_once(request)),
+        "parked_takeover" => runtime.block_on(parked::takeover(request)),
         "file_idle" => runtime.block_on(resident::idle(request)),
         other => bail!("onward has no workload `{other}`"),
     }

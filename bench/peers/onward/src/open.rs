@@ -1,44 +1,71 @@
 //! Opening the store that a row asks for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use bench_protocol::{Class, CommitSizes, Request};
+use bench_protocol::{Class, CommitSizes, Postgres, Request};
 use onward::{Durability, Engine, Store};
-use onward_store::{MemoryStore, SqliteStore};
+use onward_store::{MemoryStore, PostgresStore, SqliteStore};
 use tempfile::TempDir;
 
-/// An open store, with the directory of its file and the SQLite store behind it, where there are such.
+/// An open store, with what is behind it.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
+    /// Where other processes find it; of no use where it is in memory.
+    pub(crate) place: PathBuf,
     sqlite: Option<Arc<SqliteStore>>,
     _directory: Option<TempDir>,
+    _server: Option<Postgres>,
+}
+
+impl Opened {
+    fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, place: PathBuf::new(), sqlite: None, _directory: None, _server: None }
+    }
 }
 
 /// Opens the store of a row's class and settings; a file is new and its own.
 pub(crate) async fn open_store(request: &Request) -> Result<Opened> {
     if request.settings == "memory store" {
         ensure!(request.class == Class::Memory, "the memory store is of class memory");
-        return Ok(Opened { store: Arc::new(MemoryStore::new()), sqlite: None, _directory: None });
+        return Ok(Opened::new(Arc::new(MemoryStore::new())));
+    }
+    if request.row.postgres {
+        let server = Postgres::start(&request.directory, request.class)?;
+        let place = PathBuf::from(server.url());
+        let store = open_place(&place, request.class).await?;
+        return Ok(Opened { place, _server: Some(server), ..Opened::new(store) });
     }
     if request.class == Class::Memory {
         let sqlite = Arc::new(SqliteStore::options().open_in_memory().await?);
-        return Ok(Opened { store: sqlite.clone(), sqlite: Some(sqlite), _directory: None });
+        return Ok(Opened { sqlite: Some(sqlite.clone()), ..Opened::new(sqlite) });
     }
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let sqlite = Arc::new(open_file(&directory.path().join("onward.db"), request.class).await?);
-    Ok(Opened { store: sqlite.clone(), sqlite: Some(sqlite), _directory: Some(directory) })
+    let place = directory.path().join("onward.db");
+    let sqlite = Arc::new(open_file(&place, request.class).await?);
+    Ok(Opened { place, sqlite: Some(sqlite.clone()), _directory: Some(directory), ..Opened::new(sqlite) })
 }
 
 /// Opens a file in a class.
 pub(crate) async fn open_file(path: &Path, class: Class) -> Result<SqliteStore> {
-    let durability = match class {
+    Ok(SqliteStore::options().durability(durability(class)).open(path).await?)
+}
+
+/// Opens a file, or what is behind a PostgreSQL URL.
+pub(crate) async fn open_place(place: &Path, class: Class) -> Result<Arc<dyn Store>> {
+    match place.to_str().filter(|place| place.starts_with("postgres:")) {
+        Some(url) => Ok(Arc::new(PostgresStore::options().durability(durability(class)).open(url).await?)),
+        None => Ok(Arc::new(open_file(place, class).await?)),
+    }
+}
+
+fn durability(class: Class) -> Durability {
+    match class {
         Class::Memory => Durability::Memory,
         Class::Normal => Durability::Normal,
         Class::Full => Durability::Full,
-    };
-    Ok(SqliteStore::options().durability(durability).open(path).await?)
+    }
 }
 
 /// An engine with so many slots on a store.

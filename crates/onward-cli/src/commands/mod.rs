@@ -7,6 +7,7 @@ pub(crate) mod events;
 pub(crate) mod generate;
 pub(crate) mod limit;
 pub(crate) mod man;
+pub(crate) mod orchestration;
 pub(crate) mod queue;
 mod run;
 pub(crate) mod schedule;

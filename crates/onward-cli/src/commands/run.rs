@@ -3,7 +3,8 @@
 #[cfg(feature = "top")]
 use super::top;
 use super::{
-    completions, doctor, each, events, generate, limit, man, queue, schedule, stats, store, submit, tag, task, work,
+    completions, doctor, each, events, generate, limit, man, orchestration, queue, schedule, stats, store, submit, tag,
+    task, work,
 };
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
@@ -16,6 +17,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Work(arguments) => work::run(options, arguments).await,
         Command::Submit(arguments) => submit::run(options, *arguments).await,
         Command::Task(command) => task::run(options, command).await,
+        Command::Orchestration(command) => orchestration::run(options, command).await,
         Command::Tag(command) => tag::run(options, command).await,
         Command::Queue(command) => queue::run(options, command).await,
         Command::Limit(command) => limit::run(options, command).await,

@@ -1,5 +1,6 @@
 //! What people and programs get to see: tables and JSON on stdout, progress and remarks on stderr.
 
+mod instance;
 mod json;
 mod printer;
 mod progress_bar;
@@ -8,6 +9,7 @@ mod reference;
 mod table;
 mod text;
 
+pub(crate) use instance::{instance_said, kept_values, orchestration_json, show_instance, written_value};
 pub(crate) use json::{bytes_field, task_json};
 pub(crate) use printer::{print_json, print_line, print_raw, remark};
 pub(crate) use progress_bar::{ProgressBar, Unit};

@@ -12,6 +12,7 @@ mod finish;
 mod generated;
 mod harness;
 mod limit;
+mod orchestration;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod queue;

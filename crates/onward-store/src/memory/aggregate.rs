@@ -16,7 +16,7 @@ use crate::task::{NewTask, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
 /// Queue, kind and group: what is collected together.
-pub(super) type Line = (Name, Name, Option<Name>);
+pub(crate) type Line = (Name, Name, Option<Name>);
 
 /// What is being collected, and who is a member of which bundle.
 #[derive(Debug, Clone, Default)]

@@ -51,6 +51,9 @@ impl State {
             Write::Finish { token, finish } => self.finish(token, finish),
             Write::Move { task, queue } => self.move_task(task, queue),
             Write::Retire { session } => self.retire(session),
+            Write::Turn(turn) => self.turn(*turn),
+            Write::Signal(signal) => self.signal(*signal),
+            Write::Terminate { task, reason } => self.terminate(task, reason),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -9,6 +9,7 @@ use crate::event::Change;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
+use crate::rules::orchestration;
 use crate::task::{Lease, NewTask, TaskId, TaskState, check_payload};
 
 impl State {
@@ -53,6 +54,9 @@ impl State {
         let id = lease.task;
         let task = self.held(lease)?;
         let (cancelled, since) = (task.cancel_requested, task.started_at);
+        if task.new.orchestration {
+            return Err(orchestration::waits_by_parking(&task.new.kind));
+        }
         check_payload("memo", memo.len(), self.payload_limit, &task.new.kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.children_of(id, |state| !state.is_ended());
@@ -96,9 +100,14 @@ impl State {
         children.map(|task| task.id).collect()
     }
 
+    fn is_orchestration(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| task.new.orchestration)
+    }
+
     /// Whether a task that is over leaves children that are to be cancelled.
     pub(super) fn leaves_children(&self, task: TaskId, ended: Ended) -> bool {
-        children::are_cancelled(ended) && !self.children_of(task, |_| true).is_empty()
+        let is_to_be_mended = ended == Some(TaskState::Dead) && self.is_orchestration(task);
+        !is_to_be_mended && children::are_cancelled(ended) && !self.children_of(task, |_| true).is_empty()
     }
 
     /// The next child to be cancelled of a task that is over.
@@ -110,6 +119,9 @@ impl State {
     /// Cancels a child because of its parent.
     pub(super) fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) {
         let now = self.now.wall;
+        if self.tell_of_cancel(child) {
+            return;
+        }
         match self.tasks.get(child).map(|task| self.standing_of(task)) {
             Some(TaskState::Running) => self.request_cancel(child),
             Some(state) if !state.is_ended() => {

@@ -11,23 +11,27 @@ use crate::limits;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::{self, AfterAttempt};
 use crate::rules::completion::{self, Standing};
+use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 use crate::task::{Lease, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
-pub(super) struct Awaited {
-    pub(super) wait: CompletionWait,
+pub(crate) struct Awaited {
+    pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.
-    pub(super) until: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
     /// When the task expires if it is tried again: that time does not run while an attempt is under way.
-    expires_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 impl State {
     pub(super) fn await_completion(&mut self, lease: Lease, wait: CompletionWait) -> Result<Outcome, Refusal> {
         let task = self.held(lease)?;
+        if task.new.orchestration {
+            return Err(orchestration::waits_by_parking(&task.new.kind));
+        }
         wait.retry.check(&task.new.kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
         if task.cancel_requested {
             self.end_attempt(lease.task, TaskState::Cancelled);

@@ -12,6 +12,9 @@ use crate::write::Scope;
 
 impl State {
     pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
+        if self.tell_of_cancel(id) {
+            return Ok(Outcome::CancelRequested);
+        }
         match self.standing_of(self.known(id)?) {
             TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);

@@ -23,15 +23,15 @@ pub(super) struct Waits {
 
 /// A task that is over.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Over {
-    pub(super) task: TaskId,
-    pub(super) ended: Ended,
+pub(crate) struct Over {
+    pub(crate) task: TaskId,
+    pub(crate) ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
-    pub(super) up_to: TaskId,
+    pub(crate) up_to: TaskId,
     /// Which of its children is the next to be cancelled, if they are.
-    pub(super) next_child: TaskId,
+    pub(crate) next_child: TaskId,
     /// Which of its members is the next to end.
-    pub(super) next_member: TaskId,
+    pub(crate) next_member: TaskId,
 }
 
 impl Waits {

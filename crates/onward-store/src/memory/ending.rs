@@ -37,6 +37,7 @@ impl State {
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
+        self.report_end(id, state);
         let member = self.tasks.get(id).map(|task| &task.new).filter(|new| new.aggregate.is_some()).cloned();
         self.news.push(match state {
             TaskState::Completed if member.is_none() => TaskNews::Completed { task: id, result },

@@ -12,12 +12,12 @@ use crate::timestamp::Timestamp;
 
 /// One thing that happened to a task.
 #[derive(Debug, Clone)]
-pub(super) struct Logged {
-    pub(super) at: Timestamp,
-    pub(super) task: TaskId,
-    pub(super) kind: Name,
-    pub(super) queue: Name,
-    pub(super) change: Change,
+pub(crate) struct Logged {
+    pub(crate) at: Timestamp,
+    pub(crate) task: TaskId,
+    pub(crate) kind: Name,
+    pub(crate) queue: Name,
+    pub(crate) change: Change,
 }
 
 /// What one call of `apply` did.

@@ -56,6 +56,12 @@ impl Keys {
         self.taken.retain(|_, taken| taken.until.is_none_or(|until| rules::key::is_kept(until, now)));
     }
 
+    /// The active task of a kind that has a key.
+    pub(super) fn active_of(&self, kind: &Name, key: &str) -> Option<TaskId> {
+        let taken = self.taken.get(&(kind.clone(), key.to_owned()))?;
+        taken.until.is_none().then_some(taken.by)
+    }
+
     /// The active task that has the key of `new`.
     pub(super) fn active(&self, new: &NewTask) -> Option<TaskId> {
         self.taken.get(&key_of(new)?).filter(|taken| taken.until.is_none()).map(|taken| taken.by)

@@ -62,8 +62,10 @@ pub(crate) enum Want {
     Expiring,
     /// More of those that are to be finished from elsewhere.
     Overdue,
-    /// More of those that have ended, the oldest end first, and how many there are.
+    /// More of those that have ended, the oldest end first.
     Ended,
+    /// How many have ended.
+    EndedCount,
     /// More of the tasks of a queue in some states, by number.
     OfQueue(Name, Vec<TaskState>),
     /// How many live tasks a queue has.
@@ -106,8 +108,8 @@ pub(super) struct Part {
     pub(super) expiring: Frontier<(Timestamp, TaskId)>,
     pub(super) overdue: Frontier<(Timestamp, TaskId)>,
     pub(super) ended: Frontier<(End, TaskId)>,
-    /// How many ended tasks are not loaded.
-    pub(super) ended_elsewhere: u64,
+    /// How many ended tasks are not loaded; `None` if that is not known.
+    pub(super) ended_elsewhere: Option<u64>,
     pub(super) of_queue: BTreeMap<(Name, Vec<TaskState>), Frontier<TaskId>>,
     /// How many live tasks of a queue are not loaded.
     pub(super) live_elsewhere: BTreeMap<Name, u64>,

@@ -54,6 +54,7 @@ mod keys;
 mod known;
 mod moving;
 mod names;
+mod orchestrations;
 #[cfg(feature = "postgres")]
 mod partial;
 mod queues;
@@ -72,7 +73,17 @@ mod tasks;
 mod why;
 
 #[cfg(feature = "postgres")]
+pub(crate) use aggregate::Line;
+#[cfg(feature = "postgres")]
+pub(crate) use completion::Awaited;
+#[cfg(feature = "postgres")]
+pub(crate) use dependencies::Over;
+#[cfg(feature = "postgres")]
+pub(crate) use events::Logged;
+#[cfg(feature = "postgres")]
 pub(crate) use known::{Lane, Want};
 #[cfg(feature = "postgres")]
 pub(crate) use partial::*;
 pub use store::MemoryStore;
+#[cfg(feature = "postgres")]
+pub(crate) use task::{End, Task};

@@ -27,6 +27,9 @@ impl State {
 
     pub(super) fn remove_without_trace(&mut self, id: TaskId) {
         self.log(id, Change::Purged);
+        if self.tasks.get(id).is_some_and(|task| !task.state.is_ended()) {
+            self.report_end(id, TaskState::Cancelled);
+        }
         let task = self.tasks.remove(id);
         if let Some(task) = &task {
             self.keys.free(id, &task.new);
@@ -57,17 +60,21 @@ impl State {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// What a prune would remove if it had no limit, the oldest end first.
+    /// What a prune removes, the oldest end first, and one more where there is one.
     fn over(&self, prune: &Prune) -> Vec<(End, TaskId)> {
         let ended = self.tasks.ended();
-        let newer = (0..self.tasks.ended_count()).rev();
+        // A store that keeps its tasks elsewhere counts them only for who asks how many remain.
+        let count = if prune.keep.is_some() { self.tasks.ended_count() } else { u64::MAX };
+        let newer = (0..count).rev();
         let is_over = |((_, id), newer): &((End, TaskId), u64)| {
             let finished_at = self.tasks.get(*id).and_then(|task| task.finished_at);
             finished_at.is_some_and(|finished_at| {
                 rules::prune::is_forgotten(prune, EndedTask { finished_at, newer: *newer }, self.now.wall)
             })
         };
-        ended.zip(newer).take_while(is_over).map(|(ended, _)| ended).collect()
+        let over = ended.zip(newer).take_while(is_over).map(|(ended, _)| ended);
+        // No further: it may be most of a long history.
+        over.take(prune.limit.saturating_add(1)).collect()
     }
 
     pub(super) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {

@@ -13,6 +13,7 @@ use crate::flow::LimitRecord;
 use crate::history::QueueDay;
 use crate::limits;
 use crate::news::{NewsReceiver, NewsSender};
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -195,6 +196,14 @@ impl Store for MemoryStore {
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
         self.read(|kept| kept.state.tag_keys(&prefix, &page))
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        self.read(|kept| kept.state.instance_record(task))
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.read(|kept| kept.state.instance_history(task, from, limit.min(limits::PAGE)))
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

@@ -1,5 +1,6 @@
 //! One task.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use bytes::Bytes;
 use super::completion::Awaited;
 use crate::io::Io;
 use crate::name::Name;
+use crate::orchestration::Instance;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -14,57 +16,59 @@ use crate::timestamp::Timestamp;
 
 /// What is kept of a task, live or ended.
 #[derive(Debug, Clone)]
-pub(super) struct Task {
-    pub(super) id: TaskId,
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
     /// As its submitter described it; only the priority and the queue change.
-    pub(super) new: NewTask,
-    pub(super) state: TaskState,
-    pub(super) submitted_at: Timestamp,
-    pub(super) run_at: Timestamp,
-    pub(super) expires_at: Option<Timestamp>,
+    pub(crate) new: NewTask,
+    pub(crate) state: TaskState,
+    pub(crate) submitted_at: Timestamp,
+    pub(crate) run_at: Timestamp,
+    pub(crate) expires_at: Option<Timestamp>,
     /// What a release of the claim under which it runs makes of its expiry.
-    pub(super) expiry_before_claim: Option<Timestamp>,
+    pub(crate) expiry_before_claim: Option<Timestamp>,
     /// Attempts used up, a running one not included.
-    pub(super) attempts: u32,
+    pub(crate) attempts: u32,
     /// Claims in its whole life: the fence.
-    pub(super) claims: u32,
+    pub(crate) claims: u32,
     /// Leases lost in a row.
-    pub(super) lost: u32,
-    pub(super) started_at: Option<Timestamp>,
-    pub(super) finished_at: Option<Timestamp>,
+    pub(crate) lost: u32,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) finished_at: Option<Timestamp>,
     /// The session that runs it; there if, and only if, it is running.
-    pub(super) session: Option<SessionId>,
-    pub(super) cancel_requested: bool,
-    pub(super) result: Option<Bytes>,
-    pub(super) errors: Vec<AttemptError>,
-    pub(super) progress: Option<Progress>,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) cancel_requested: bool,
+    pub(crate) result: Option<Bytes>,
+    pub(crate) errors: Vec<AttemptError>,
+    pub(crate) progress: Option<Progress>,
     /// What an attempt said that it moved.
-    pub(super) io: Option<Io>,
+    pub(crate) io: Option<Io>,
     /// What an attempt left that waits for children.
-    pub(super) memo: Option<Bytes>,
+    pub(crate) memo: Option<Bytes>,
     /// There while it is blocked until somebody finishes it from elsewhere.
-    pub(super) awaited: Option<Awaited>,
+    pub(crate) awaited: Option<Awaited>,
     /// To which queue it goes when the attempt that runs is over and the task is not.
-    pub(super) move_to: Option<Name>,
+    pub(crate) move_to: Option<Name>,
     /// How many members it has adopted, if it is a bundle.
-    pub(super) members: u32,
+    pub(crate) members: u32,
     /// What is taken when this one ends.
-    pub(super) follower: Option<Box<NewTask>>,
+    pub(crate) follower: Option<Box<NewTask>>,
+    /// There if, and only if, it is an orchestration.
+    pub(crate) instance: Option<Arc<Instance>>,
     /// There if, and only if, it has ended.
-    pub(super) end: Option<End>,
+    pub(crate) end: Option<End>,
 }
 
 /// The place of a task's end among all ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
+pub(crate) struct End {
     /// How many tasks had ended, this one included.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The entry of the log that tells of it.
-    pub(super) entry: i64,
+    pub(crate) entry: i64,
 }
 
 impl Task {
-    pub(super) fn submitted(id: TaskId, new: NewTask, now: Timestamp) -> Self {
+    pub(crate) fn submitted(id: TaskId, new: NewTask, now: Timestamp) -> Self {
         let run_at = rules::due::run_at(new.when, now);
         Self {
             id,
@@ -73,6 +77,7 @@ impl Task {
             run_at,
             expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
             expiry_before_claim: None,
+            instance: new.orchestration.then(Arc::default),
             new,
             attempts: 0,
             claims: 0,
@@ -185,6 +190,7 @@ impl Task {
             memo: self.memo.clone(),
             expected_io: self.new.io,
             members: self.members,
+            instance: self.instance.as_ref().map(|instance| Box::new(instance.claimed())),
         }
     }
 
@@ -219,6 +225,8 @@ impl Task {
             bundle: None,
             members: self.members,
             affinity: self.new.affinity.clone(),
+            orchestration: self.new.orchestration,
+            report: self.new.report,
         }
     }
 }

@@ -165,7 +165,8 @@ impl Tasks {
 
     /// How many have ended.
     pub(super) fn ended_count(&self) -> u64 {
-        self.ended.len() as u64 + self.known.part().map_or(0, |part| part.ended_elsewhere)
+        self.known.lacks(|part| part.ended_elsewhere.is_some(), || Want::EndedCount);
+        self.ended.len() as u64 + self.known.part().and_then(|part| part.ended_elsewhere).unwrap_or_default()
     }
 
     /// The children of a task, by number.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::types::FromSql;
 
 use super::connection::{Link, are_pooled, connect};
 use super::error::classified;
+use super::rights;
 use super::store::Shared;
 use super::wake::Listener;
 use crate::clock::{Clock, SystemClock};
@@ -30,7 +31,7 @@ pub struct PostgresReport {
     pub syncs: bool,
     /// What `synchronous_commit` is for this role and database.
     pub synchronous_commit: String,
-    /// What the role may not do and must: tables and sequences by name.
+    /// What the role lacks, as the statements that give it: see [`PostgresOptions::missing_rights`](super::PostgresOptions::missing_rights).
     pub missing_rights: Vec<String>,
     /// Whether a pooler gives away the connection between two transactions.
     pub is_pooled: bool,
@@ -46,12 +47,16 @@ pub struct PostgresReport {
     pub live_rows: u64,
     /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server estimates them.
     pub dead_rows: u64,
+    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error` of the table `inbox`.
+    pub inbox_refused: u64,
+    /// Whether the role sees since when other roles' transactions are open (`pg_read_all_stats`).
+    pub sees_others: bool,
     /// For how long somebody has kept the server from clearing rows away, if anybody has: a transaction, a replica or a prepared transaction.
     pub oldest_snapshot: Option<Duration>,
 }
 
 pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
-    let client = connect(&shared.config).await?;
+    let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
     let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
     let (Some(server), Some(tables)) = (server.first(), tables.first()) else {
@@ -68,8 +73,10 @@ pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
         oldest_snapshot: get::<Option<i64>>(server, 7)?.map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
         live_rows: get::<i64>(tables, 0)?.unsigned_abs(),
         dead_rows: get::<i64>(tables, 1)?.unsigned_abs(),
-        missing_rights: missing_rights(&client, shared).await?,
-        is_pooled: are_pooled(&client, &connect(&shared.config).await?).await?,
+        inbox_refused: get::<i64>(tables, 2)?.unsigned_abs(),
+        missing_rights: rights::missing(&client, &shared.sql).await?,
+        sees_others: get(server, 8)?,
+        is_pooled: are_pooled(&client, &connect(&shared.address).await?).await?,
         message: message(&client, shared).await?,
         commit: commit(&client).await?,
     })
@@ -80,30 +87,19 @@ const SERVER: &str = "SELECT current_setting('server_version'), current_setting(
      (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend'), \
      current_setting('max_connections')::int, \
      (SELECT max(extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start)))::bigint FROM pg_stat_activity \
-      WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid())";
+      WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()), pg_has_role('pg_read_all_stats', 'USAGE')";
 
-const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
+const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint, \
+     (SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL) FROM pg_stat_user_tables \
      WHERE relid = '{s}.task'::regclass";
-
-const RIGHTS: &str = "SELECT c.relname::text FROM pg_class c WHERE c.relnamespace = $1::text::regnamespace AND CASE c.relkind \
-     WHEN 'r' THEN NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') \
-       AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) \
-     WHEN 'S' THEN NOT (has_sequence_privilege(c.oid, 'SELECT') AND has_sequence_privilege(c.oid, 'UPDATE')) \
-     ELSE false END ORDER BY 1";
 
 fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(classified)
 }
 
-async fn missing_rights(client: &Link, shared: &Shared) -> Result<Vec<String>> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&shared.sql.schema, Type::TEXT)];
-    let rows = client.query_typed(RIGHTS, &parameters).await.map_err(classified)?;
-    rows.iter().map(|row| get(row, 0)).collect()
-}
-
 async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
     let (sql, node) = (&shared.sql, shared.node);
-    let Some(mut listener) = Listener::new(&shared.config, sql, node, client).await? else { return Ok(None) };
+    let Some(mut listener) = Listener::new(&shared.address, sql, node, client).await? else { return Ok(None) };
     let before = SystemClock.steady();
     let came = listener.test(sql, node, client).await?;
     Ok(came.then(|| SystemClock.steady().saturating_sub(before)))

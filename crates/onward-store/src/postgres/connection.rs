@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Connection, Row, Socket, Statement};
 
+use super::encryption::{Encrypted, Tls};
 use super::error::{classified, is_plan_gone};
 use super::sql::READER_SETTINGS;
 use crate::error::{Error, Result};
@@ -16,12 +17,33 @@ use crate::error::{Error, Result};
 /// How many statements one connection keeps prepared; further ones are planned each time.
 const STATEMENTS: usize = 256;
 
+/// A connection of our own.
+pub(super) type Link = LinkTo<'static>;
+
 /// A connection, with the statements that the server has planned for it.
 #[derive(Debug)]
-pub(super) struct Link {
-    client: Client,
+pub(super) struct LinkTo<'c> {
+    client: Held<'c>,
     /// `None` where each transaction may meet another server process, as behind a pooler.
     plans: Option<Plans>,
+}
+
+/// Whose a connection is.
+#[derive(Debug)]
+enum Held<'c> {
+    Own(Client),
+    Lent(&'c Client),
+}
+
+impl Deref for Held<'_> {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        match self {
+            Self::Own(client) => client,
+            Self::Lent(client) => client,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -33,9 +55,14 @@ struct Plans {
 
 type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
-impl Link {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, plans: None }
+impl LinkTo<'_> {
+    pub(super) fn new(client: Client) -> Link {
+        Link { client: Held::Own(client), plans: None }
+    }
+
+    /// Somebody else's connection. Nothing is left on it.
+    pub(super) fn lent(client: &Client) -> LinkTo<'_> {
+        LinkTo { client: Held::Lent(client), plans: None }
     }
 
     /// Has the server keep plans for it, and settings: only for a connection straight to the server.
@@ -105,9 +132,23 @@ impl Link {
     }
 }
 
+/// Where the server is, and how it is reached.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+}
+
+impl Address {
+    /// Makes a connection, which somebody has to drive.
+    pub(super) async fn connect(&self) -> Result<(Client, Connection<Socket, Encrypted>)> {
+        self.config.connect(self.tls.clone()).await.map_err(classified)
+    }
+}
+
 /// Makes a connection, and has the runtime drive it for as long as the client lives.
-pub(super) async fn connect(config: &Config) -> Result<Link> {
-    let (client, connection) = config.connect(NoTls).await.map_err(classified)?;
+pub(super) async fn connect(address: &Address) -> Result<Link> {
+    let (client, connection) = address.connect().await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to PostgreSQL ended");
@@ -140,7 +181,7 @@ async fn process(link: &Link) -> Result<i32> {
 /// A few connections for reads.
 #[derive(Debug)]
 pub(super) struct Pool {
-    config: Config,
+    address: Address,
     idle: Mutex<Vec<Link>>,
     permits: Semaphore,
     plans: Arc<AtomicBool>,
@@ -156,8 +197,8 @@ pub(super) struct Pooled<'a> {
 
 impl Pool {
     /// Of at most `size` connections, the first of which is there.
-    pub(super) fn new(config: Config, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
-        Self { config, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
+    pub(super) fn new(address: Address, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
+        Self { address, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
     }
 
     pub(super) async fn get(&self) -> Result<Pooled<'_>> {
@@ -165,7 +206,7 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let client = match idle.filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => connect(&self.config).await?.keeping_plans(READER_SETTINGS, &self.plans).await?,
+            None => connect(&self.address).await?.keeping_plans(READER_SETTINGS, &self.plans).await?,
         };
         Ok(Pooled { client, pool: self, _permit: permit })
     }

@@ -2,31 +2,72 @@
 
 use tokio_postgres::error::SqlState;
 
+use super::encryption;
 use crate::error::Error;
 
 /// The store's error for one of the driver's. What may pass by itself is transient.
 pub(super) fn classified(error: tokio_postgres::Error) -> Error {
     let Some(database) = error.as_db_error() else {
-        return Error::io(format!("the connection to PostgreSQL failed: {error}")).caused_by(error);
+        let remedy = encryption::remedy(&error).unwrap_or(CHECK);
+        return Error::io(format!("the connection to PostgreSQL failed: {}; {remedy}", with_causes(&error)))
+            .caused_by(error);
     };
-    let (code, message) = (database.code(), format!("PostgreSQL: {} ({})", database.message(), database.code().code()));
-    let kind = match code.code().get(..2) {
-        Some("53") if *code == SqlState::DISK_FULL => Error::full,
-        Some("40" | "55" | "53" | "57") => Error::busy,
-        Some("28" | "42" | "3D") => Error::invalid,
-        Some("XX") => Error::corrupt,
-        _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only,
-        _ => Error::io,
+    let code = database.code().code();
+    let message = format!("PostgreSQL: {} ({code}){}", database.message(), remedy(code));
+    if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE {
+        // Nothing that was typed is wrong.
+        return Error::read_only(message).caused_by(error);
+    }
+    let stored = match code.get(..2) {
+        _ if *database.code() == SqlState::DISK_FULL => Error::full(message),
+        // A standby may become the primary, and who made a database read-only will make it writable again.
+        _ if *database.code() == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(message).passing(),
+        _ if matches!(code, "XX001" | "XX002") => Error::corrupt(message),
+        Some("40" | "55" | "53" | "57") => Error::busy(message),
+        Some("28" | "42" | "3D") => Error::invalid(message),
+        _ => Error::io(message),
     };
-    kind(message).caused_by(error)
+    stored.caused_by(error)
 }
 
-/// Whether the same transaction may go through when it is tried again at once, without anything having been repaired.
+const CHECK: &str = "check that it runs, and that it is reached from here at this address";
+
+/// What to do about an error of the server, to stand behind it.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "25006" => {
+            "; the server is a standby, or the database or role is set to read only: name the primary, \
+             or all servers and `target_session_attrs=read-write`, in the URL, or make it writable"
+        }
+        "28000" | "28P01" => {
+            "; check user and password in the URL, and what the server's pg_hba.conf says of them and of encryption (`sslmode`)"
+        }
+        "3D000" => "; make the database (`createdb`), or name another in the URL",
+        "42501" => "; give the role the rights that `onward doctor` finds missing",
+        "53100" => "; make room on the server's disk, and work goes on by itself",
+        "53200" => "; give the server more memory, or let it use less (`work_mem`, fewer connections)",
+        "53300" => "; raise the server's `max_connections`, or put a pooler before it",
+        "57014" => "; raise `statement_timeout` of the role if this happens again",
+        _ => "",
+    }
+}
+
+/// An error with what caused it: the driver's own text leaves that out.
+fn with_causes(error: &tokio_postgres::Error) -> String {
+    let first = std::error::Error::source(error);
+    let causes = std::iter::successors(first, |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Whether the same transaction may go through when it is tried again, without anything having been repaired: on a new connection.
 pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
+        // Until others go, or the standby is the primary.
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
         // A plan of before a migration.
         SqlState::FEATURE_NOT_SUPPORTED,
     ];
@@ -35,9 +76,7 @@ pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
 
 /// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
 pub(super) fn concerns_everyone(error: &Error) -> bool {
-    error.is_full()
-        || error.is_read_only()
-        || driver_error(error).is_some_and(|it| is_lost(it) || is_to_be_repeated(it))
+    error.is_full() || driver_error(error).is_some_and(|it| is_lost(it) || is_to_be_repeated(it))
 }
 
 /// The driver's error beneath one of the store's.

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::connection::Link;
+use super::connection::LinkTo;
 use super::error::classified;
 use super::row::{BEHIND_LINKS, task};
 use super::sql::Sql;
@@ -43,6 +43,7 @@ enum Query {
     Lanes(usize),
     Lane(Lane, usize),
     Order(Want, usize),
+    EndedCount,
     Live(Name),
     Between(i64, i64),
 }
@@ -60,7 +61,7 @@ pub(super) struct Fetched {
 /// Loads, and remembers how often more of the same was wanted: each time several times as much is loaded.
 #[derive(Debug)]
 pub(super) struct Fetcher<'a> {
-    client: &'a Link,
+    client: &'a LinkTo<'a>,
     sql: &'a Sql,
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
@@ -70,7 +71,7 @@ pub(super) struct Fetcher<'a> {
 }
 
 impl<'a> Fetcher<'a> {
-    pub(super) fn new(client: &'a Link, sql: &'a Sql, claimed: usize, now: i64) -> Self {
+    pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, now: i64) -> Self {
         Self { client, sql, claimed, now, wanted: BTreeMap::new(), rounds: 0 }
     }
 
@@ -98,6 +99,7 @@ impl<'a> Fetcher<'a> {
                 Want::Running => queries.push(Query::Running),
                 Want::Lanes => queries.push(Query::Lanes(limit)),
                 Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
+                Want::EndedCount => queries.push(Query::EndedCount),
                 Want::LiveIn(queue) => queries.push(Query::Live(queue)),
                 Want::Between(from, before) => queries.push(Query::Between(from.0, before.0)),
                 Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::OfQueue(..) => {
@@ -186,11 +188,11 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { rows: tasks(&rows)?, limit })?,
         Query::Order(want, limit) => {
-            if want == Want::Ended {
-                let count = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose();
-                partial.ended(count.map_err(classified)?.map_or(0, i64::cast_unsigned));
-            }
             partial.order(&want, tasks(&rows)?, limit)?;
+        }
+        Query::EndedCount => {
+            let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
+            partial.ended(count.map_or(0, i64::cast_unsigned));
         }
         Query::Live(queue) => {
             let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
@@ -234,7 +236,7 @@ fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-async fn ask(client: &Link, sql: &Sql, query: Query) -> Result<Fetched> {
+async fn ask(client: &LinkTo<'_>, sql: &Sql, query: Query) -> Result<Fetched> {
     let rows = rows(client, sql, &query).await.map_err(classified)?;
     let mut fetched = Fetched { query, rows, waits: Vec::new(), members: Vec::new() };
     let Query::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
@@ -249,12 +251,12 @@ async fn ask(client: &Link, sql: &Sql, query: Query) -> Result<Fetched> {
     Ok(fetched)
 }
 
-async fn pairs(client: &Link, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
+async fn pairs(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {
     let rows = client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await.map_err(classified)?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-async fn rows(client: &Link, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     match query {
         Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
         Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids).await,
@@ -289,6 +291,7 @@ async fn rows(client: &Link, sql: &Sql, query: &Query) -> std::result::Result<Ve
         Query::Lanes(limit) => client.query_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)]).await,
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit).await,
         Query::Order(want, limit) => order(client, sql, want, *limit).await,
+        Query::EndedCount => client.query_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[]).await,
         Query::Live(queue) => {
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.query_typed(&text, &[(&queue.as_str(), Type::TEXT)]).await
@@ -320,12 +323,16 @@ fn descendants() -> String {
     )
 }
 
-async fn by_ids(client: &Link, sql: &str, ids: &Vec<i64>) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn by_ids(
+    client: &LinkTo<'_>,
+    sql: &str,
+    ids: &Vec<i64>,
+) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
     client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await
 }
 
 async fn one_lane(
-    client: &Link,
+    client: &LinkTo<'_>,
     sql: &Sql,
     lane: &Lane,
     limit: usize,
@@ -346,7 +353,7 @@ async fn one_lane(
 }
 
 async fn order(
-    client: &Link,
+    client: &LinkTo<'_>,
     sql: &Sql,
     want: &Want,
     limit: usize,
@@ -366,11 +373,7 @@ async fn order(
                 .query_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)])
                 .await;
         }
-        _ => {
-            let tasks = sql.tasks("ended", "ORDER BY t.end_number LIMIT $1");
-            let count = sql.text(", (SELECT count(*) FROM {s}.ended) FROM {s}.ended t ");
-            tasks.replace(&sql.text(" FROM {s}.ended t "), &count)
-        }
+        _ => sql.tasks("ended", "ORDER BY t.end_number LIMIT $1"),
     };
     client.query_typed(&text, &[(&limit, Type::INT8)]).await
 }

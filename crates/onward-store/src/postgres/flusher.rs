@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Link, connect};
 use super::error::classified;
+use super::patience::Patience;
 use super::store::Shared;
 use super::transaction::Marker;
-use super::writer::{Answer, LONG_PAUSE, PATIENCE, PAUSE};
+use super::writer::{Call, unknown};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::news::TaskNews;
@@ -27,7 +27,7 @@ pub(super) const UNFLUSHED: usize = 64;
 /// A transaction that is committed, and whom to tell.
 pub(super) struct Committed {
     pub(super) marker: Marker,
-    pub(super) answers: Vec<Answer>,
+    pub(super) calls: Vec<Call>,
     pub(super) outcomes: Vec<Vec<Outcome>>,
     pub(super) news: Vec<TaskNews>,
 }
@@ -36,16 +36,21 @@ impl Committed {
     /// Tells everybody: it is on disk.
     pub(super) fn answer(self, shared: &Shared) {
         shared.tell(self.news);
-        for (answer, outcomes) in self.answers.into_iter().zip(self.outcomes) {
-            // A caller that has gone does not want it.
-            let _ = answer.send(Ok(outcomes));
+        for (call, outcomes) in self.calls.into_iter().zip(self.outcomes) {
+            call.answer(Ok(outcomes));
         }
+    }
+
+    /// Has everybody do it again: the server crashed before it was on disk, and it is not there.
+    fn give_back(self, shared: &Shared) {
+        shared.anything_may_have_happened();
+        self.calls.into_iter().for_each(Call::give_back);
     }
 
     /// Tells everybody that it may not be there. It may be all the same, and what it brought has not been told.
     pub(super) fn fail(self, shared: &Shared, error: &Error) {
         shared.anything_may_have_happened();
-        self.answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
+        self.calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
     }
 }
 
@@ -66,41 +71,34 @@ pub(super) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Commi
                 Ok(there) if there.get(&one.marker.writer).is_some_and(|batch| *batch >= one.marker.batch) => {
                     one.answer(&shared);
                 }
-                Ok(_) => one.fail(&shared, &lost()),
+                Ok(_) => one.give_back(&shared),
                 Err(error) => one.fail(&shared, error),
             }
         }
     }
 }
 
-#[cold]
-fn lost() -> Error {
-    Error::busy("the server crashed before this was on its disk, so that nothing of it happened; do it again")
-}
-
 /// Has everything of before on disk, and answers which batch of each writer is the last there: none is missing unless the server crashed.
 async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed]) -> Result<BTreeMap<i64, i64>> {
     let mut writers: Vec<i64> = waiting.iter().map(|one| one.marker.writer).collect();
     writers.dedup();
-    let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
+    let mut patience = Patience::new(shared.options.patience);
     loop {
         let error = match try_to_sync(shared, client, &writers).await {
             Ok(there) => return Ok(there),
             Err(error) => error,
         };
         *client = None;
-        if waited >= PATIENCE {
-            return Err(error);
+        if !patience.wait().await {
+            return Err(unknown(error));
         }
-        tokio::time::sleep(pause).await;
-        (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
     }
 }
 
 async fn try_to_sync(shared: &Shared, client: &mut Option<Link>, writers: &Vec<i64>) -> Result<BTreeMap<i64, i64>> {
     let link = match client {
         Some(link) => link,
-        none => none.insert(connect(&shared.config).await?),
+        none => none.insert(connect(&shared.address).await?),
     };
     // The statement sees what was committed before it, and its own commit waits for the disk.
     let text = shared.sql.text(

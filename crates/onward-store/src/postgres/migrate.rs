@@ -2,14 +2,15 @@
 
 use super::connection::Link;
 use super::error::classified;
-use super::sql::Sql;
+use super::sql::{BEGIN, Sql};
 use crate::error::{Error, Result};
 
 /// The number of the schema that this version reads and writes.
-pub(super) const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 3;
 
 /// Each version's script, oldest first. Never changed once released; a later version adds one.
-const SCRIPTS: [&str; SCHEMA as usize] = [include_str!("schema.sql")];
+const SCRIPTS: [&str; SCHEMA as usize] =
+    [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
 
 /// Brings the tables to this version, under the store's lock, so that of several processes that open a store at once one does it. Where there
 /// are none, they are made if `create` says so.
@@ -33,7 +34,13 @@ pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()
 }
 
 async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
-    client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+    client.batch_execute(&format!("{BEGIN}; {}", sql.text(LOCK))).await.map_err(classified)?;
+    within(client, sql).await?;
+    client.batch_execute("COMMIT").await.map_err(classified)
+}
+
+/// Brings the tables to this version, or makes them, in a transaction that has the store's lock.
+pub(super) async fn within(client: &Link, sql: &Sql) -> Result<()> {
     let from = version(client, sql).await?;
     check(sql, from)?;
     if from == 0 {
@@ -43,7 +50,7 @@ async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
         let script = script.replace("{schema}", &sql.schema);
         client.batch_execute(&script).await.map_err(classified)?;
     }
-    let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}; COMMIT"));
+    let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}"));
     client.batch_execute(&done).await.map_err(classified)
 }
 
@@ -66,7 +73,8 @@ async fn make(client: &Link, sql: &Sql) -> Result<()> {
 /// The store's lock, held until the end of the transaction.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
-fn check(sql: &Sql, version: u32) -> Result<()> {
+/// Refuses a store of a newer program.
+pub(super) fn check(sql: &Sql, version: u32) -> Result<()> {
     if version <= SCHEMA {
         return Ok(());
     }

@@ -7,15 +7,22 @@
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] writes, [`writer`] makes batches of calls and transactions of batches,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
+mod caller;
 mod check;
 mod clock;
 mod connection;
+#[cfg(feature = "sqlite")]
+mod copy;
+mod encryption;
 mod error;
 mod fetch;
 mod flusher;
+mod inbox;
 mod migrate;
 mod options;
+mod patience;
 mod reads;
+mod rights;
 mod row;
 mod save;
 mod sql;
@@ -24,6 +31,9 @@ mod transaction;
 mod wake;
 mod writer;
 
+pub use caller::AppliedOnServer;
 pub use check::PostgresReport;
+#[cfg(feature = "sqlite")]
+pub(crate) use copy::{PostgresSource, PostgresTarget};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

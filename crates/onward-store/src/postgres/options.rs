@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use tokio_postgres::Config;
 
-use super::store::PostgresStore;
+use super::connection::{Address, connect};
+use super::encryption::Wanted;
+use super::rights;
+use super::sql::Sql;
+use super::store::{PostgresStore, fill_in};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -25,6 +29,7 @@ pub struct PostgresOptions {
     pub(super) listen: bool,
     pub(super) poll: Duration,
     pub(super) create: bool,
+    pub(super) patience: Duration,
 }
 
 impl Default for PostgresOptions {
@@ -38,6 +43,7 @@ impl Default for PostgresOptions {
             listen: true,
             poll: Duration::from_secs(5),
             create: true,
+            patience: limits::SERVER_AWAY,
         }
     }
 }
@@ -95,6 +101,13 @@ impl PostgresOptions {
         Self { create, ..self }
     }
 
+    /// For how long a call waits for a server that is away (it crashed, it starts, the network is cut) and is tried again, counted from the first
+    /// failure: short of a try that is under way then. Default: [`limits::SERVER_AWAY`]. Opening a store does not wait, but for a server that is starting.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
     /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
     ///
@@ -102,17 +115,37 @@ impl PostgresOptions {
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
     /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
     /// what the server says.
-    pub async fn open(mut self, url: &str) -> Result<PostgresStore> {
+    pub async fn open(self, url: &str) -> Result<PostgresStore> {
+        let (address, options) = self.read(url)?;
+        PostgresStore::open_with(address, options).await
+    }
+
+    /// What the role of a URL lacks to use the store there, as the statements that give it, to be run by whoever owns the schema or the database; empty if
+    /// nothing is missing. Opens no store and makes nothing.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server says.
+    pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
+        let (mut address, options) = self.read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
+        rights::missing(&client, &Sql { schema: options.schema }).await
+    }
+
+    /// What a URL says.
+    pub(super) fn read(mut self, url: &str) -> Result<(Address, Self)> {
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
         if let Some(schema) = schema {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
-        let config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
+        let (wanted, url) = Wanted::take_from(url)?;
+        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.
             Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
         })?;
-        PostgresStore::open_with(config, self).await
+        config.ssl_mode(wanted.mode);
+        Ok((Address { config, tls: wanted.connector()? }, self))
     }
 }
 

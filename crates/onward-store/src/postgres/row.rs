@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::{Links, TaskRow};
 
 /// Where the links begin: behind the columns of the task.
-const LINKS: usize = 22;
+const LINKS: usize = 23;
 
 /// Where the columns behind the links begin.
 pub(super) const BEHIND_LINKS: usize = LINKS + 7;
@@ -18,11 +18,31 @@ pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
     read(row).map_err(classified)
 }
 
+/// A task from a row of its columns alone.
+pub(super) fn task_alone(row: &Row) -> Result<TaskRow> {
+    columns(row).map_err(classified)
+}
+
 fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Error> {
+    let task = columns(row)?;
+    let key_task: Option<i64> = row.try_get(LINKS + 4)?;
+    let key_until: Option<i64> = row.try_get(LINKS + 5)?;
+    let links = Links {
+        waits_for: row.try_get::<_, Option<Vec<i64>>>(LINKS)?.unwrap_or_default(),
+        dependents: row.try_get::<_, Option<Vec<i64>>>(LINKS + 1)?.unwrap_or_default(),
+        bundle: row.try_get(LINKS + 2)?,
+        members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
+        key: key_task.map(|task| (task, key_until)),
+        has_children: row.try_get(LINKS + 6)?,
+    };
+    Ok((task, links))
+}
+
+fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
     let bytes = |at: usize| -> std::result::Result<Option<Bytes>, tokio_postgres::Error> {
         Ok(row.try_get::<_, Option<&[u8]>>(at)?.map(Bytes::copy_from_slice))
     };
-    let task = TaskRow {
+    Ok(TaskRow {
         id: row.try_get(0)?,
         state: row.try_get(1)?,
         queue: row.try_get(2)?,
@@ -45,16 +65,6 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Erro
         end_number: row.try_get(19)?,
         end_entry: row.try_get(20)?,
         body: row.try_get(21)?,
-    };
-    let key_task: Option<i64> = row.try_get(LINKS + 4)?;
-    let key_until: Option<i64> = row.try_get(LINKS + 5)?;
-    let links = Links {
-        waits_for: row.try_get::<_, Option<Vec<i64>>>(LINKS)?.unwrap_or_default(),
-        dependents: row.try_get::<_, Option<Vec<i64>>>(LINKS + 1)?.unwrap_or_default(),
-        bundle: row.try_get(LINKS + 2)?,
-        members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
-        key: key_task.map(|task| (task, key_until)),
-        has_children: row.try_get(LINKS + 6)?,
-    };
-    Ok((task, links))
+        instance: row.try_get(22)?,
+    })
 }

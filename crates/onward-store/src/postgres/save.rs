@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::connection::Link;
+use super::connection::LinkTo;
 use super::sql::Sql;
 use super::transaction::{Marker, Mode};
 use crate::memory::{Difference, TaskRow};
@@ -17,7 +17,7 @@ type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Statements on their way.
 struct Statements<'a> {
-    client: &'a Link,
+    client: &'a LinkTo<'a>,
     sql: &'a Sql,
     sent: Vec<Sent<'a>>,
 }
@@ -30,6 +30,16 @@ impl<'a> Statements<'a> {
                 parameters.iter().map(|(value, sort)| (&**value as &(dyn ToSql + Sync), sort.clone())).collect();
             client.query_typed(&text, &parameters).await.map(drop)
         }));
+    }
+
+    /// Tells other processes when the transaction commits.
+    fn notify(&mut self, message: Option<&str>) {
+        if let Some(text) = message {
+            let channel = super::wake::channel(&self.sql.schema);
+            let values: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> =
+                vec![(Box::new(channel), Type::TEXT), (Box::new(text.to_owned()), Type::TEXT)];
+            self.send("SELECT pg_notify($1, $2)", values);
+        }
     }
 
     fn send_list(&mut self, statement: &str, ids: &'a Vec<i64>) {
@@ -52,26 +62,49 @@ pub(super) struct Saving<'a> {
 }
 
 /// Writes what has changed and commits.
-pub(super) async fn save_and_commit(client: &Link, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
+pub(super) async fn save_and_commit(client: &LinkTo<'_>, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
     let difference = saving.difference;
     let mut statements = Statements { client, sql, sent: Vec::new() };
-    tasks(&mut statements, difference);
-    keys(&mut statements, difference);
-    links(&mut statements, difference);
-    items(&mut statements, difference);
-    log(&mut statements, difference);
-    counts(&mut statements, difference);
+    rows(&mut statements, difference);
     counters(&mut statements, saving);
-    if let Some(text) = saving.notify {
-        statements.send(
-            "SELECT pg_notify($1, $2)",
-            vec![(Box::new(super::wake::channel(&sql.schema)), Type::TEXT), (Box::new(text.to_owned()), Type::TEXT)],
-        );
-    }
+    statements.notify(saving.notify);
     let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
     join_all(statements.sent).await.into_iter().collect()
+}
+
+/// Writes what has changed within a transaction that somebody else commits.
+pub(super) async fn save_within(
+    client: &LinkTo<'_>,
+    sql: &Sql,
+    difference: &Difference,
+    version: i64,
+    notify: Option<&str>,
+) -> Result<(), Error> {
+    let mut statements = Statements { client, sql, sent: Vec::new() };
+    rows(&mut statements, difference);
+    numbers(&mut statements, difference, version);
+    statements.notify(notify);
+    join_all(statements.sent).await.into_iter().collect()
+}
+
+/// Writes rows within a transaction.
+#[cfg(feature = "sqlite")]
+pub(super) async fn save_rows(client: &LinkTo<'_>, sql: &Sql, difference: &Difference) -> Result<(), Error> {
+    let mut statements = Statements { client, sql, sent: Vec::new() };
+    rows(&mut statements, difference);
+    join_all(statements.sent).await.into_iter().collect()
+}
+
+fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    tasks(statements, difference);
+    turns(statements, difference);
+    keys(statements, difference);
+    links(statements, difference);
+    items(statements, difference);
+    log(statements, difference);
+    counts(statements, difference);
 }
 
 fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
@@ -97,17 +130,17 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
         return;
     }
     let columns = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
-                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body";
+                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance";
     let taken: Vec<String> = columns.split(", ").map(|column| format!("u.{column}")).collect();
     let taken = taken.join(", ").replace("u.body", "u.body::json");
     let set: Vec<String> = columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
-    let source: Vec<String> = (2..=23).map(|number| format!("${number}")).collect();
+    let source: Vec<String> = (2..=24).map(|number| format!("${number}")).collect();
     let statement = format!(
         "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
          INSERT INTO {{s}}.{table} ({columns}, payload) \
          SELECT {taken}, coalesce(u.payload, gone.payload) FROM unnest({}) AS u ({columns}, payload) \
          LEFT JOIN gone ON gone.id = u.id \
-         ON CONFLICT (id) DO UPDATE SET {}",
+         ON CONFLICT (id) DO UPDATE SET {}, payload = coalesce(excluded.payload, {table}.payload)",
         source.join(", "),
         set.join(", ")
     );
@@ -144,8 +177,30 @@ fn columns_of<'a>(rows: &'a [TaskRow], moved: &'a Vec<i64>) -> Vec<(Box<dyn ToSq
         column!(Type::INT8_ARRAY, |row| row.end_number),
         column!(Type::INT8_ARRAY, |row| row.end_entry),
         column!(Type::TEXT_ARRAY, |row| row.body.as_str()),
+        column!(Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
         column!(Type::BYTEA_ARRAY, |row| row.payload.as_deref()),
     ]
+}
+
+fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &difference.dropped_turns);
+    if difference.turns.is_empty() {
+        return;
+    }
+    let rows = &difference.turns;
+    let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
+    let first: Vec<i64> = rows.iter().map(|row| row.first).collect();
+    let events: Vec<i64> = rows.iter().map(|row| row.events).collect();
+    let chunks: Vec<&[u8]> = rows.iter().map(|row| &row.chunk[..]).collect();
+    statements.send(
+        "INSERT INTO {s}.turn (task, first, events, chunk) SELECT * FROM unnest($1, $2, $3, $4)",
+        vec![
+            (Box::new(tasks), Type::INT8_ARRAY),
+            (Box::new(first), Type::INT8_ARRAY),
+            (Box::new(events), Type::INT8_ARRAY),
+            (Box::new(chunks), Type::BYTEA_ARRAY),
+        ],
+    );
 }
 
 fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
@@ -308,22 +363,26 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
 }
 
 /// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are
-/// left out after an error, and never given twice. Beside them the one row that is: that this batch of this writer happened.
+/// left out after an error, and never given twice.
+const NUMBERS: &str = "SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
+     setval('{s}.last_entry', $4), setval('{s}.last_item', $5)";
+
+fn numbers(statements: &mut Statements<'_>, difference: &Difference, version: i64) {
+    statements.send(NUMBERS, given_last(difference, version));
+}
+
+fn given_last<'a>(difference: &Difference, version: i64) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
+    let counters = difference.counters;
+    let numbers = [counters.last_task, counters.last_session, counters.ends, counters.last_entry, version];
+    numbers.into_iter().map(|number| (Box::new(number) as Box<dyn ToSql + Sync + Send + 'a>, Type::INT8)).collect()
+}
+
+/// The numbers given last, and beside them the one row that says that this batch of this writer happened.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
-    let counters = saving.difference.counters;
-    statements.send(
-        "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($6, $7, now()) \
-           ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) \
-         SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
-           setval('{s}.last_entry', $4), setval('{s}.last_item', $5)",
-        vec![
-            (Box::new(counters.last_task), Type::INT8),
-            (Box::new(counters.last_session), Type::INT8),
-            (Box::new(counters.ends), Type::INT8),
-            (Box::new(counters.last_entry), Type::INT8),
-            (Box::new(saving.version), Type::INT8),
-            (Box::new(saving.marker.writer), Type::INT8),
-            (Box::new(saving.marker.batch), Type::INT8),
-        ],
-    );
+    let mut parameters = given_last(saving.difference, saving.version);
+    parameters.push((Box::new(saving.marker.writer), Type::INT8));
+    parameters.push((Box::new(saving.marker.batch), Type::INT8));
+    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($6, $7, now()) \
+                  ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) ";
+    statements.send(&format!("{marker}{NUMBERS}"), parameters);
 }

@@ -9,7 +9,7 @@ pub(super) struct Sql {
 /// The columns of a task.
 pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.series, t.place, t.priority, t.run_at, t.expires_at, \
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
-     t.end_number, t.end_entry, t.body::text";
+     t.end_number, t.end_entry, t.body::text, t.instance";
 
 /// What is known of a task beside its row. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
 const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \
@@ -36,35 +36,42 @@ impl Sql {
         format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
     }
 
-    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes.
+    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was
+    /// found: an old snapshot keeps those that waited before it in the index.
     pub(super) fn lanes(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
         self.text(&format!(
             "WITH RECURSIVE lane AS (\
-               (SELECT queue, kind, grp, series FROM {{s}}.task WHERE state = 2 \
-                ORDER BY queue, kind, grp, series LIMIT 1) \
+               (SELECT queue, kind, grp, series, place, id FROM {{s}}.task WHERE state = 2 \
+                ORDER BY queue, kind, grp, series, place, id LIMIT 1) \
                UNION ALL \
-               SELECT n.queue, n.kind, n.grp, n.series FROM lane l CROSS JOIN LATERAL (\
-                 SELECT queue, kind, grp, series FROM {{s}}.task \
+               SELECT n.* FROM lane l CROSS JOIN LATERAL (\
+                 SELECT queue, kind, grp, series, place, id FROM {{s}}.task \
                  WHERE state = 2 AND (queue, kind, grp, series) > (l.queue, l.kind, l.grp, l.series) \
-                 ORDER BY queue, kind, grp, series LIMIT 1) n), \
+                 ORDER BY queue, kind, grp, series, place, id LIMIT 1) n), \
              size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM lane) \
              SELECT {tasks}, (SELECT rows FROM size) FROM lane CROSS JOIN LATERAL (\
                SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = lane.queue AND w.kind = lane.kind \
-                 AND w.grp = lane.grp AND w.series = lane.series \
+                 AND w.grp = lane.grp AND w.series = lane.series AND (w.place, w.id) >= (lane.place, lane.id) \
                ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t \
              ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id"
         ))
     }
 }
 
+/// How a transaction under the store's lock begins. Each of its statements sees what was committed before it: a snapshot of its beginning, as the role, the
+/// database or the server may have it by default, would be of before the lock, and so of before the others' last writes.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
 
-/// The settings of a connection that writes. One whose process stands still gives way to the others after a while. Plans are made once and without a look at the
-/// parameters; they go by the indexes, for a table that was small when a plan was made may be large when it is used.
-pub(super) const SETTINGS: &str = "SET jit = off; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; \
-     SET lock_timeout = '30s'; SET idle_in_transaction_session_timeout = '5s'";
+/// The settings of a connection that writes. One whose process stands still gives way to the others after a while, which the role, the database or the
+/// server may have set otherwise. Plans are made once and without a look at the
+/// parameters; they go by the indexes, in their order, for a table that was small or empty when a plan was made may be large when it is used.
+pub(super) const SETTINGS: &str = "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan; \
+     SELECT set_config(name, value, false) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
+     AS setting (name, value) WHERE current_setting(name) = '0'";
 
 /// The settings of a connection that reads.
 pub(super) const READER_SETTINGS: &str = "SET jit = off";

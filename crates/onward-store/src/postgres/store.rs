@@ -6,21 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
+use tokio_postgres::config::Host;
 
 use super::check::{self, PostgresReport};
 use super::clock::ServerClock;
-use super::connection::{Pool, are_pooled, connect};
+use super::connection::{Address, Pool, are_pooled, connect};
+use super::error::driver_error;
 use super::flusher::{self, UNFLUSHED};
 use super::migrate::{SCHEMA, migrate};
 use super::options::PostgresOptions;
+use super::patience::{Patience, is_passing};
 use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
-use super::writer::{self, Call};
-use super::{reads, wake};
+use super::writer::{self, Answered, Call};
+use super::{inbox, reads, wake};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
@@ -29,6 +32,7 @@ use crate::history::QueueDay;
 use crate::limits;
 use crate::memory::{Now, Ran};
 use crate::news::{NewsReceiver, NewsSender, TaskNews};
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -45,6 +49,9 @@ use crate::write::{Claim, Write};
 /// For how long the server's machine may say nothing at all before a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(10);
 
+/// The port that a URL need not say.
+const USUAL_PORT: u16 = 5432;
+
 /// A store in a PostgreSQL database (15 or newer), which many processes on many machines share.
 ///
 /// ```no_run
@@ -60,14 +67,15 @@ const UNANSWERED: Duration = Duration::from_secs(10);
 /// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile share the next one. A session that
 /// is open when the store is dropped, or its process dies, lapses when its lease is over; nobody closes it.
 pub struct PostgresStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     calls: mpsc::Sender<Call>,
-    waker: JoinHandle<()>,
+    /// What listens, and what empties the inbox.
+    tasks: [JoinHandle<()>; 2],
 }
 
 /// What the writer, the readers and the listener have in common.
 pub(super) struct Shared {
-    pub(super) config: Config,
+    pub(super) address: Address,
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
@@ -82,11 +90,21 @@ pub(super) struct Shared {
     server_clock: Arc<ServerClock>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
+    /// Rung when there may be something in the inbox.
+    pub(super) inbox: Arc<Notify>,
+    /// Whether the role may look into the inbox.
+    pub(super) sees_inbox: AtomicBool,
 }
 
 impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("location", &self.shared.location()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("location", &self.location()).finish_non_exhaustive()
     }
 }
 
@@ -165,15 +183,38 @@ impl Shared {
     }
 
     fn location(&self) -> String {
-        let host = |host: &tokio_postgres::config::Host| match host {
-            tokio_postgres::config::Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
-            tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
-        };
-        let hosts: Vec<String> = self.config.get_hosts().iter().map(host).collect();
-        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
-        format!("postgres://{}/{database}#{}", hosts.join(","), self.sql.schema)
+        location(&self.address.config, &self.sql.schema)
     }
+
+    /// What is told to callers: which server it is that failed.
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| named(error, &self.location()))
+    }
+}
+
+/// A store for people: without user and password.
+fn location(config: &Config, schema: &str) -> String {
+    let host = |(at, host): (usize, &Host)| {
+        let name = match host {
+            Host::Tcp(name) => name.clone(),
+            #[cfg(unix)]
+            Host::Unix(path) => path.display().to_string(),
+        };
+        // One port may be for all.
+        match config.get_ports().get(at).or(config.get_ports().first()) {
+            Some(port) if *port != USUAL_PORT => format!("{name}:{port}"),
+            _ => name,
+        }
+    };
+    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("postgres://{}/{database}#{schema}", hosts.join(","))
+}
+
+/// Says at which server something failed; what it did not say has nothing to do with it.
+#[cold]
+fn named(error: Error, location: &str) -> Error {
+    if driver_error(&error).is_some() { error.about(location) } else { error }
 }
 
 impl PostgresStore {
@@ -191,21 +232,26 @@ impl PostgresStore {
         PostgresOptions::default()
     }
 
-    pub(super) async fn open_with(mut config: Config, options: PostgresOptions) -> Result<Self> {
-        fill_in(&mut config);
+    pub(super) async fn open_with(mut address: Address, options: PostgresOptions) -> Result<Self> {
+        fill_in(&mut address.config);
+        let location = location(&address.config, &options.schema);
+        Self::open_there(address, options).await.map_err(|error| named(error, &location))
+    }
+
+    async fn open_there(address: Address, options: PostgresOptions) -> Result<Self> {
         let sql = Sql { schema: options.schema.clone() };
-        let (client, reader) = (connect(&config).await?, connect(&config).await?);
+        let (client, reader) = (connect(&address).await?, connect(&address).await?);
         migrate(&client, &sql, options.create).await?;
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
-        let listener = if may_listen { Listener::new(&config, &sql, node, &reader).await? } else { None };
+        let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
         // Where messages come through, a connection has a server process to itself.
         let plans = Arc::new(AtomicBool::new(listener.is_some()));
         let client = client.keeping_plans(SETTINGS, &plans).await?;
         let reader = reader.keeping_plans(READER_SETTINGS, &plans).await?;
         let shared = Arc::new(Shared {
-            pool: Pool::new(config.clone(), options.readers, reader, Arc::clone(&plans)),
-            config,
+            pool: Pool::new(address.clone(), options.readers, reader, Arc::clone(&plans)),
+            address,
             sql,
             plans,
             unflushed: AtomicUsize::new(0),
@@ -214,6 +260,8 @@ impl PostgresStore {
             server_clock: Arc::default(),
             hints: watch::Sender::new(Hint::default()),
             news: NewsSender::new(),
+            inbox: Arc::default(),
+            sees_inbox: AtomicBool::new(false),
             options,
         });
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
@@ -221,13 +269,18 @@ impl PostgresStore {
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
+        // Before anybody asks whether there is work. A role that may not do it can do everything else.
+        if let Err(error) = inbox::take_all(&shared, &mut None).await {
+            tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        }
+        let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared)));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
-        Ok(Self { shared, calls, waker })
+        Ok(Self { shared, calls, tasks: [waker, taker] })
     }
 }
 
 /// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
-fn fill_in(config: &mut Config) {
+pub(super) fn fill_in(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("onward");
     }
@@ -246,13 +299,13 @@ impl PostgresStore {
     /// # Errors
     /// What the server says.
     pub async fn check(&self) -> Result<PostgresReport> {
-        check::check(&self.shared).await
+        self.shared.named(check::check(&self.shared).await)
     }
 }
 
 impl Drop for PostgresStore {
     fn drop(&mut self) {
-        self.waker.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -263,25 +316,52 @@ pub(super) fn node() -> u64 {
 }
 
 impl PostgresStore {
-    /// Reads in a task of its own. Within the caller's, one that is polled no more would keep its connection from those that the caller
-    /// waits for meanwhile: a caller of many reads at once would wait for itself.
-    fn read<T, F>(&self, read: impl FnOnce(Arc<Shared>) -> F) -> Answer<'_, T>
+    /// Has the writer apply them, again where the server crashed before they were on its disk.
+    async fn apply_until_kept(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
+        let mut patience = Patience::new(self.shared.options.patience);
+        loop {
+            let (answer, answered) = oneshot::channel();
+            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
+            match answered.await.map_err(|_| Error::closed())? {
+                Answered::Done(result) => return self.shared.named(result),
+                Answered::Lost(again) => writes = again,
+            }
+            if !patience.lasts() {
+                return Err(lost());
+            }
+        }
+    }
+
+    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is polled no more would keep its connection from
+    /// those that the caller waits for meanwhile: a caller of many reads at once would wait for itself.
+    fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let reading = read(Arc::clone(&self.shared));
-        Box::pin(async move { tokio::spawn(reading).await.unwrap_or_else(|_| Err(Error::closed())) })
+        Box::pin(async move {
+            let mut patience = Patience::new(self.shared.options.patience);
+            loop {
+                let reading = tokio::spawn(read(Arc::clone(&self.shared)));
+                match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
+                    Err(error) if is_passing(&error) && patience.wait().await => {}
+                    answer => return self.shared.named(answer),
+                }
+            }
+        })
     }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::busy(
+        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
+    )
 }
 
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
-            answered.await.map_err(|_| Error::closed())?
-        })
+        Box::pin(self.apply_until_kept(writes))
     }
 
     fn changes(&self) -> Changes {
@@ -305,11 +385,17 @@ impl Store for PostgresStore {
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(move |shared| async move { reads::list::tasks(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::tasks(&shared, filter, page).await }
+        })
     }
 
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(move |shared| async move { reads::look::peek(&shared, claim).await })
+        self.read(move |shared| {
+            let claim = claim.clone();
+            async move { reads::look::peek(&shared, claim).await }
+        })
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
@@ -337,8 +423,9 @@ impl Store for PostgresStore {
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(move |shared| async move {
-            reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await
+        self.read(move |shared| {
+            let which = which.clone();
+            async move { reads::look::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
         })
     }
 
@@ -357,23 +444,43 @@ impl Store for PostgresStore {
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
-        self.read(move |shared| async move { reads::list::task_ids(&shared, filter, page).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::task_ids(&shared, filter, page).await }
+        })
     }
 
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64> {
-        self.read(move |shared| async move { reads::list::count(&shared, filter).await })
+        self.read(move |shared| {
+            let filter = filter.clone();
+            async move { reads::list::count(&shared, filter).await }
+        })
     }
 
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage> {
-        self.read(move |shared| async move { reads::tags::values(&shared, key, filter, page).await })
+        self.read(move |shared| {
+            let (key, filter, page) = (key.clone(), filter.clone(), page.clone());
+            async move { reads::tags::values(&shared, key, filter, page).await }
+        })
     }
 
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage> {
-        self.read(move |shared| async move { reads::tags::keys(&shared, prefix, page).await })
+        self.read(move |shared| {
+            let (prefix, page) = (prefix.clone(), page.clone());
+            async move { reads::tags::keys(&shared, prefix, page).await }
+        })
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
         self.read(move |shared| async move { reads::statistics::history(&shared, days).await })
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        self.read(move |shared| async move { reads::instance::instance(&shared, task).await })
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.read(move |shared| async move { reads::instance::history(&shared, task, from, limit).await })
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

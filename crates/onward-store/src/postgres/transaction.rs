@@ -6,12 +6,13 @@ use futures_util::future::{join3, join4};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::connection::Link;
+use super::connection::{Link, LinkTo};
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
 use super::fetch::{Fetcher, take};
-use super::migrate::LOCK;
-use super::save::{Saving, save_and_commit};
+use super::migrate::{self, LOCK};
+use super::save::{Saving, save_and_commit, save_within};
 use super::store::Shared;
+use super::wake;
 use crate::error::{Error, Result};
 use crate::memory::{Counters, ItemRow, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
 use crate::store::Hint;
@@ -93,7 +94,8 @@ pub(super) async fn apply(
     last: &mut Last,
     mode: &(dyn Fn() -> Mode + Sync),
 ) -> Fate {
-    let decided = match decide(client, shared, calls, last).await {
+    let begin = if client.keeps_plans() { PLAIN } else { LOCAL_SETTINGS };
+    let decided = match decide(client, shared, calls, last, begin).await {
         Ok(decided) => decided,
         Err(error) => {
             // A connection on which this fails is not used again.
@@ -129,15 +131,33 @@ pub(super) async fn apply(
     }
 }
 
+/// Applies calls within a transaction that others begin and commit, and that sees what was committed before each statement; `begin` stands before
+/// the lock. Each call is all or nothing; what is refused, the caller undoes.
+pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
+    let (partial, version, mut ran) = decide(client, shared, calls, &mut Last::new(), begin).await?;
+    let difference = partial.difference(&mut ran)?;
+    let notify = (ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
+    let version = version + i64::from(difference.changes_items());
+    save_within(client, &shared.sql, &difference, version, notify.as_deref()).await.map_err(classified)?;
+    Ok(ran)
+}
+
 /// Loads what calls look for until they are decided; answers also the version of what is not a task.
-async fn decide(client: &Link, shared: &Shared, calls: &[&[Write]], last: &mut Last) -> Result<(Partial, i64, Ran)> {
+async fn decide(
+    client: &LinkTo<'_>,
+    shared: &Shared,
+    calls: &[&[Write]],
+    last: &mut Last,
+    begin: &str,
+) -> Result<(Partial, i64, Ran)> {
     let mut first = Vec::new();
     calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
     let mut fetcher = Fetcher::new(client, &shared.sql, claimed, now);
-    let (mut header, version) = begin_to_write(client, shared, &mut fetcher, first.into_iter().collect(), last).await?;
+    let beginning = Beginning { begin, wants: first.into_iter().collect() };
+    let (mut header, version) = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
         match header.partial.run(calls, header.now)? {
@@ -151,17 +171,23 @@ async fn decide(client: &Link, shared: &Shared, calls: &[&[Write]], last: &mut L
     Err(Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store"))
 }
 
+/// What is sent at once when a transaction begins.
+struct Beginning<'b> {
+    /// The statements before the lock.
+    begin: &'b str,
+    wants: BTreeSet<Want>,
+}
+
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
 /// changed what is not a task.
 async fn begin_to_write(
-    client: &Link,
+    client: &LinkTo<'_>,
     shared: &Shared,
     fetcher: &mut Fetcher<'_>,
-    wants: BTreeSet<Want>,
+    Beginning { begin, wants }: Beginning<'_>,
     last: &mut Last,
 ) -> Result<(Header, i64)> {
-    let settings = if client.keeps_plans() { "" } else { LOCAL_SETTINGS };
-    let begin = shared.sql.text(&format!("BEGIN; {settings}{LOCK}"));
+    let begin = shared.sql.text(&format!("{begin}{LOCK}"));
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
     let (begun, rows, fetched) =
@@ -169,6 +195,8 @@ async fn begin_to_write(
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
+    // A newer program has changed the tables meanwhile, and keeps there what this one does not know.
+    migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
     let (version, batch): (i64, Option<i64>) =
         (row.try_get(7).map_err(classified)?, row.try_get(8).map_err(classified)?);
     if batch.unwrap_or_default() != last.marker.batch {
@@ -184,16 +212,22 @@ async fn begin_to_write(
     Ok((header, version))
 }
 
-async fn load_items(client: &Link, shared: &Shared) -> Result<Items> {
+async fn load_items(client: &LinkTo<'_>, shared: &Shared) -> Result<Items> {
     let rows = client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?;
     Items::of(rows.iter().map(|row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }))
 }
 
 const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
 
-/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while.
-const LOCAL_SETTINGS: &str = "SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL lock_timeout = '30s'; \
-     SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
+/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while, which the role, the
+/// database or the server may have set otherwise.
+pub(super) const LOCAL_SETTINGS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; \
+     SET LOCAL enable_bitmapscan = off; \
+     SELECT set_config(name, value, true) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
+     AS setting (name, value) WHERE current_setting(name) = '0'; ";
+
+/// How a transaction begins where the connection keeps settings.
+const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; ";
 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
 pub(super) async fn begin_to_read(
@@ -241,7 +275,7 @@ macro_rules! counters {
 const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
-    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1)"
+    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version)"
 );
 
 const COUNTERS_TO_READ: &str = counters!(

@@ -1,12 +1,13 @@
 //! Hearing of what other processes wrote: by listening, and by looking now and then.
 
 use std::sync::Weak;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio_postgres::AsyncMessage;
 
-use super::connection::Link;
+use super::connection::{Address, Link};
 use super::error::classified;
 use super::sql::Sql;
 use super::store::Shared;
@@ -58,7 +59,7 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
         let Some(shared) = shared.upgrade() else { return };
         let looked = async {
             let client = shared.pool.get().await?;
-            let stamp = stamp(&client, &shared).await?;
+            let stamp = look(&client, &shared).await?;
             client.give_back();
             Ok::<i64, Error>(stamp)
         };
@@ -78,8 +79,8 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Listens, and tests it by a message from another connection; `None` if that does not come, as behind a pooler.
-    pub(super) async fn new(config: &Config, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
-        let mut listener = Self::connect(config, sql).await?;
+    pub(super) async fn new(address: &Address, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
+        let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
             return Ok(Some(listener));
         }
@@ -90,15 +91,16 @@ impl Listener {
 
     /// Listens where that went well before, and takes note of what was written while nobody listened.
     async fn again(shared: &Shared) -> Result<Self> {
-        let listener = Self::connect(&shared.config, &shared.sql).await?;
+        let listener = Self::connect(&shared.address, &shared.sql).await?;
         shared.saw(stamp(&listener.client, shared).await?);
         // Whatever this process wrote while the server was away, and did not hear the fate of, is among what was missed.
         shared.anything_may_have_happened();
+        shared.inbox.notify_one();
         Ok(listener)
     }
 
-    async fn connect(config: &Config, sql: &Sql) -> Result<Self> {
-        let (client, mut connection) = config.connect(NoTls).await.map_err(classified)?;
+    async fn connect(address: &Address, sql: &Sql) -> Result<Self> {
+        let (client, mut connection) = address.connect().await?;
         let (sender, messages) = mpsc::channel(MESSAGES);
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
@@ -121,6 +123,12 @@ impl Listener {
     }
 }
 
+/// In the place of a process: everybody is told, the one that wrote too, for it does not know whether that commits.
+pub(super) const NOBODY: u64 = 0;
+
+/// What is told of tasks in the inbox.
+const INBOX: &str = "inbox";
+
 /// What other processes are told.
 pub(super) fn message(node: u64, hint: Hint) -> String {
     format!("{node} {} {} {}", hint.work, hint.transitions, hint.schedules)
@@ -135,7 +143,7 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
             Ok(Some(message)) => heard_from(&shared, &message),
             Ok(None) => return,
             Err(_) => {
-                let Ok(stamp) = stamp(&listener.client, &shared).await else { return };
+                let Ok(stamp) = look(&listener.client, &shared).await else { return };
                 shared.saw(stamp);
             }
         }
@@ -143,6 +151,9 @@ async fn follow(shared: &Weak<Shared>, mut listener: Listener, poll: Duration) {
 }
 
 fn heard_from(shared: &Shared, message: &str) {
+    if message == INBOX {
+        return shared.inbox.notify_one();
+    }
     let numbers: Vec<u64> = message.split(' ').filter_map(|number| number.parse().ok()).collect();
     if let [node, work, transitions, schedules] = numbers[..]
         && node != shared.node
@@ -152,9 +163,29 @@ fn heard_from(shared: &Shared, message: &str) {
     }
 }
 
+/// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle process does nothing else.
+async fn look(client: &Link, shared: &Shared) -> Result<i64> {
+    if !shared.sees_inbox.load(Ordering::Relaxed) {
+        return stamp(client, shared).await;
+    }
+    let text = format!("{STAMP}, EXISTS (SELECT 1 FROM {{s}}.inbox WHERE error IS NULL)");
+    let rows = client.query_typed(&shared.sql.text(&text), &[]).await.map_err(classified)?;
+    let row = rows.first().ok_or_else(nothing_said)?;
+    if row.try_get(1).map_err(classified)? {
+        shared.inbox.notify_one();
+    }
+    row.try_get(0).map_err(classified)
+}
+
+const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
+
+#[cold]
+fn nothing_said() -> Error {
+    Error::io("PostgreSQL did not say where the store stands")
+}
+
 /// A number that is another one after every write that changes anything.
 pub(super) async fn stamp(client: &Link, shared: &Shared) -> Result<i64> {
-    let text = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
-    let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
-    rows.first().map(|row| row.get(0)).ok_or_else(|| Error::io("PostgreSQL did not say where the store stands"))
+    let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
+    rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
 }

@@ -1,7 +1,6 @@
 //! The one task of a store that writes: it takes every call that waits into one transaction.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -9,7 +8,8 @@ use super::connection::{Link, connect};
 use super::error::concerns_everyone;
 use super::flusher::Committed;
 use super::migrate::LOCK;
-use super::sql::SETTINGS;
+use super::patience::Patience;
+use super::sql::{BEGIN, SETTINGS};
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
 use crate::error::{Error, Result};
@@ -25,24 +25,31 @@ const WRITES: usize = 4096;
 /// After how many bytes of payloads and results a transaction takes no further call in: the server takes a gigabyte in one statement.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// For how long a transaction is tried again before its callers are told.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The first pause before the next try; each is twice as long as the one before, up to a second.
-pub(super) const PAUSE: Duration = Duration::from_millis(5);
-
-/// The longest pause.
-pub(super) const LONG_PAUSE: Duration = Duration::from_secs(1);
-
 /// A caller's writes, and where the answer goes.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) writes: Vec<Write>,
-    pub(super) answer: Answer,
+    pub(super) answer: oneshot::Sender<Answered>,
 }
 
-/// Where the outcomes of a call go.
-pub(super) type Answer = oneshot::Sender<Result<Vec<Outcome>>>;
+/// What a caller hears.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Done(Result<Vec<Outcome>>),
+    /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done again.
+    Lost(Vec<Write>),
+}
+
+impl Call {
+    pub(super) fn answer(self, result: Result<Vec<Outcome>>) {
+        // A caller that has gone does not want it.
+        let _ = self.answer.send(Answered::Done(result));
+    }
+
+    pub(super) fn give_back(self) {
+        let _ = self.answer.send(Answered::Lost(self.writes));
+    }
+}
 
 /// Writes until the store is dropped, at first over the connection on which it was opened. What is not yet on disk goes to `flusher`.
 pub(super) async fn run(
@@ -98,16 +105,15 @@ impl Writer {
     async fn commit(&mut self, batch: Vec<Call>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
         match self.try_to_commit(&calls).await {
-            Ok(done) => self.hand_on(done, batch.into_iter().map(|call| call.answer).collect()).await,
+            Ok(done) => self.hand_on(done, batch).await,
             Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
-                batch.into_iter().for_each(|call| drop(call.answer.send(Err(error.clone()))));
+                batch.into_iter().for_each(|call| call.answer(Err(error.clone())));
             }
             Err(_) => {
                 for call in batch {
                     match self.try_to_commit(&[&call.writes]).await {
-                        Ok(done) => self.hand_on(done, vec![call.answer]).await,
-                        // A caller that has gone does not want it.
-                        Err(error) => drop(call.answer.send(Err(error))),
+                        Ok(done) => self.hand_on(done, vec![call]).await,
+                        Err(error) => call.answer(Err(error)),
                     }
                 }
             }
@@ -115,11 +121,11 @@ impl Writer {
     }
 
     /// Answers what is on disk; the rest is answered when it is.
-    async fn hand_on(&mut self, done: Done, answers: Vec<Answer>) {
+    async fn hand_on(&mut self, done: Done, calls: Vec<Call>) {
         let Done { mut ran, marker, is_durable } = done;
         self.shared.committed(&ran);
         let outcomes = std::mem::take(&mut ran.outcomes);
-        let committed = Committed { marker, answers, outcomes, news: ran.news };
+        let committed = Committed { marker, calls, outcomes, news: ran.news };
         if is_durable {
             return committed.answer(&self.shared);
         }
@@ -138,19 +144,17 @@ impl Writer {
     }
 
     async fn try_to_commit(&mut self, calls: &[&[Write]]) -> Result<Done> {
-        let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
+        let mut patience = Patience::new(self.shared.options.patience);
         loop {
             let error = match self.once(calls).await {
                 Ok(done) => return Ok(done),
                 Err((error, false)) => return Err(error),
                 Err((error, true)) => error,
             };
-            if waited >= PATIENCE {
+            tracing::debug!(%error, "a transaction is tried again");
+            if !patience.wait().await {
                 return Err(error);
             }
-            tracing::debug!(%error, "a transaction is tried again");
-            tokio::time::sleep(pause).await;
-            (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
         }
     }
 
@@ -183,7 +187,7 @@ impl Writer {
                 Some(false) => Err((error, true)),
                 None => {
                     self.shared.anything_may_have_happened();
-                    Err((error, false))
+                    Err((unknown(error), false))
                 }
             },
         }
@@ -192,29 +196,35 @@ impl Writer {
     /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
     async fn has_happened(&mut self, marker: Marker) -> Option<bool> {
         self.last = Last::new();
-        let (mut pause, mut waited) = (PAUSE, Duration::ZERO);
-        while waited < PATIENCE {
+        let mut patience = Patience::new(self.shared.options.patience);
+        loop {
             if let Ok(client) = connect_to_write(&self.shared).await
                 && let Ok(batch) = after_all_before(&client, &self.shared, marker).await
             {
                 self.client = Some(client);
                 return Some(batch >= marker.batch);
             }
-            tokio::time::sleep(pause).await;
-            (waited, pause) = (waited + pause, (pause * 2).min(LONG_PAUSE));
+            if !patience.wait().await {
+                return None;
+            }
         }
-        None
     }
+}
+
+/// For one that was lost in a commit, when nobody could be asked about it.
+#[cold]
+pub(super) fn unknown(error: Error) -> Error {
+    error.about("whether this happened is not known, for the server was lost while it committed and did not come back; look before doing it again")
 }
 
 /// A connection for the writer.
 pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
-    connect(&shared.config).await?.keeping_plans(SETTINGS, &shared.plans).await
+    connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then.
 async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
-    let begin = format!("BEGIN; {}", shared.sql.text(LOCK));
+    let begin = format!("{BEGIN}; {}", shared.sql.text(LOCK));
     client.batch_execute(&begin).await.map_err(super::error::classified)?;
     let batch = batch_of(client, shared, marker).await?;
     client.batch_execute("COMMIT").await.map_err(super::error::classified)?;

@@ -16,6 +16,7 @@ pub mod flow;
 pub mod history;
 pub mod intervene;
 pub mod key;
+pub mod orchestration;
 pub mod order;
 pub mod prefix;
 pub mod prune;

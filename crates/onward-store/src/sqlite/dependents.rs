@@ -145,7 +145,8 @@ impl Transaction<'_> {
             self.forget_awaited(task.id)?;
         }
         self.forget_move(task)?;
-        let leaves_children = task.links & CHILDREN != 0 && rules::children::are_cancelled(ended);
+        let is_to_be_mended = ended == Some(TaskState::Dead) && task.options.orchestration;
+        let leaves_children = task.links & CHILDREN != 0 && !is_to_be_mended && rules::children::are_cancelled(ended);
         if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
             let next_member = (task.links & BUNDLE != 0).then_some(0);
             self.tell_dependents(task.id, ended, next_member);

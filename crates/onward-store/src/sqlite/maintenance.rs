@@ -189,6 +189,18 @@ fn pages(count: i32) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
+/// Gives a file that is whole its name, so that a power failure leaves it or nothing.
+#[cfg(feature = "postgres")]
+pub(super) fn put_in_place(partial: &Path, to: &Path) -> Result<()> {
+    let place = || {
+        std::fs::File::open(partial)?.sync_all()?;
+        std::fs::rename(partial, to)?;
+        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::File::open(directory)?.sync_all()
+    };
+    place().map_err(|error| Error::io(format!("the copy could not be put in its place: {error}")).caused_by(error))
+}
+
 fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

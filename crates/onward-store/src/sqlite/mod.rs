@@ -8,6 +8,8 @@ mod cache;
 mod callers;
 mod commit_sizes;
 mod connection;
+#[cfg(feature = "postgres")]
+mod copy;
 mod core;
 mod dependents;
 mod failure;
@@ -51,6 +53,8 @@ mod writer;
 
 pub use callers::SubmittedInTransaction;
 pub use commit_sizes::CommitCounts;
+#[cfg(feature = "postgres")]
+pub(crate) use copy::{SqliteSource, SqliteTarget};
 pub use finish::AppliedInTransaction;
 pub use maintenance::{CheckReport, Compacted};
 pub use open::SqliteOptions;

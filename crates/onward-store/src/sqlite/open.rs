@@ -13,6 +13,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::news::NewsSender;
+#[cfg(feature = "postgres")]
+use crate::outcome::Outcome;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::housekeeping::{self, Bell};
@@ -24,6 +26,8 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
 use crate::store::{Durability, Hint, StoreInfo};
+#[cfg(feature = "postgres")]
+use crate::write::Write;
 
 /// How long others are waited for where SQLite itself does not wait.
 const BUSY: Duration = Duration::from_secs(30);
@@ -158,6 +162,34 @@ impl SqliteOptions {
         core.settle()?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn clock_of(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// Applies writes to a file that nobody else has open, and answers a connection to it.
+    #[cfg(feature = "postgres")]
+    pub(super) fn apply_alone(&self, path: &Path, writes: &[Write]) -> Result<Connection> {
+        let connection = connect(path, None)?;
+        prepare(&connection, Durability::Memory)?;
+        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        core.settle()?;
+        let outcomes = core.in_transaction(|transaction| {
+            let outcomes = transaction.write_all(writes)?;
+            transaction.finish()?;
+            Ok(outcomes)
+        })?;
+        for outcome in outcomes {
+            if let Outcome::Refused(refusal) = outcome {
+                return Err(Error::refused(refusal));
+            }
+        }
+        drop(core);
+        let connection = connect(path, None)?;
+        prepare(&connection, Durability::Full)?;
+        Ok(connection)
     }
 
     fn check(&self) -> Result<()> {
@@ -314,7 +346,7 @@ fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
 }
 
 /// Refuses what would fail later or, worse, would not.
-fn check_place(path: &Path, create: bool) -> Result<()> {
+pub(super) fn check_place(path: &Path, create: bool) -> Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

@@ -47,6 +47,10 @@ pub(super) struct TaskOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) members: Option<NonZeroU32>,
     pub(super) affinity: Option<Name>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) orchestration: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) report: Option<u64>,
 }
 
 impl TaskOptions {
@@ -66,6 +70,8 @@ impl TaskOptions {
             aggregate: task.aggregate,
             members: None,
             affinity: task.affinity.clone(),
+            orchestration: task.orchestration,
+            report: task.report,
         }
     }
 }

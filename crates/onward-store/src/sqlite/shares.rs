@@ -13,7 +13,7 @@ use crate::sqlite::connection::Database;
 const NO_GROUP: i64 = 0;
 
 /// In the place of a group: the queue itself.
-const QUEUE: i64 = -1;
+pub(super) const QUEUE: i64 = -1;
 
 /// How many virtual times are kept between transactions.
 const KEPT: usize = 65_536;

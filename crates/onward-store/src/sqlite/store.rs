@@ -13,6 +13,7 @@ use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
 use crate::history::QueueDay;
 use crate::news::NewsReceiver;
+use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -252,6 +253,14 @@ impl Store for SqliteStore {
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {
         let now = self.clock().now();
         ready(self.read(|connection| reads::history::history(connection, now, days)))
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        ready(self.read(|connection| reads::instance::instance(connection, task)))
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
     }
 
     fn as_any(&self) -> Option<&dyn std::any::Any> {

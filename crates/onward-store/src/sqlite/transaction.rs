@@ -279,6 +279,9 @@ impl Transaction<'_> {
             Write::Finish { token, finish } => self.finish_awaited(*token, finish),
             Write::Move { task, queue } => self.move_task(*task, queue),
             Write::Retire { session } => self.retire(*session),
+            Write::Turn(turn) => self.turn(turn),
+            Write::Signal(signal) => self.signal(signal),
+            Write::Terminate { task, reason } => self.terminate(*task, reason),
             Write::All(members) => self.all(members),
         }
     }

@@ -43,6 +43,11 @@ impl Process {
         (Self { child, input }, Speech(BufReader::new(output)))
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a line.
     pub(crate) fn tell(&mut self, line: &str) {
         let input = self.input.as_mut().expect("its input is a pipe");

@@ -3,20 +3,21 @@
 //! `ONWARD_ROUNDS` says how often processes are killed, over all tests here (default: 50), `ONWARD_SEED` how the chances fall
 //! (default: another way each time).
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc;
+use std::time::Duration;
 
-use onward_store::{
-    Change, Durability, EventCursor, Outcome, QueueRecord, SqliteStore, Store, TaskId, TaskState, Write,
-};
+use onward_store::{Durability, Outcome, SqliteStore, Store, Write};
 use onward_testkit::soak;
 
 use crate::child::{Process, Speech};
+use crate::ledger::{Known, Tally};
 use crate::load::{self, Fact};
 
 /// How many tests share the rounds.
 const TESTS: u64 = 4;
+/// Longer than a round takes: that a process has died shows by its lock.
+const LEASE: Duration = Duration::from_secs(10);
 /// After so many rounds a new file is begun, so that looking at everything stays cheap.
 const ROUNDS_PER_FILE: u64 = 50;
 
@@ -79,7 +80,7 @@ fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut 
     let mut children = Vec::new();
     let mut readers = Vec::new();
     for _ in 0..processes {
-        let (child, speech) = load::start(path, class, random.u64(..));
+        let (child, speech) = load::start(&path.display().to_string(), class, LEASE, random.u64(..));
         children.push(child);
         readers.push(read_aside(speech, sender.clone()));
     }
@@ -103,107 +104,15 @@ fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thread::JoinHa
     })
 }
 
-/// What is known of one file.
-#[derive(Debug, Default)]
-struct Known {
-    /// Acknowledged as new.
-    submitted: HashSet<i64>,
-    /// Acknowledged as completed.
-    completed: HashSet<i64>,
-    /// Named by an acknowledgement since the last look.
-    fresh: HashSet<i64>,
-    /// Completed according to the events.
-    events_completed: HashSet<i64>,
-    /// The last submission among the events.
-    last_event_submitted: i64,
-    events_submitted: u64,
-    cursor: EventCursor,
-}
-
-impl Known {
-    fn learn(&mut self, facts: &[Fact], tally: &mut Tally) {
-        self.fresh.clear();
-        for fact in facts {
-            match *fact {
-                Fact::Attempted(count) => tally.sum.attempted += count,
-                Fact::Submitted(id) => {
-                    tally.sum.acknowledged += 1;
-                    self.fresh.insert(id);
-                    if !self.submitted.insert(id) {
-                        tally.doubled(format!("task {id} was acknowledged to two submits"));
-                    }
-                }
-                Fact::Duplicate(id) => {
-                    tally.sum.acknowledged += 1;
-                    self.fresh.insert(id);
-                }
-                Fact::Completed(id) => {
-                    self.fresh.insert(id);
-                    if !self.completed.insert(id) {
-                        tally.doubled(format!("task {id} was acknowledged as completed twice"));
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Opens what the killed left behind and holds it against what was acknowledged.
 async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut Tally) {
     let store = SqliteStore::options().durability(class).open(path).await.expect("the store opens again");
-    examine_tasks(&store, known, tally).await;
-    read_events(&store, known, tally).await;
-    for id in &known.completed {
-        if !known.events_completed.contains(id) {
-            tally.missing(format!("the completion of task {id} is in no event"));
-        }
-    }
+    known.examine(&store, usize::MAX, tally).await;
     take_back(&store, tally).await;
-    let queues = store.queues().await.unwrap();
-    let all: u64 = queues.iter().map(size).sum();
-    assert_eq!(all, known.events_submitted, "seed {}: tasks live and ended, against tasks submitted", tally.sum.seed);
+    known.examine_sizes(&store, tally).await;
     let report = store.check().await.unwrap();
     assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.sum.seed);
     assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.sum.seed);
-}
-
-async fn examine_tasks(store: &SqliteStore, known: &Known, tally: &mut Tally) {
-    for id in &known.fresh {
-        match store.task(TaskId(*id)).await.unwrap() {
-            None => tally.missing(format!("task {id} was acknowledged and is gone")),
-            Some(task) if known.completed.contains(id) && task.state != TaskState::Completed => {
-                tally.missing(format!("the completion of task {id} was acknowledged and it is {}", task.state));
-            }
-            Some(_) => {}
-        }
-    }
-}
-
-/// Reads the events on from where it last was.
-async fn read_events(store: &SqliteStore, known: &mut Known, tally: &mut Tally) {
-    loop {
-        let page = store.events(known.cursor, 1000).await.unwrap();
-        known.cursor = page.next;
-        if page.events.is_empty() {
-            return;
-        }
-        for event in page.events {
-            let id = event.task.0;
-            match event.change {
-                Change::Submitted if id <= known.last_event_submitted => {
-                    tally.doubled(format!("the number {id} was given twice"));
-                }
-                Change::Submitted => {
-                    known.last_event_submitted = id;
-                    known.events_submitted += 1;
-                }
-                Change::Completed if !known.events_completed.insert(id) => {
-                    tally.doubled(format!("task {id} was completed twice"));
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 /// What the killed were working on waits again at once: their locks are gone, so their leases are over.
@@ -213,27 +122,4 @@ async fn take_back(store: &SqliteStore, tally: &mut Tally) {
     tally.sum.recovered += swept.lost;
     let running: u64 = store.queues().await.unwrap().iter().map(|queue| queue.running).sum();
     assert_eq!(running, 0, "seed {}: a killed process still holds tasks", tally.sum.seed);
-}
-
-fn size(queue: &QueueRecord) -> u64 {
-    queue.scheduled + queue.waiting + queue.running + queue.ended.total()
-}
-
-/// The sum of a test: submits asked for and answered, and tasks taken back from a killed process.
-#[derive(Debug, Default)]
-struct Tally {
-    sum: soak::Tally,
-    complaints: Vec<String>,
-}
-
-impl Tally {
-    fn missing(&mut self, complaint: String) {
-        self.sum.lost += 1;
-        self.complaints.push(complaint);
-    }
-
-    fn doubled(&mut self, complaint: String) {
-        self.sum.duplicated += 1;
-        self.complaints.push(complaint);
-    }
 }

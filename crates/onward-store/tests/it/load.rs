@@ -1,13 +1,14 @@
 //! A process that works as hard as it can until it is killed, and says what was acknowledged.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Claim, ClaimedTask, Durability, NewTask, OpenSession, Outcome, SessionId, SqliteStore, Store,
-    Submitted, UniqueKey, When, Write,
+    AfterFailure, Claim, ClaimedTask, Durability, NewTask, OpenSession, Outcome, Refusal, SessionId, SqliteStore,
+    Store, Submitted, UniqueKey, When, Write,
 };
+
+use tokio::sync::RwLock;
 
 use crate::child;
 
@@ -18,9 +19,15 @@ const CALL: usize = 6;
 /// How many keys there are: few, so that they are taken often.
 const KEYS: u32 = 40;
 
-const PATH: &str = "ONWARD_KILL_PATH";
+const PLACE: &str = "ONWARD_KILL_PLACE";
 const CLASS: &str = "ONWARD_KILL_CLASS";
 const SEED: &str = "ONWARD_KILL_SEED";
+const LEASE: &str = "ONWARD_KILL_LEASE";
+
+/// Has a worker finish what is under way, say that it is [quiet](Fact::Quiet), and wait.
+pub(crate) const HOLD: &str = "hold";
+/// Has it go on.
+pub(crate) const GO_ON: &str = "go on";
 
 /// What a worker said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +40,14 @@ pub(crate) enum Fact {
     Duplicate(i64),
     /// A completion was acknowledged.
     Completed(i64),
+    /// An end came too late: the task was somebody else's by then.
+    Refused(i64),
+    /// It was told to [hold](HOLD), and nothing is under way.
+    Quiet,
 }
+
+/// To whom it is said.
+pub(crate) type Say = Arc<dyn Fn(Fact) + Send + Sync>;
 
 impl Fact {
     fn say(self) {
@@ -42,6 +56,8 @@ impl Fact {
             Self::Submitted(id) => format!("submitted {id}"),
             Self::Duplicate(id) => format!("duplicate {id}"),
             Self::Completed(id) => format!("completed {id}"),
+            Self::Refused(id) => format!("refused {id}"),
+            Self::Quiet => "quiet 0".to_owned(),
         });
     }
 
@@ -53,53 +69,161 @@ impl Fact {
             "submitted" => Self::Submitted(number),
             "duplicate" => Self::Duplicate(number),
             "completed" => Self::Completed(number),
+            "refused" => Self::Refused(number),
+            "quiet" => Self::Quiet,
             other => panic!("`{other}` is no fact"),
         }
     }
 }
 
-/// Starts a worker on a file.
-pub(crate) fn start(path: &std::path::Path, class: Durability, seed: u64) -> (child::Process, child::Speech) {
-    let variables = [(PATH, path.display().to_string()), (CLASS, class.to_string()), (SEED, seed.to_string())];
+/// Starts a worker on a file, or a server by its URL.
+pub(crate) fn start(place: &str, class: Durability, lease: Duration, seed: u64) -> (child::Process, child::Speech) {
+    let variables = [
+        (PLACE, place.to_owned()),
+        (CLASS, class.to_string()),
+        (LEASE, lease.as_millis().to_string()),
+        (SEED, seed.to_string()),
+    ];
     child::Process::start("load::worker", &variables)
 }
 
 /// Not a test: what [`start`] runs. It never ends by itself.
 #[test]
-#[ignore = "a worker process, started by the tests of `kill`"]
+#[ignore = "a worker process, started by tests that kill it"]
 fn worker() {
-    let Some(path) = std::env::var_os(PATH) else { return };
+    let Ok(place) = std::env::var(PLACE) else { return };
     child::begin();
     let class = match std::env::var(CLASS).as_deref() {
         Ok("full") => Durability::Full,
         Ok("normal") => Durability::Normal,
         other => panic!("{CLASS} is {other:?}"),
     };
-    let seed: u64 = std::env::var(SEED).expect("a worker has a seed").parse().expect("a seed is a number");
+    let number = |name| std::env::var(name).expect("a worker is told").parse::<u64>().expect("it is a number");
+    let (lease, seed) = (Duration::from_millis(number(LEASE)), number(SEED));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(work(path.into(), class, seed));
+    runtime.block_on(async {
+        let (store, gate) = (open(&place, class).await, Arc::default());
+        tokio::spawn(obey(Arc::clone(&gate)));
+        Load { store, say: Arc::new(Fact::say), lease, gate }.run(seed).await;
+    });
 }
 
-async fn work(path: PathBuf, class: Durability, seed: u64) {
-    let store = Arc::new(SqliteStore::options().durability(class).open(path).await.expect("the store opens"));
-    for number in 0..SUBMITTERS {
-        tokio::spawn(submit_for_ever(Arc::clone(&store), fastrand::Rng::with_seed(seed.wrapping_add(number))));
-    }
-    run_for_ever(&store, fastrand::Rng::with_seed(seed.wrapping_add(SUBMITTERS))).await;
-}
-
-async fn submit_for_ever(store: Arc<SqliteStore>, mut random: fastrand::Rng) {
-    loop {
-        let writes: Vec<Write> = (0..random.usize(1..=CALL)).map(|_| submit(&mut random)).collect();
-        Fact::Attempted(writes.len() as u64).say();
-        for outcome in store.apply(writes).await.expect("a submit is taken") {
-            match outcome {
-                Outcome::Submitted(Submitted::Inserted { id }) => Fact::Submitted(id.0).say(),
-                Outcome::Submitted(existing) => Fact::Duplicate(existing.id().0).say(),
-                other => panic!("a submit answered {other:?}"),
-            }
+/// Holds and goes on as the parent says.
+async fn obey(gate: Arc<RwLock<()>>) {
+    let (sender, mut orders) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        while let Some(order) = child::hear() {
+            sender.send(order).expect("somebody obeys");
         }
-        tokio::task::yield_now().await;
+    });
+    let mut held = None;
+    while let Some(order) = orders.recv().await {
+        match order.as_str() {
+            HOLD => {
+                held = Some(gate.write().await);
+                Fact::Quiet.say();
+            }
+            GO_ON => drop(held.take()),
+            other => panic!("`{other}` is no order"),
+        }
+    }
+}
+
+async fn open(place: &str, class: Durability) -> Arc<dyn Store> {
+    #[cfg(feature = "postgres")]
+    if place.starts_with("postgres:") {
+        let options = onward_store::PostgresStore::options().durability(class).readers(1);
+        return Arc::new(options.open(place).await.expect("the store opens"));
+    }
+    Arc::new(SqliteStore::options().durability(class).open(place).await.expect("the store opens"))
+}
+
+/// What a worker calls its sessions.
+pub(crate) fn session_name(process: u32) -> String {
+    format!("load {process}")
+}
+
+/// Work on a store, as much as there can be.
+#[derive(Clone)]
+pub(crate) struct Load {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) say: Say,
+    pub(crate) lease: Duration,
+    /// Held while a step is under way; who locks it sees none.
+    pub(crate) gate: Arc<RwLock<()>>,
+}
+
+impl Load {
+    /// Never ends by itself.
+    pub(crate) async fn run(self, seed: u64) {
+        let mut submitters = tokio::task::JoinSet::new();
+        for number in 0..SUBMITTERS {
+            submitters.spawn(self.clone().submit_for_ever(fastrand::Rng::with_seed(seed.wrapping_add(number))));
+        }
+        let random = fastrand::Rng::with_seed(seed.wrapping_add(SUBMITTERS));
+        tokio::select! {
+            () = self.run_for_ever(random) => {}
+            ended = submitters.join_next() => panic!("a submitter ended: {ended:?}"),
+        }
+    }
+
+    async fn submit_for_ever(self, mut random: fastrand::Rng) {
+        loop {
+            let _step = self.gate.read().await;
+            let writes: Vec<Write> = (0..random.usize(1..=CALL)).map(|_| submit(&mut random)).collect();
+            (self.say)(Fact::Attempted(writes.len() as u64));
+            for outcome in self.store.apply(writes).await.expect("a submit is taken") {
+                match outcome {
+                    Outcome::Submitted(Submitted::Inserted { id }) => (self.say)(Fact::Submitted(id.0)),
+                    Outcome::Submitted(existing) => (self.say)(Fact::Duplicate(existing.id().0)),
+                    other => panic!("a submit answered {other:?}"),
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn run_for_ever(&self, random: fastrand::Rng) {
+        let random = Mutex::new(random);
+        let mut session = self.open_session().await;
+        loop {
+            let _step = self.gate.read().await;
+            let Some(tasks) = self.claim(session).await else {
+                session = self.open_session().await;
+                continue;
+            };
+            let ends: Vec<Write> = tasks.iter().map(|task| end(&mut random.lock().unwrap(), task)).collect();
+            let outcomes = self.store.apply(ends.clone()).await.expect("an end is taken");
+            for (task, (write, outcome)) in tasks.iter().zip(ends.iter().zip(outcomes)) {
+                match (write, outcome) {
+                    (Write::Complete { lease, .. }, Outcome::Done) => (self.say)(Fact::Completed(lease.task.0)),
+                    (_, Outcome::Done | Outcome::Failed(_)) => {}
+                    (_, Outcome::Refused(Refusal::LeaseLost(_) | Refusal::SessionLost(_))) => {
+                        (self.say)(Fact::Refused(task.lease.task.0));
+                    }
+                    (write, other) => panic!("{write:?} answered {other:?}"),
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn open_session(&self) -> SessionId {
+        let open = OpenSession::new(session_name(std::process::id()), self.lease);
+        let outcomes = self.store.apply(vec![Write::OpenSession(open)]).await.expect("a session opens");
+        let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
+        session
+    }
+
+    /// Nothing if the session is over.
+    async fn claim(&self, session: SessionId) -> Option<Vec<ClaimedTask>> {
+        let writes = vec![Write::RenewSession { session }, Write::Claim(Claim::any(session, 16))];
+        let mut outcomes = self.store.apply(writes).await.expect("a claim is answered");
+        match outcomes.pop() {
+            Some(Outcome::Claimed(claimed)) => Some(claimed.tasks),
+            Some(Outcome::Refused(Refusal::SessionLost(_))) => None,
+            other => panic!("a claim answered {other:?}"),
+        }
     }
 }
 
@@ -117,35 +241,6 @@ fn submit(random: &mut fastrand::Rng) -> Write {
         task.when = When::After(Duration::from_millis(random.u64(1..200)));
     }
     Write::Submit(Box::new(task))
-}
-
-async fn run_for_ever(store: &SqliteStore, random: fastrand::Rng) {
-    let random = Mutex::new(random);
-    let open = OpenSession::new(format!("load {}", std::process::id()), Duration::from_secs(10));
-    let outcomes = store.apply(vec![Write::OpenSession(open)]).await.expect("a session opens");
-    let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
-    loop {
-        let tasks = claim(store, session).await;
-        let ends: Vec<Write> = tasks.iter().map(|task| end(&mut random.lock().unwrap(), task)).collect();
-        let outcomes = store.apply(ends.clone()).await.expect("an end is taken");
-        for (write, outcome) in ends.iter().zip(outcomes) {
-            match (write, outcome) {
-                (Write::Complete { lease, .. }, Outcome::Done) => Fact::Completed(lease.task.0).say(),
-                (_, Outcome::Done | Outcome::Failed(_)) => {}
-                (write, other) => panic!("{write:?} answered {other:?}"),
-            }
-        }
-        tokio::task::yield_now().await;
-    }
-}
-
-async fn claim(store: &SqliteStore, session: SessionId) -> Vec<ClaimedTask> {
-    let claim = Claim::any(session, 16);
-    let mut outcomes = store.apply(vec![Write::Claim(claim)]).await.expect("a claim is answered");
-    match outcomes.pop() {
-        Some(Outcome::Claimed(claimed)) => claimed.tasks,
-        other => panic!("a claim answered {other:?}"),
-    }
 }
 
 /// Most attempts end well; some fail and are tried again, some are given back, a few end in the dead letters.

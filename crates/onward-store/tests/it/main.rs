@@ -17,6 +17,7 @@ mod damage;
 mod finish;
 mod group_commit;
 mod kill;
+mod ledger;
 mod load;
 mod memory;
 mod mount;

@@ -6,6 +6,12 @@ mod plain {
     conformance!(MemoryFixture);
 }
 
+mod behind_a_codec {
+    use onward_testkit::{CodecFixture, MemoryFixture, conformance};
+
+    conformance!(CodecFixture(MemoryFixture));
+}
+
 mod behind_faults_that_never_come {
     use onward_testkit::{FaultyFixture, MemoryFixture, conformance};
 

@@ -37,6 +37,13 @@ impl Mount {
         assert!(status.success(), "the file system cannot be made read-only");
     }
 
+    /// Makes it a user's.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn give_to(&self, user: &str) {
+        let status = Command::new("chown").arg(user).arg(self.path()).status().unwrap();
+        assert!(status.success(), "the file system cannot be given away");
+    }
+
     /// Leaves so many bytes free.
     pub(crate) fn fill_but(&self, room: u64) {
         let mut filler = File::create(self.filler()).unwrap();

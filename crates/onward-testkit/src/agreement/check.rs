@@ -140,6 +140,7 @@ impl Pair {
         let one = answered(View::of(self.store(0).as_ref(), self.player.highest, now, turn).await)?;
         let other = answered(View::of(self.store(1).as_ref(), self.player.highest, now, turn).await)?;
         one.difference(&other).map_or(Ok(()), Err)?;
+        self.player.instances = one.instances.into_iter().map(|(task, instance, _)| (task, instance)).collect();
         let [schedules, ..] = one.schedules;
         self.player.schedules = schedules;
         Ok(())

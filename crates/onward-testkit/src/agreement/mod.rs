@@ -11,6 +11,7 @@
 //! ```
 
 mod check;
+mod orchestrations;
 mod player;
 mod run;
 mod schedules;

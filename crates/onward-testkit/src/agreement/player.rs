@@ -1,11 +1,15 @@
 //! What a sequence knows while it is played.
 
+use std::collections::BTreeMap;
+
 use onward_store::{
-    Bulk, Claim, Dependency, Failed, FireSchedule, Lease, Name, NewTask, OpenSession, Outcome, QueueChoice, QueueTurn,
-    Refusal, ScheduleRecord, SessionId, TaskId, Timestamp, Write,
+    AfterTurn, Bulk, Claim, Dependency, Failed, FireSchedule, InstanceRecord, Lease, Name, NewTask, OpenSession,
+    Outcome, QueueChoice, QueueTurn, Recipient, Refusal, ScheduleRecord, SessionId, Signal, TaskId, Timestamp, Turn,
+    Write,
 };
 
-use super::steps::{Act, Pick};
+use super::steps::{Act, NextTurn, Pick, TurnAct};
+use crate::bench::name;
 
 /// Sessions, leases and tasks that were seen, also those that are gone or outdated since.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub(super) struct Player {
     turn: QueueTurn,
     /// The schedules as they were after the last step.
     pub(super) schedules: Vec<ScheduleRecord>,
+    /// What is kept of orchestrations, as it was after the last step.
+    pub(super) instances: BTreeMap<TaskId, InstanceRecord>,
     /// The highest number of a task.
     pub(super) highest: i64,
 }
@@ -80,6 +86,10 @@ impl Player {
                 Write::Bulk(Box::new(Bulk { verb, filter: *filter, before, limit }))
             }
             Act::Sweep => Write::Sweep,
+            Act::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
+            Act::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
+            Act::Signal(task) => signal(Recipient::Task(self.task(task))),
+            Act::SignalKey { kind, key } => signal(Recipient::Key { kind, key }),
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
         }
     }
@@ -93,6 +103,26 @@ impl Player {
         }
         new.parent = new.parent.map(|pick| self.task(Pick(usize::try_from(pick.0).unwrap_or(0))));
         new
+    }
+
+    fn turn(&self, act: TurnAct, now: Timestamp) -> Turn {
+        let lease = self.lease(act.lease);
+        let instance = self.instances.get(&lease.task).cloned().unwrap_or_default();
+        let first_waiting = instance.received - instance.waiting;
+        let submit = |mut new: NewTask| {
+            new.parent = new.parent.map(|_| lease.task);
+            new
+        };
+        Turn {
+            events: act.events,
+            chunk: vec![b'e'; usize::try_from(act.events).unwrap_or(0)].into(),
+            consumed: first_waiting + act.consumed.min(instance.waiting),
+            status: act.status,
+            values: act.values,
+            submits: act.submits.into_iter().map(submit).collect(),
+            cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),
+            ..Turn::new(lease, instance.length.saturating_sub(act.behind), next_turn(act.next, now))
+        }
     }
 
     fn session(&self, pick: Pick) -> SessionId {
@@ -126,6 +156,25 @@ impl Player {
             Outcome::Failed(Failed { lease, .. }) => self.leases.extend(*lease),
             Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.learn(outcome)),
             _ => {}
+        }
+    }
+}
+
+fn signal(to: Recipient) -> Write {
+    Write::Signal(Box::new(Signal { to, name: name("event"), payload: "payload".into() }))
+}
+
+fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
+    match next {
+        NextTurn::Continue => AfterTurn::Continue,
+        NextTurn::Park(after) => AfterTurn::Park { until: after.map(|after| now.plus(after)) },
+        NextTurn::Complete(result) => AfterTurn::Complete { result },
+        NextTurn::Fail => AfterTurn::Fail { error: "oops".into() },
+        NextTurn::Dead => AfterTurn::Dead { error: "other code".into() },
+        NextTurn::Cancelled => AfterTurn::Cancelled { reason: "cleaned up".into() },
+        NextTurn::ContinueAsNew { payload, events } => {
+            let chunk = vec![b'c'; usize::try_from(events).unwrap_or(0)].into();
+            AfterTurn::ContinueAsNew { payload, events, chunk }
         }
     }
 }

@@ -122,7 +122,43 @@ pub enum Act {
         limit: usize,
     },
     Sweep,
+    Turn(Box<TurnAct>),
+    Signal(Pick),
+    Terminate(Pick),
+    SignalKey {
+        kind: Name,
+        key: String,
+    },
     All(Vec<Act>),
+}
+
+/// A turn of an orchestration.
+#[derive(Debug, Clone)]
+pub struct TurnAct {
+    pub lease: Pick,
+    pub events: u64,
+    /// By how many events the history that it was made from is behind.
+    pub behind: u64,
+    /// How many of the messages that wait it has taken in, if there are as many.
+    pub consumed: u64,
+    pub status: Option<Bytes>,
+    pub values: Vec<(String, Option<Bytes>)>,
+    /// A parent stands for the orchestration itself.
+    pub submits: Vec<NewTask>,
+    pub cancels: Vec<Pick>,
+    pub next: NextTurn,
+}
+
+/// How an orchestration goes on.
+#[derive(Debug, Clone)]
+pub enum NextTurn {
+    Continue,
+    Park(Option<Duration>),
+    Complete(Option<Bytes>),
+    Fail,
+    Dead,
+    Cancelled,
+    ContinueAsNew { payload: Bytes, events: u64 },
 }
 
 /// Which of the things known: 0 for the newest, and so on; beyond the oldest it begins again.

@@ -15,8 +15,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::schedules;
 use super::steps::{Act, Pick, Step};
+use super::{orchestrations, schedules};
 use crate::bench::name;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -66,6 +66,7 @@ fn single() -> BoxedStrategy<Act> {
         4 => control().boxed(),
         2 => removal().boxed(),
         3 => schedules::act().boxed(),
+        4 => orchestrations::act().boxed(),
         2 => bulk().boxed(),
         1 => Just(Act::Sweep),
     ]
@@ -288,7 +289,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
     // In boxes, as what is below: the values that are drawn lie on the stack otherwise, and a test has little of that.
-    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series())).boxed();
+    let orchestration = (proptest::bool::weighted(0.3), option::weighted(0.3, 0..3u64));
+    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()), orchestration).boxed();
     (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
         |(
             (kind, queue, payload, priority),
@@ -297,7 +299,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             ttl,
             (timeout, deadline),
             retry,
-            (depends_on, parent, io, aggregate, affinity),
+            (depends_on, parent, io, aggregate, affinity, (orchestration, report)),
         )| {
             collectable(NewTask {
                 kind,
@@ -318,6 +320,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
                 io,
                 aggregate,
                 affinity,
+                orchestration: orchestration && aggregate.is_none_or(|aggregate| aggregate.size > 1000),
+                report: report.filter(|_| parent.is_some()),
             })
         },
     )
@@ -397,7 +401,7 @@ fn ttl() -> impl Strategy<Value = Ttl> {
     (duration, from).prop_map(|(duration, from)| Ttl { duration, from })
 }
 
-fn delay() -> impl Strategy<Value = Duration> {
+pub(super) fn delay() -> impl Strategy<Value = Duration> {
     select(vec![Duration::ZERO, Duration::ZERO, MICROSECOND, SECOND, Duration::from_secs(5), Duration::MAX])
 }
 
@@ -423,7 +427,7 @@ fn series() -> impl Strategy<Value = Name> {
     select(vec!["user-1", "user-1", "user-2"]).prop_map(name)
 }
 
-fn kind() -> impl Strategy<Value = Name> {
+pub(super) fn kind() -> impl Strategy<Value = Name> {
     select(vec!["copy", "copy", "mail"]).prop_map(name)
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority,
-    QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection,
-    SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState,
-    Timestamp, WaitReason,
+    Change, Claim, Event, EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name,
+    Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord,
+    ScheduleSelection, SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
+    TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -31,6 +31,19 @@ pub(super) struct View {
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
     pub(super) schedules: [Vec<ScheduleRecord>; 4],
+    /// Of the newest tasks that are orchestrations, with their histories.
+    pub(super) instances: Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>,
+}
+
+/// Of the newest tasks: turns are made from what is read here, so that it is read after each step.
+async fn instances(store: &dyn Store, highest: i64) -> Result<Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>> {
+    let mut instances = Vec::new();
+    for id in ((highest - EXPLAINED).max(1)..=highest).map(TaskId) {
+        if let Some(instance) = store.instance(id).await? {
+            instances.push((id, instance, store.instance_history(id, 1, 3).await?));
+        }
+    }
+    Ok(instances)
 }
 
 /// Which of the reads are made: every `of`-th, beginning with another one each time.
@@ -59,6 +72,7 @@ impl View {
         for id in turn.pick((highest - EXPLAINED).max(1)..=highest + 1) {
             reasons.push(store.why(TaskId(id)).await?);
         }
+        let instances = instances(store, highest).await?;
         let mut listings = Vec::new();
         for filter in turn.pick(filters(now)) {
             listings.push((filter.clone(), pages(store, &filter).await?));
@@ -84,6 +98,7 @@ impl View {
             tags,
             peeked,
             reasons,
+            instances,
             queues: store.queues().await?,
             mode: [store.queue_mode().await?],
             statistics: store.statistics().await?,
@@ -115,6 +130,7 @@ impl View {
             .or_else(|| each(&self.reasons, &other.reasons))
             .or_else(|| each(&self.peeked, &other.peeked))
             .or_else(|| each(&self.schedules, &other.schedules))
+            .or_else(|| each(&self.instances, &other.instances))
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) enum Part {
     RecordIo,
     Renew,
     Claim { limit: usize },
+    ClaimTurns { limit: usize },
     Sweep,
     Retire,
     Close(SessionId),
@@ -36,6 +37,11 @@ impl Batch {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty()
+    }
+
+    /// Whether something is claimed.
+    pub(crate) fn claims(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Claim { .. } | Part::ClaimTurns { .. }))
     }
 
     fn add(&mut self, write: Write, part: Part) {
@@ -80,6 +86,12 @@ impl Batch {
         self.add(Write::Claim(claim), Part::Claim { limit });
     }
 
+    /// Claims orchestrations for which something has come.
+    pub(crate) fn claim_turns(&mut self, claim: Claim) {
+        let limit = claim.limit;
+        self.add(Write::Claim(claim), Part::ClaimTurns { limit });
+    }
+
     pub(crate) fn close(&mut self, session: SessionId) {
         self.add(Write::CloseSession { session }, Part::Close(session));
     }
@@ -98,7 +110,7 @@ impl Part {
     /// Whether the write may give the session a lease of which only its answer tells.
     pub(crate) fn gives_leases(&self) -> bool {
         match self {
-            Self::Claim { .. } => true,
+            Self::Claim { .. } | Self::ClaimTurns { .. } => true,
             Self::End(ended) => matches!(ended.end, End::Fail { next: AfterFailure::Retry { hold: true, .. }, .. }),
             Self::Open
             | Self::Report(_)

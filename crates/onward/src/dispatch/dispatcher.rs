@@ -52,6 +52,8 @@ pub(crate) struct Dispatcher {
     pub(super) retires: bool,
     /// What gives way to what.
     pub(super) preempting: Preempting,
+    /// Something may have come for an orchestration.
+    pub(super) looks_for_turns: bool,
     goal: Goal,
     changes: Changes,
     seen: Hint,
@@ -84,6 +86,7 @@ impl Dispatcher {
             holds_back: false,
             retires: false,
             preempting: Preempting::default(),
+            looks_for_turns: true,
             goal,
             changes,
             seen,
@@ -102,6 +105,7 @@ impl Dispatcher {
         match self.work().await {
             Ok(()) => {
                 self.close().await?;
+                self.summary.add(self.run.stage.summary());
                 Ok(self.summary)
             }
             Err(error) => {
@@ -193,16 +197,38 @@ impl Dispatcher {
     fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, now: Duration) {
         let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
         let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
+        let turns = if self.stopping.is_stopping() { 0 } else { self.free_turns() };
+        if (self.looks_for_turns || is_due) && turns > 0 {
+            batch.claim_turns(self.claim_of_turns(session, turns));
+        }
         if (self.agenda.look || is_due || self.preempting.claims) && limit > 0 {
             batch.claim(self.claim(session, limit));
+        } else if batch.claims() {
+            // That renews the session too, and does what is due.
         } else {
             if is_due {
                 batch.sweep();
             }
-            if !floor.is_empty() && self.agenda.must_renew(now) {
+            if self.holds_anything(floor) && self.agenda.must_renew(now) {
                 batch.renew(session);
             }
         }
+    }
+
+    /// Whether the session holds tasks, orchestrations among them.
+    fn holds_anything(&self, floor: FloorState) -> bool {
+        !floor.is_empty() || self.run.stage.running() > 0
+    }
+
+    fn free_turns(&self) -> usize {
+        if self.run.orchestrations.is_empty() {
+            return 0;
+        }
+        self.run.stage.free(self.run.inner.settings.turns)
+    }
+
+    fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
+        Claim { kinds: self.run.orchestrations.kinds(), ..self.claim(session, limit) }
     }
 
     pub(super) fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {
@@ -271,6 +297,7 @@ impl Dispatcher {
                     attempt.progress.mark_unsaved();
                     self.run.floor.progressed();
                 }
+                Part::ClaimTurns { .. } => self.looks_for_turns = true,
                 Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
                 Part::Retire => self.retires = true,
             }
@@ -289,6 +316,7 @@ impl Dispatcher {
         if hint.work != self.seen.work {
             self.agenda.look = true;
             self.agenda.probe = true;
+            self.looks_for_turns = true;
             self.preempting.stir();
         }
         if hint.transitions != self.seen.transitions {
@@ -316,16 +344,21 @@ impl Dispatcher {
     async fn is_over(&mut self) -> Result<bool> {
         let floor = self.run.floor.state();
         if self.stopping.is_stopping() {
-            return Ok(floor.is_empty() || self.stopping.is_time_over(self.now()));
+            return Ok(!self.holds_anything(floor) || self.stopping.is_time_over(self.now()));
         }
-        if self.goal == Goal::Stopped || !floor.is_empty() || self.agenda.look || self.awaits_token || self.holds_back {
+        let looks = self.agenda.look || self.looks_for_turns && self.free_turns() > 0;
+        if self.goal == Goal::Stopped || self.holds_anything(floor) || looks || self.awaits_token || self.holds_back {
             return Ok(false);
         }
         if self.goal == Goal::Drained && self.agenda.is_due(&*self.run.inner.clock) {
             return Ok(false);
         }
-        if self.goal == Goal::Drained && !leftover::is_drained(&*self.run.inner.store, &self.run.claim()).await? {
-            return Ok(false);
+        if self.goal == Goal::Drained {
+            for claim in self.run.claims() {
+                if !leftover::is_drained(&*self.run.inner.store, &claim).await? {
+                    return Ok(false);
+                }
+            }
         }
         // What arrived while that was read is not yet done. Its hint is left unseen: the wait that follows ends by it.
         Ok(self.changes.peek().work == self.seen.work)
@@ -337,7 +370,11 @@ impl Dispatcher {
         let has_session = self.session.is_some() || !self.retired.is_empty();
         let agenda = match self.agenda.retry_at() {
             Some(retry) => Some(retry),
-            None if has_session => self.agenda.wake_at(self.run.floor.state(), self.run.floor.has_progressed(), claims),
+            None if has_session => {
+                let floor = self.run.floor.state();
+                let held = FloorState { running: floor.running + self.run.stage.running(), ..floor };
+                self.agenda.wake_at(held, self.run.floor.has_progressed(), claims)
+            }
             None => None,
         };
         [agenda, self.stopping.wake_at(), self.preempting.wake_at, self.next_sample()].into_iter().flatten().min()

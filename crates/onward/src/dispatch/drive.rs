@@ -159,7 +159,7 @@ fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: A
             overtime: &|| overtime(allowance),
             attempt: attempt.task.attempt,
             policy: policies.nearest(),
-            review: &|failure, next| review(run, handler, attempt, failure, next),
+            review: &|failure, next| by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
         },
     )
 }
@@ -177,6 +177,16 @@ fn review(
     policy.decide(FailedAttempt { context, failure, verdict: next.into() }).into()
 }
 
+/// No attempt is waited for that could not start before the deadline: the task ends with what went wrong, now.
+fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
+    match (next, attempt.task.deadline) {
+        (AfterFailure::Retry { after, .. }, Some(deadline)) if run.inner.clock.now().plus(after) >= deadline => {
+            AfterFailure::Fail
+        }
+        _ => next,
+    }
+}
+
 fn overtime(allowance: Allowance) -> String {
     match allowance {
         Allowance::Timeout(limit) => format!("timed out after {limit:?}"),
@@ -187,6 +197,6 @@ fn overtime(allowance: Allowance) -> String {
 
 /// A panic as a failure: the task may be tried again, and the slot is free.
 fn panicked(panic: Box<dyn Any + Send>) -> Failure {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Failure::retryable(format!("the handler panicked: {}", text.unwrap_or("(no message)")))
+    let text = Failure::of_panic(&*panic);
+    Failure::retryable(text.message().replacen("it", "the handler", 1))
 }

@@ -122,6 +122,11 @@ impl Floor {
         (next, first)
     }
 
+    /// Has the dispatcher look what there is to do.
+    pub(crate) fn stir(&self) {
+        self.ended.notify_one();
+    }
+
     /// Hands in the end of attempts that no slot had.
     pub(crate) fn hand_in(&self, ended: impl IntoIterator<Item = Ended>) {
         self.lock().ended.extend(ended);

@@ -14,6 +14,7 @@ use super::floor::{End, Ended};
 use super::slot;
 use super::verdict::failed_for_good;
 use crate::attempt::Attempt;
+use crate::orchestration::Stage;
 
 impl Dispatcher {
     /// Acts on the outcomes of a commit that began at `began`.
@@ -28,6 +29,7 @@ impl Dispatcher {
                     self.agenda.renewed(began);
                 }
                 (Part::Claim { limit }, Outcome::Claimed(claimed)) => self.take_in(claimed, limit, began),
+                (Part::ClaimTurns { limit }, Outcome::Claimed(claimed)) => self.begin_turns(claimed, limit, began),
                 (Part::Renew, Outcome::Renewed { cancel }) => {
                     self.agenda.renewed(began);
                     self.cancel(&cancel);
@@ -35,6 +37,7 @@ impl Dispatcher {
                 (Part::Sweep, Outcome::Swept(swept)) => {
                     self.agenda.set_due(swept.next_due, &*self.run.inner.clock);
                     self.agenda.look |= swept.due + swept.lost > 0 || self.holds_back;
+                    self.looks_for_turns |= swept.due + swept.lost > 0;
                     self.preempting.stir();
                 }
                 (Part::Retire, Outcome::Done) => {}
@@ -67,7 +70,8 @@ impl Dispatcher {
         if self.choosing.learn(&claimed) {
             self.give_back_what_was_chosen_before();
         }
-        let attempts = self.attempts(claimed.tasks);
+        let tasks = self.without_turns(claimed.tasks);
+        let attempts = self.attempts(tasks);
         self.agenda.probe = self.choosing.start_order() == StartOrder::MostUrgent && self.is_urgent(attempts.first());
         for attempt in &attempts {
             self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
@@ -76,6 +80,32 @@ impl Dispatcher {
             self.start(attempts);
         }
         self.cancel(&claimed.cancel);
+    }
+
+    fn begin_turns(&mut self, claimed: Claimed, limit: usize, began: Duration) {
+        self.agenda.renewed(began);
+        self.looks_for_turns = claimed.tasks.len() >= limit;
+        let looks = self.agenda.look;
+        self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
+        if claimed.next_due.is_some_and(|after| after.is_zero()) {
+            self.looks_for_turns = true;
+        }
+        self.agenda.look |= looks;
+        for task in claimed.tasks {
+            Stage::begin(&self.run, task);
+        }
+        self.cancel(&claimed.cancel);
+    }
+
+    /// Orchestrations that a handler of any kind has claimed have turns, too.
+    fn without_turns(&self, tasks: Vec<ClaimedTask>) -> Vec<ClaimedTask> {
+        if tasks.iter().all(|task| task.instance.is_none()) {
+            return tasks;
+        }
+        let (turns, tasks) = tasks.into_iter().partition(|task| task.instance.is_some());
+        let turns: Vec<ClaimedTask> = turns;
+        turns.into_iter().for_each(|task| Stage::begin(&self.run, task));
+        tasks
     }
 
     fn attempts(&self, tasks: Vec<ClaimedTask>) -> Vec<Arc<Attempt>> {

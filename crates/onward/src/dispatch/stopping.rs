@@ -65,6 +65,7 @@ impl Dispatcher {
                 let margin = self.time_to_stop();
                 self.stopping = Stopping::Aborting { until: now.saturating_add(margin) };
                 self.run.floor.interrupt_all(Interruption::ShuttingDown);
+                self.run.stage.abort();
             }
             _ => {}
         }
@@ -115,6 +116,7 @@ impl Dispatcher {
         let until = self.now().saturating_add(self.time_to_stop());
         self.run.floor.clear_buffer();
         self.run.floor.interrupt_all(Interruption::SessionLost);
+        self.run.stage.abort();
         while self.run.floor.state().running > 0 && self.now() < until {
             self.run.floor.take_ended();
             tokio::select! {

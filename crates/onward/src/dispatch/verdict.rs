@@ -63,6 +63,7 @@ fn instead_of_failing(instead: &Instead, circumstances: Circumstances<'_>) -> En
             random: fastrand::u64(..),
         }),
         Instead::Move(queue) => End::Move(queue.clone()),
+        Instead::ContinueAsNew(_) => failed_for_good("only an orchestration continues as new".to_owned()),
     }
 }
 

@@ -22,6 +22,8 @@ mod children;
 #[cfg(test)]
 mod cleanup;
 #[cfg(test)]
+mod codec;
+#[cfg(test)]
 mod completion;
 #[cfg(test)]
 mod dependencies;
@@ -31,6 +33,9 @@ mod ends;
 mod faults;
 #[cfg(test)]
 mod finish;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
@@ -38,12 +43,32 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_clients;
+#[cfg(test)]
+mod orchestration_costs;
+#[cfg(test)]
+mod orchestration_faults;
+#[cfg(test)]
+mod orchestration_histories;
+#[cfg(test)]
+mod orchestration_kills;
+#[cfg(test)]
+mod orchestration_tasks;
+#[cfg(test)]
+mod orchestrations;
+#[cfg(test)]
 mod overview;
 #[cfg(test)]
 mod patterns;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_idle;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_outage;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]

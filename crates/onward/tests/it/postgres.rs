@@ -11,6 +11,20 @@ use onward_store::{Durability, Write};
 
 use crate::fixture::{Gate, HOUR, SECOND, start, stop, submit, task};
 
+/// A schema that no other test has, as a URL; where there is no server, that is said.
+pub(crate) fn new_schema() -> Option<String> {
+    static SCHEMAS: AtomicU64 = AtomicU64::new(0);
+    let url = std::env::var("ONWARD_POSTGRES_URL").ok();
+    let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
+    let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"));
+    assert!(url.is_some() || !is_required, "PostgreSQL is required; run the tests with `cargo xtask test`");
+    if url.is_none() {
+        println!("not tested: ONWARD_POSTGRES_URL is not set; `cargo xtask test` starts PostgreSQL");
+    }
+    let schema = format!("e{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
+    Some(format!("{}#{schema}", url?))
+}
+
 /// Nodes of one store, on one clock: an engine each, over connections of its own.
 struct Nodes {
     stores: Vec<Arc<dyn Store>>,
@@ -20,16 +34,7 @@ struct Nodes {
 impl Nodes {
     /// So many on a schema of their own; where there is no server, that is said, and the test is over.
     async fn new(count: usize) -> Option<Self> {
-        static SCHEMAS: AtomicU64 = AtomicU64::new(0);
-        let url = std::env::var("ONWARD_POSTGRES_URL").ok();
-        let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
-        let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"));
-        assert!(url.is_some() || !is_required, "PostgreSQL is required; run the tests with `cargo xtask test`");
-        if url.is_none() {
-            println!("not tested: ONWARD_POSTGRES_URL is not set; `cargo xtask test` starts PostgreSQL");
-        }
-        let schema = format!("e{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
-        let url = format!("{}#{schema}", url?);
+        let url = new_schema()?;
         let clock = Arc::new(ManualClock::default());
         let mut stores: Vec<Arc<dyn Store>> = Vec::new();
         for _ in 0..count {

@@ -45,7 +45,11 @@ async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> 
 async fn database(options: &GlobalOptions, url: &str) -> anyhow::Result<ExitCode> {
     let store = match store_file::open_existing_server(options, url).await {
         Ok(store) => store,
-        Err(error) => return cannot_open(options, &error),
+        Err(error) => {
+            let rights = super::server::rights_to_open(url).await;
+            show(options, rights.as_slice())?;
+            return cannot_open(options, &error);
+        }
     };
     let mut findings = super::server::check(&store).await?;
     show(options, &findings)?;

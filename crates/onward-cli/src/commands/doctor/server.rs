@@ -33,6 +33,7 @@ pub(super) async fn check(store: &PostgresStore) -> anyhow::Result<Vec<Finding>>
         commit(&report),
         connections(&report),
         dead_rows(&report),
+        inbox(&report),
         snapshot(&report),
     ])
 }
@@ -50,12 +51,25 @@ fn version(report: &PostgresReport) -> Finding {
 }
 
 fn rights(report: &PostgresReport) -> Finding {
-    let missing = &report.missing_rights;
-    if missing.is_empty() {
-        return Finding::ok("rights", "the role may read and write every table of the store");
+    match missing_rights(&report.missing_rights) {
+        Some(missing) => missing,
+        None => Finding::ok("rights", "the role may read and write every table of the store"),
     }
-    let remedy = "as its owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA …; GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA …";
-    Finding::bad("rights", format!("the role may not use: {}", missing.join(", ")), remedy)
+}
+
+fn missing_rights(missing: &[String]) -> Option<Finding> {
+    let found = match missing {
+        [] => return None,
+        [_] => "the role lacks a right".to_owned(),
+        _ => format!("the role lacks {} rights", missing.len()),
+    };
+    Some(Finding::bad("rights", found, format!("as the owner: {}", missing.join("; "))))
+}
+
+/// Why a store cannot be opened, if it is for want of rights; `None` also where nobody can be asked.
+pub(super) async fn rights_to_open(url: &str) -> Option<Finding> {
+    let missing = PostgresStore::options().missing_rights(url).await.ok()?;
+    missing_rights(&missing)
 }
 
 fn connection(report: &PostgresReport) -> Finding {
@@ -114,6 +128,17 @@ fn dead_rows(report: &PostgresReport) -> Finding {
     Finding::warn("vacuum", found, "let autovacuum run more often and without a pause, and see what holds a snapshot")
 }
 
+fn inbox(report: &PostgresReport) -> Finding {
+    match report.inbox_refused {
+        0 => Finding::ok("inbox", "nothing that was submitted by onward_submit was refused"),
+        refused => Finding::warn(
+            "inbox",
+            format!("{refused} tasks that were submitted by onward_submit cannot be taken"),
+            "the column error of the table inbox says why; submit them again as they should be, and delete the rows",
+        ),
+    }
+}
+
 fn snapshot(report: &PostgresReport) -> Finding {
     match report.oldest_snapshot {
         Some(age) if age > SNAPSHOT_OLD => Finding::warn(
@@ -121,6 +146,9 @@ fn snapshot(report: &PostgresReport) -> Finding {
             format!("somebody has held a snapshot for {}", duration_text(age)),
             "nothing that ended since is cleared away; see backend_xmin in pg_stat_activity, and end that transaction",
         ),
+        _ if !report.sees_others => {
+            Finding::ok("snapshot", "this role holds no old snapshot; to see others, it needs pg_read_all_stats")
+        }
         _ => Finding::ok("snapshot", "nobody holds an old snapshot"),
     }
 }

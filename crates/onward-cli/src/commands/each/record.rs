@@ -222,6 +222,8 @@ mod tests {
             bundle: None,
             members: 0,
             affinity: None,
+            orchestration: false,
+            report: None,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+#[cfg(feature = "postgres")]
+use super::copy;
 use super::{backup, compact, migrate, prune, restore};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -11,6 +13,9 @@ use crate::options::GlobalOptions;
 pub(crate) enum Command {
     /// Copy the store into a new file while others work on it
     Backup(backup::Arguments),
+    /// Copy a store that nobody works on to another place: from SQLite to PostgreSQL, back, or between two of a kind
+    #[cfg(feature = "postgres")]
+    Copy(copy::Arguments),
     /// Make a store out of a backup
     Restore(restore::Arguments),
     /// Forget ended tasks
@@ -25,6 +30,8 @@ pub(crate) enum Command {
 pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Backup(arguments) => backup::run(options, arguments).await,
+        #[cfg(feature = "postgres")]
+        Command::Copy(arguments) => copy::run(options, arguments).await,
         Command::Restore(arguments) => restore::run(options, arguments).await,
         Command::Prune(arguments) => prune::run(options, arguments).await,
         Command::Compact => compact::run(options).await,

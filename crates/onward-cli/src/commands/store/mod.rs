@@ -3,6 +3,8 @@
 mod backup;
 mod command;
 mod compact;
+#[cfg(feature = "postgres")]
+mod copy;
 mod migrate;
 mod prune;
 mod restore;

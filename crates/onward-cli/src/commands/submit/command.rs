@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 }
 
 /// Waits for the end of a task, prints its result, and answers whether it completed.
-pub(super) async fn wait(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<ExitCode> {
+pub(crate) async fn wait(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<ExitCode> {
     let record = wait_for_end(store, task).await?;
     let completed = record.state == TaskState::Completed;
     if options.json {
@@ -59,7 +59,7 @@ fn failure(record: &TaskRecord) -> String {
 }
 
 /// What became of a submitted task, for people.
-fn said(submitted: Submitted) -> String {
+pub(crate) fn said(submitted: Submitted) -> String {
     match submitted {
         Submitted::Inserted { id } => format!("task {id} submitted"),
         Submitted::Duplicate { id } => format!("task {id} has the key already; nothing was changed"),

@@ -21,3 +21,6 @@ mod why;
 
 pub(crate) use command::{Command, run};
 pub(crate) use filter::FilterArguments;
+pub(crate) use show::show_all;
+pub(crate) use tree::show_tree;
+pub(crate) use wait::wait_for_all_within;

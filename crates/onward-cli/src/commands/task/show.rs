@@ -4,27 +4,63 @@ use onward::Forecast;
 use onward_store::{Refusal, Store, TaskRecord, TaskState};
 
 use super::named::Tasks;
+use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line, show_task, task_json};
+use crate::output::{orchestration_json, print_json, print_line, show_instance, show_task, task_json};
 use crate::store_file;
 
 /// Shows each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for (index, task) in tasks.numbers(&*store).await?.into_iter().enumerate() {
-        let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
-        let forecast = forecast(&*store, &record).await?;
-        if options.json {
-            print_json(&with_forecast(task_json(record)?, forecast)?)?;
-            continue;
-        }
-        if index > 0 {
+    let mut records = Vec::new();
+    for task in tasks.numbers(&*store).await? {
+        records.push(store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?);
+    }
+    show_all(options, &*store, records).await
+}
+
+/// Shows all that is known of each of the tasks.
+pub(crate) async fn show_all(
+    options: &GlobalOptions,
+    store: &dyn Store,
+    records: Vec<TaskRecord>,
+) -> anyhow::Result<ExitCode> {
+    for (index, record) in records.into_iter().enumerate() {
+        if index > 0 && !options.json {
             print_line("")?;
         }
-        print_line(show_task(&record, forecast))?;
+        if record.orchestration {
+            show_orchestration(options, store, record).await?;
+            continue;
+        }
+        let forecast = forecast(store, &record).await?;
+        if options.json {
+            print_json(&with_forecast(task_json(record)?, forecast)?)?;
+        } else {
+            print_line(show_task(&record, forecast))?;
+        }
     }
     Ok(ExitCode::Done)
+}
+
+/// The task, what is kept of it beside that, and what it waits for.
+async fn show_orchestration(options: &GlobalOptions, store: &dyn Store, record: TaskRecord) -> anyhow::Result<()> {
+    let instance = store.instance(record.id).await?.unwrap_or_default();
+    let waiting = Waiting::read(store, &record).await?;
+    if options.json {
+        let mut shown = orchestration_json(record, &instance)?;
+        if let (Some(fields), Some(waiting)) = (shown.as_object_mut(), waiting) {
+            fields.insert("waits_for".to_owned(), waiting.json());
+        }
+        return Ok(print_json(&shown)?);
+    }
+    print_line(show_task(&record, None))?;
+    print_line(show_instance(&instance))?;
+    for text in waiting.iter().flat_map(Waiting::texts) {
+        print_line(format_args!("{:<12} {text}", "waits for"))?;
+    }
+    Ok(())
 }
 
 /// How far a running task is, and how long it may take.

@@ -17,20 +17,27 @@ const SHOWN: usize = 10_000;
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     for root in tasks.numbers(&*store).await? {
-        let tree = Tree::read(&*store, root).await?;
-        for (depth, task) in tree.in_order() {
-            if options.json {
-                print_json(&task_json(task.clone())?)?;
-            } else {
-                let indent = "  ".repeat(depth);
-                print_line(format_args!("{indent}{} {} {}", task.id, task.kind, colored_state(task.state)))?;
-            }
-        }
-        if tree.is_cut {
-            remark(format_args!("there are more: the first {SHOWN} tasks of the tree are shown"));
-        }
+        show_tree(options, &*store, root).await?;
     }
     Ok(ExitCode::Done)
+}
+
+/// Shows a task with its descendants.
+pub(crate) async fn show_tree(options: &GlobalOptions, store: &dyn Store, root: TaskId) -> anyhow::Result<()> {
+    let tree = Tree::read(store, root).await?;
+    for (depth, task) in tree.in_order() {
+        if options.json {
+            print_json(&task_json(task.clone())?)?;
+        } else {
+            let indent = "  ".repeat(depth);
+            let what = if task.orchestration { " (orchestration)" } else { "" };
+            print_line(format_args!("{indent}{} {} {}{what}", task.id, task.kind, colored_state(task.state)))?;
+        }
+    }
+    if tree.is_cut {
+        remark(format_args!("there are more: the first {SHOWN} tasks of the tree are shown"));
+    }
+    Ok(())
 }
 
 /// A task and its descendants, each with the places of its children.

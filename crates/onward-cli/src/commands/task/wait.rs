@@ -28,7 +28,17 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_existing(options).await?;
     let Arguments { tasks, timeout } = arguments;
     let tasks = tasks.numbers(&*store).await?;
-    let waiting = wait_for_all(options, &*store, &tasks);
+    wait_for_all_within(options, &*store, &tasks, timeout).await
+}
+
+/// Waits for each of the tasks, for so long at most.
+pub(crate) async fn wait_for_all_within(
+    options: &GlobalOptions,
+    store: &dyn Store,
+    tasks: &[TaskId],
+    timeout: Option<Duration>,
+) -> anyhow::Result<ExitCode> {
+    let waiting = wait_for_all(options, store, tasks);
     let Some(timeout) = timeout else { return waiting.await };
     match tokio::time::timeout(timeout, waiting).await {
         Ok(ended) => ended,

@@ -4,6 +4,7 @@ use onward_store::{Refusal, WaitReason, limits};
 use serde_json::json;
 
 use super::named::Tasks;
+use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line};
@@ -18,16 +19,25 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
         let workers = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
         let workers = workers.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
         let workers: Vec<String> = workers.map(|session| session.name).collect();
+        let waiting = Waiting::read(&*store, &record).await?;
+        let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
         if options.json {
             let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-            print_json(
-                &json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers }),
-            )?;
+            let mut said =
+                json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers });
+            if let Some(waiting) = waiting {
+                said["waits_for"] = waiting.json();
+            }
+            print_json(&said)?;
             continue;
         }
-        print_line(format_args!("task {task} is {}{}", colored_state(record.state), what_follows(&record, &reasons)))?;
+        let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons) };
+        print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
         for reason in &reasons {
             print_line(format_args!("- {reason}"))?;
+        }
+        for text in waiting.iter().flat_map(Waiting::texts) {
+            print_line(format_args!("- it waits for {text}"))?;
         }
         if !workers.is_empty() {
             print_line(format_args!("workers that serve it: {}", named(&workers)))?;
@@ -43,6 +53,12 @@ fn named(workers: &[String]) -> String {
         0 => first,
         more => format!("{first} and {more} more"),
     }
+}
+
+/// The reasons without those that say no more of a parked orchestration than what it waits for does.
+fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
+    reasons.retain(|reason| !matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. }));
+    reasons
 }
 
 fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason]) -> &'static str {

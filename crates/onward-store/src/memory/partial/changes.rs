@@ -15,7 +15,7 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LoggedRow(i64, i64, Name, Name, u8, u64, u64);
 
-pub(super) fn encode(changes: &[Logged]) -> Result<String> {
+pub(crate) fn encode(changes: &[Logged]) -> Result<String> {
     let rows: Vec<LoggedRow> = changes.iter().map(row).collect();
     serde_json::to_string(&rows).map_err(|error| Error::io(format!("the log of the store cannot be written: {error}")))
 }

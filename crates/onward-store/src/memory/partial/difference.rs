@@ -25,6 +25,15 @@ pub(crate) struct KeyRow {
     pub(crate) until: Option<i64>,
 }
 
+/// Some events of a history.
+#[derive(Debug, Clone)]
+pub(crate) struct TurnRow {
+    pub(crate) task: i64,
+    pub(crate) first: i64,
+    pub(crate) events: i64,
+    pub(crate) chunk: bytes::Bytes,
+}
+
 /// How many tasks ended on a day, by queue.
 #[derive(Debug, Clone)]
 pub(crate) struct DayCounts {
@@ -44,6 +53,10 @@ pub(crate) struct Difference {
     pub(crate) moved: Vec<i64>,
     pub(crate) removed_live: Vec<i64>,
     pub(crate) removed_ended: Vec<i64>,
+    /// Events that were appended to histories.
+    pub(crate) turns: Vec<TurnRow>,
+    /// Tasks whose history is to be forgotten first.
+    pub(crate) dropped_turns: Vec<i64>,
     pub(crate) tags: Vec<(i64, Vec<u8>)>,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) freed_keys: Vec<(String, Vec<u8>)>,
@@ -90,12 +103,15 @@ impl Difference {
         for task in before.tasks.shared().filter(|task| after.tasks.share(task.id).is_none()) {
             let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
             removed.push(task.id.0);
+            self.dropped_turns.extend(task.instance.is_some().then_some(task.id.0));
         }
         Ok(())
     }
 
     fn task(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
-        let row = TaskRow::of(task, old.is_none())?;
+        let has_new_payload = old.is_none_or(|old| old.new.payload != task.new.payload);
+        let row = TaskRow::of(task, has_new_payload)?;
+        self.turns(old, task);
         let had_ended = old.map(|old| old.state.is_ended());
         if task.state.is_ended() {
             self.moved.extend((had_ended == Some(false)).then_some(task.id.0));
@@ -108,6 +124,20 @@ impl Difference {
             self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
         }
         Ok(())
+    }
+
+    fn turns(&mut self, old: Option<&Task>, task: &Task) {
+        let Some(instance) = &task.instance else { return };
+        let before = old.and_then(|old| old.instance.as_deref());
+        let begins_again = before.is_some_and(|before| before.generation != instance.generation);
+        self.dropped_turns.extend(begins_again.then_some(task.id.0));
+        // What was loaded has no chunks: all there are were appended since.
+        self.turns.extend(instance.chunks.iter().map(|chunk| TurnRow {
+            task: task.id.0,
+            first: chunk.first.cast_signed(),
+            events: chunk.events.cast_signed(),
+            chunk: chunk.chunk.clone(),
+        }));
     }
 
     fn keys(&mut self, before: &State, after: &State) {
@@ -162,6 +192,6 @@ fn name(queue: &crate::name::Name) -> String {
 }
 
 /// A tag as it is kept: no key has the sign between.
-pub(super) fn tag(key: &str, value: &str) -> Vec<u8> {
+pub(crate) fn tag(key: &str, value: &str) -> Vec<u8> {
     format!("{key}={value}").into_bytes()
 }

@@ -32,29 +32,63 @@ pub(crate) struct ItemRow {
     pub(crate) body: String,
 }
 
+/// What there is one of.
 #[derive(Debug, Default, PartialEq, Clone, Copy, Serialize, Deserialize)]
-struct Settings {
-    mode: QueueMode,
-    configuration: u64,
-    schedule_revision: u64,
+pub(crate) struct Settings {
+    pub(crate) mode: QueueMode,
+    pub(crate) configuration: u64,
+    pub(crate) schedule_revision: u64,
 }
 
+/// What has been started from a queue while groups have shares.
 #[derive(Serialize, Deserialize)]
-struct SharesBody {
-    now: (i64, i64),
-    tags: Vec<(Option<Name>, (i64, i64))>,
+pub(crate) struct SharesBody {
+    pub(crate) now: (i64, i64),
+    pub(crate) tags: Vec<(Option<Name>, (i64, i64))>,
 }
 
+/// What is being collected.
 #[derive(Serialize, Deserialize)]
-struct CollectionBody {
-    began_with: TaskId,
-    members: u32,
-    bytes: u64,
-    began_at: Timestamp,
-    size: u32,
-    deadline: Timestamp,
-    ripe_at: Timestamp,
-    tasks: BTreeSet<TaskId>,
+pub(crate) struct CollectionBody {
+    pub(crate) began_with: TaskId,
+    pub(crate) members: u32,
+    pub(crate) bytes: u64,
+    pub(crate) began_at: Timestamp,
+    pub(crate) size: u32,
+    pub(crate) deadline: Timestamp,
+    pub(crate) ripe_at: Timestamp,
+    pub(crate) tasks: BTreeSet<TaskId>,
+}
+
+impl ItemRow {
+    /// A piece under a name that is a value itself.
+    pub(crate) fn new<K: Serialize, B: Serialize>(sort: &str, name: &K, body: &B) -> Result<Self> {
+        Ok(Self { sort: sort.to_owned(), name: json(name)?, body: json(body)? })
+    }
+
+    /// A piece that is only a name.
+    pub(crate) fn named(sort: &str, name: &Name) -> Self {
+        Self { sort: sort.to_owned(), name: name.to_string(), body: "null".to_owned() }
+    }
+
+    /// A piece of which there is one.
+    pub(crate) fn sole<B: Serialize>(sort: &str, body: &B) -> Result<Self> {
+        Ok(Self { sort: sort.to_owned(), name: String::new(), body: json(body)? })
+    }
+
+    /// The value that its name is.
+    pub(crate) fn key<K: DeserializeOwned>(&self) -> Result<K> {
+        key(self)
+    }
+
+    pub(crate) fn body<B: DeserializeOwned>(&self) -> Result<B> {
+        read(self, &self.body)
+    }
+
+    pub(crate) fn set_body<B: Serialize>(&mut self, body: &B) -> Result<()> {
+        self.body = json(body)?;
+        Ok(())
+    }
 }
 
 impl Settings {

@@ -5,11 +5,13 @@ mod difference;
 mod items;
 mod row;
 mod run;
+#[cfg(test)]
+mod tests;
 mod wanted;
 
-pub(crate) use changes::{decode, read_changes};
-pub(crate) use difference::{Difference, KeyRow};
-pub(crate) use items::{ItemRow, Items};
+pub(crate) use changes::{decode, encode, read_changes};
+pub(crate) use difference::{DayCounts, Difference, KeyRow, TurnRow, tag};
+pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use row::{Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;

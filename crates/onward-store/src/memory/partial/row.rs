@@ -1,5 +1,7 @@
 //! A task as a row.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +10,7 @@ use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
+use crate::orchestration::{decode_instance, encode_instance};
 use crate::task::{AttemptError, NewTask, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey};
 use crate::timestamp::Timestamp;
 
@@ -39,6 +42,8 @@ pub(crate) struct TaskRow {
     pub(crate) end_number: Option<i64>,
     pub(crate) end_entry: Option<i64>,
     pub(crate) body: String,
+    /// What is kept of an orchestration, but its history.
+    pub(crate) instance: Option<Vec<u8>>,
 }
 
 /// What is known of a task beside its row.
@@ -95,7 +100,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl TaskRow {
     /// The row of a task; without its payload, if the store has that already.
-    pub(super) fn of(task: &Task, with_payload: bool) -> Result<Self> {
+    pub(crate) fn of(task: &Task, with_payload: bool) -> Result<Self> {
         let new = &task.new;
         let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
         Ok(Self {
@@ -121,10 +126,11 @@ impl TaskRow {
             end_number: task.end.map(|end| end.number.cast_signed()),
             end_entry: task.end.map(|end| end.entry),
             body: body(task)?,
+            instance: task.instance.as_deref().map(encode_instance).transpose()?,
         })
     }
 
-    pub(super) fn into_task(self) -> Result<Task> {
+    pub(crate) fn into_task(self) -> Result<Task> {
         let body: Body = serde_json::from_str(&self.body).map_err(|error| damaged(self.id, error))?;
         let state = TaskState::from_code(self.state.into()).ok_or_else(|| damaged(self.id, "its state is unknown"))?;
         let plain = self.plain()?;
@@ -159,6 +165,7 @@ impl TaskRow {
             move_to: body.move_to,
             members: body.members,
             follower: body.follower,
+            instance: self.instance.as_deref().map(decode_instance).transpose()?.map(Arc::new),
             end: end.map(|(number, entry)| End { number: number.cast_unsigned(), entry }),
         })
     }

@@ -55,8 +55,8 @@ pub(crate) struct Partial {
     state: State,
     /// How many tasks run in the store.
     running: Option<RunningElsewhere>,
-    /// How many have ended in the store.
-    ended: u64,
+    /// How many have ended in the store, if somebody asked.
+    ended: Option<u64>,
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
 }
@@ -97,7 +97,7 @@ impl Partial {
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
-        Ok(Self { state, running: None, ended: 0, live: BTreeMap::new() })
+        Ok(Self { state, running: None, ended: None, live: BTreeMap::new() })
     }
 
     /// Takes a task, unless it is here already.
@@ -229,7 +229,7 @@ impl Partial {
     }
 
     pub(crate) fn ended(&mut self, count: u64) {
-        self.ended = count;
+        self.ended = Some(count);
     }
 
     /// Works out what of the counts is not loaded, after everything of a round was taken.
@@ -246,7 +246,7 @@ impl Partial {
         });
         let count =
             |is_counted: &dyn Fn(&Task) -> bool| self.state.tasks.iter().filter(|task| is_counted(task)).count() as u64;
-        let ended = self.ended.saturating_sub(count(&|task| task.state.is_ended()));
+        let ended = self.ended.map(|ended| ended.saturating_sub(count(&|task| task.state.is_ended())));
         let live = self.live.iter().map(|(queue, live)| {
             let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
             (queue.clone(), live.saturating_sub(here))

@@ -3,6 +3,7 @@
 use crate::completion::CompletionToken;
 use crate::dependency::Dependency;
 use crate::memory::known::Want;
+use crate::orchestration::Recipient;
 use crate::task::{Lease, NewTask, TaskId};
 use crate::write::Write;
 
@@ -33,8 +34,21 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::RunNow { task }
         | Write::Kill { task }
         | Write::Delete { task }
+        | Write::Terminate { task, .. }
         | Write::Move { task, .. } => wants.push(Want::Task(*task)),
-        Write::Prune(_) => wants.extend([Want::KeysOver, Want::Ended]),
+        Write::Turn(turn) => {
+            wants.push(Want::Task(turn.lease.task));
+            turn.submits.iter().for_each(|new| submitted(new, wants));
+            wants.extend(turn.cancels.iter().copied().map(Want::Task));
+        }
+        Write::Signal(signal) => wants.push(match &signal.to {
+            Recipient::Task(task) => Want::Task(*task),
+            Recipient::Key { kind, key } => Want::Key(kind.clone(), key.clone()),
+        }),
+        Write::Prune(prune) => {
+            wants.extend([Want::KeysOver, Want::Ended]);
+            wants.extend(prune.keep.map(|_| Want::EndedCount));
+        }
         Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),
         Write::DeleteQueue { queue } => wants.push(Want::LiveIn(queue.clone())),
         Write::All(writes) => writes.iter().for_each(|write| wanted_by(write, wants)),

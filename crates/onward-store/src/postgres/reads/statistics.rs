@@ -14,16 +14,17 @@ use crate::name::Name;
 use crate::rules::history::{beginning, first_day};
 use crate::store::{EndedCounts, KindStatistics};
 
+pub(in super::super) const STATISTICS: &str = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, \
+     run_maximum, io_tasks, io::text[] FROM {s}.statistics ORDER BY kind";
+
 pub(in super::super) async fn statistics(shared: &Shared) -> Result<Vec<KindStatistics>> {
-    let statement = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, run_maximum, \
-                     io_tasks, io::text[] FROM {s}.statistics ORDER BY kind";
     let client = shared.pool.get().await?;
-    let rows = client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)?;
+    let rows = client.query_typed(&shared.sql.text(STATISTICS), &[]).await.map_err(classified)?;
     client.give_back();
     rows.iter().map(kind).collect()
 }
 
-fn kind(row: &Row) -> Result<KindStatistics> {
+pub(in super::super) fn kind(row: &Row) -> Result<KindStatistics> {
     let time = |at: usize| Duration::from_micros(count(row, at));
     let io: Vec<String> = row.try_get(11).map_err(classified)?;
     let numbers: Vec<u64> = io.iter().map(|number| number.parse().unwrap_or(u64::MAX)).collect();
@@ -49,7 +50,7 @@ fn count(row: &Row, at: usize) -> u64 {
     row.get::<_, i64>(at).cast_unsigned()
 }
 
-fn ended(row: &Row, first: usize) -> EndedCounts {
+pub(in super::super) fn ended(row: &Row, first: usize) -> EndedCounts {
     let count = |at: usize| count(row, first + at);
     EndedCounts { completed: count(0), failed: count(1), dead: count(2), cancelled: count(3), expired: count(4) }
 }

@@ -9,7 +9,7 @@ use crate::name::Name;
 
 /// The names of each lane that a read comes across, looked up once. A lane never changes.
 #[derive(Debug)]
-pub(super) struct LaneNames<'c> {
+pub(in crate::sqlite) struct LaneNames<'c> {
     connection: &'c Connection,
     known: HashMap<i64, NamesOfLane>,
     /// Neighbouring rows are often of one lane.
@@ -18,18 +18,18 @@ pub(super) struct LaneNames<'c> {
 
 /// What a lane is of.
 #[derive(Debug, Clone)]
-pub(super) struct NamesOfLane {
-    pub(super) kind: Name,
-    pub(super) queue: Name,
-    pub(super) group: Option<Name>,
+pub(in crate::sqlite) struct NamesOfLane {
+    pub(in crate::sqlite) kind: Name,
+    pub(in crate::sqlite) queue: Name,
+    pub(in crate::sqlite) group: Option<Name>,
 }
 
 impl<'c> LaneNames<'c> {
-    pub(super) fn new(connection: &'c Connection) -> Self {
+    pub(in crate::sqlite) fn new(connection: &'c Connection) -> Self {
         Self { connection, known: HashMap::new(), last: None }
     }
 
-    pub(super) fn of(&mut self, lane: i64) -> Result<NamesOfLane> {
+    pub(in crate::sqlite) fn of(&mut self, lane: i64) -> Result<NamesOfLane> {
         if let Some((_, names)) = self.last.as_ref().filter(|(last, _)| *last == lane) {
             return Ok(names.clone());
         }

@@ -2,6 +2,7 @@
 
 pub(super) mod events;
 pub(super) mod history;
+pub(super) mod instance;
 mod lane_names;
 pub(super) mod limits;
 pub(super) mod list;
@@ -14,3 +15,14 @@ pub(super) mod statistics;
 pub(super) mod tags;
 pub(super) mod task;
 pub(super) mod why;
+
+#[cfg(feature = "postgres")]
+pub(super) use history::history;
+#[cfg(feature = "postgres")]
+pub(super) use instance::instance;
+#[cfg(feature = "postgres")]
+pub(super) use lane_names::{LaneNames, NamesOfLane};
+#[cfg(feature = "postgres")]
+pub(super) use record::{errors, progress};
+#[cfg(feature = "postgres")]
+pub(super) use statistics::statistics;

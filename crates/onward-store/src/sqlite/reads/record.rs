@@ -75,6 +75,8 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         bundle: None,
         members,
         affinity: options.affinity,
+        orchestration: options.orchestration,
+        report: options.report,
     })
 }
 
@@ -150,7 +152,10 @@ fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<
 }
 
 /// The errors of tasks, by number.
-fn errors(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, BTreeMap<i64, AttemptError>>> {
+pub(in crate::sqlite) fn errors(
+    connection: &Connection,
+    ids: &Rc<Vec<Value>>,
+) -> Result<HashMap<TaskId, BTreeMap<i64, AttemptError>>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/errors_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut errors: HashMap<TaskId, BTreeMap<i64, AttemptError>> = HashMap::new();
@@ -162,7 +167,7 @@ fn errors(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskI
     Ok(errors)
 }
 
-fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
+pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/progress_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut progress = HashMap::new();

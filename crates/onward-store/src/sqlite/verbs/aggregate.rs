@@ -284,7 +284,7 @@ impl Transaction<'_> {
         self.end_unheld(member, state)
     }
 
-    fn last_error(&self, task: TaskId) -> Result<Option<String>> {
+    pub(super) fn last_error(&self, task: TaskId) -> Result<Option<String>> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT message FROM attempt_error WHERE task = ? ORDER BY number DESC LIMIT 1")?;

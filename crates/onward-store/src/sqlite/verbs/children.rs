@@ -10,6 +10,7 @@ use crate::limits;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
+use crate::rules::orchestration;
 use crate::sqlite::dependents::{AWAITED, CHILDREN, MEMO};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
@@ -65,6 +66,9 @@ impl Transaction<'_> {
     ) -> Verb<Outcome> {
         let (task, held) = self.held_by(lease)?;
         let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::waits_by_parking(kind).into());
+        }
         check_payload("memo", memo.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let live = self.live_children(task.id)?;
@@ -160,6 +164,7 @@ impl Transaction<'_> {
 
     fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
         match self.live(child)? {
+            Some(live) if self.tell_of_cancel(&live)? => Ok(()),
             Some(live) if self.standing_of(&live)? == TaskState::Running => self.request_cancel(&live, 1),
             Some(live) => {
                 self.record_error(&live, live.attempts, &children::error(parent, ended))?;

@@ -184,6 +184,7 @@ impl Transaction<'_> {
             self.start_time_to_live(&mut task)?;
         }
         let memo = self.memo_of(&task)?;
+        let instance = self.claimed_instance(&task)?;
         let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(None) };
         let claimed = ClaimedTask {
             lease: Lease { task: task.id, session, claim: held.claim },
@@ -206,6 +207,7 @@ impl Transaction<'_> {
             memo,
             expected_io: task.options.expected_io,
             members: task.options.member_count(),
+            instance,
         };
         self.count_start(task.lane);
         self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });

@@ -62,8 +62,9 @@ impl Transaction<'_> {
             check_count(moved, 1)?;
         }
         self.completions.push(completion);
-        if let Some(task) = self.cache.held.take(task) {
-            task.key.as_ref().map_or(Ok(()), |key| self.free_key(&task, key))?;
+        let completed = self.cache.held.take(task);
+        if let Some(task) = &completed {
+            task.key.as_ref().map_or(Ok(()), |key| self.free_key(task, key))?;
             if task.links & DEPENDENTS != 0 {
                 self.tell_dependents(task.id, Some(TaskState::Completed), None);
             }
@@ -71,6 +72,9 @@ impl Transaction<'_> {
         self.count_end(lane)?;
         self.log(task, lane, Change::Completed);
         self.hint.transitions += 1;
+        if let Some(task) = completed.filter(|task| task.options.report.is_some()) {
+            self.report_end(&task, TaskState::Completed, result)?;
+        }
         self.tell(TaskNews::Completed { task, result: result.cloned() });
         Ok(())
     }

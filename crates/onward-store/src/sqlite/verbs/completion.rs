@@ -12,6 +12,7 @@ use crate::limits;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::AfterAttempt;
 use crate::rules::completion::{self, Standing};
+use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 use crate::sqlite::cache::next_overdue;
 use crate::sqlite::dependents::AWAITED;
@@ -41,6 +42,9 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> Verb<Outcome> {
         let (task, held) = self.held_by(lease)?;
         let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::waits_by_parking(kind).into());
+        }
         wait.retry.check(kind).map_err(|error| Refusal::Invalid(error.to_string()))?;
         if task.cancel_requested > 0 {
             let state = self.end_held(&task, held, TaskState::Cancelled)?;

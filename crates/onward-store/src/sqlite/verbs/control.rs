@@ -27,6 +27,9 @@ pub(super) struct EndedTask {
 impl Transaction<'_> {
     pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> Verb<Outcome> {
         let live = self.live_or_refuse(task)?;
+        if self.tell_of_cancel(&live)? {
+            return Ok(Outcome::CancelRequested);
+        }
         if self.standing_of(&live)? == TaskState::Running {
             self.request_cancel(&live, 1)?;
             return Ok(Outcome::CancelRequested);

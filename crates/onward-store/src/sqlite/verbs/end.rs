@@ -271,6 +271,7 @@ impl Transaction<'_> {
         }
         self.log(task.id, task.lane, end_change(end.state));
         self.hint.transitions += 1;
+        self.report_end(task, end.state, end.result)?;
         self.tell(match end.state {
             TaskState::Completed if !is_member(task) => {
                 TaskNews::Completed { task: task.id, result: end.result.cloned() }

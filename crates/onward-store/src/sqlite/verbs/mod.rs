@@ -12,6 +12,7 @@ mod end;
 mod intervene;
 mod io;
 mod limit;
+mod mailbox;
 mod moving;
 mod processes;
 mod queue;
@@ -21,6 +22,7 @@ mod session;
 mod submit;
 mod sweep;
 mod tags;
+mod turn;
 
 pub(super) use complete::Completion;
 pub(super) use session::microseconds;

@@ -107,6 +107,10 @@ impl Transaction<'_> {
             self.settle_links(&task, None)?;
             self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
             self.log(id, task.lane, Change::Purged);
+            self.report_end(&task, TaskState::Cancelled, None)?;
+            if task.options.orchestration {
+                self.remove_instance(id)?;
+            }
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
             if is_member(&task) {
@@ -136,6 +140,9 @@ impl Transaction<'_> {
         self.forget_child(id, options.parent.map(|parent| parent.0))?;
         if options.aggregate.is_some() {
             self.forget_bundle_of(id)?;
+        }
+        if options.orchestration {
+            self.remove_instance(id)?;
         }
         self.remove_details(id)?;
         Ok(Some(lane))

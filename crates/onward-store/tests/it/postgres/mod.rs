@@ -1,9 +1,22 @@
 //! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
 
+mod bloat;
+mod caller;
+mod cluster;
+mod copy;
+mod encryption;
+mod errors;
+mod failover;
 mod fixture;
+mod inbox;
 mod isolation;
 mod nodes;
+mod restart;
+mod rights;
 mod schemas;
 mod sequences;
 mod server;
 mod suite;
+mod survive;
+mod trouble;
+mod upgrade;

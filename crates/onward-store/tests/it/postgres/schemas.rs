@@ -57,8 +57,21 @@ async fn empty(url: &str, statements: &str) {
 
 /// Under the lock of the store, so that what its last user has under way is over.
 fn emptying(schema: &str) -> String {
-    const TABLES: [&str; 11] =
-        ["task", "ended", "tag", "taken", "wait", "member", "item", "log", "statistics", "day", "writer"];
+    const TABLES: [&str; 13] = [
+        "task",
+        "ended",
+        "turn",
+        "tag",
+        "taken",
+        "wait",
+        "member",
+        "item",
+        "log",
+        "statistics",
+        "day",
+        "writer",
+        "inbox",
+    ];
     const SEQUENCES: [&str; 5] = ["last_task", "last_session", "ends", "last_entry", "last_item"];
     let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();
     let resets: String = SEQUENCES.iter().map(|name| format!("SELECT setval('{schema}.{name}', 0); ")).collect();

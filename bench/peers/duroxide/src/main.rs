@@ -1,0 +1,159 @@
+//! The rows of orchestrations on duroxide, with its SQLite provider.
+//!
+//! Settings: `default` are its `RuntimeOptions` but for the slots, with its own `wait_for_orchestration`. `tuned` looks for work every millisecond and asks
+//! for the status every two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use bench_protocol::{Class, Latencies, Measurement, Request, now, run};
+use duroxide::providers::Provider;
+use duroxide::providers::sqlite::SqliteProvider;
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{Runtime, RuntimeOptions};
+use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};
+use tempfile::TempDir;
+
+/// How often `tuned` looks for work.
+const LOOK: Duration = Duration::from_millis(1);
+/// How often `tuned` asks for the end.
+const ASK: Duration = Duration::from_millis(2);
+/// The longest that an orchestration is waited for, as in duroxide's own stress tests.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn main() -> Result<()> {
+    run("duroxide", |request| tokio::runtime::Runtime::new()?.block_on(in_flight(request)))
+}
+
+async fn open(request: &Request) -> Result<(Arc<dyn Provider>, Option<TempDir>)> {
+    match request.class {
+        Class::Memory => Ok((Arc::new(SqliteProvider::new_in_memory().await?), None)),
+        Class::Normal => {
+            let directory = tempfile::tempdir_in(&request.directory)?;
+            let path = directory.path().join("duroxide.db");
+            std::fs::File::create(&path)?;
+            let provider = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await?;
+            Ok((Arc::new(provider), Some(directory)))
+        }
+        Class::Full => bail!("duroxide's SQLite provider has no class full"),
+    }
+}
+
+async fn start(request: &Request, provider: Arc<dyn Provider>) -> Result<Arc<Runtime>> {
+    let row = &request.row;
+    let activity = Duration::from_millis(row.activity_ms);
+    let activities = ActivityRegistry::builder()
+        .register("part", move |_context: ActivityContext, part: String| async move {
+            if !activity.is_zero() {
+                tokio::time::sleep(activity).await;
+            }
+            Ok(part)
+        })
+        .build();
+    let orchestrations = OrchestrationRegistry::builder().register("fan_out", fan_out).register("chain", chain).build();
+    let mut options = RuntimeOptions {
+        orchestration_concurrency: row.turns,
+        worker_concurrency: row.slots,
+        ..RuntimeOptions::default()
+    };
+    if request.settings.starts_with("tuned") {
+        options.dispatcher_min_poll_interval = LOOK;
+    }
+    Ok(Runtime::start_with_options(provider, activities, orchestrations, options).await)
+}
+
+async fn fan_out(context: OrchestrationContext, parts: String) -> Result<String, String> {
+    let parts: usize = parts.parse().map_err(|error| format!("{error}"))?;
+    let all = (0..parts).map(|part| context.schedule_activity("part", part.to_string())).collect();
+    let done = context.join(all).await;
+    let right = done.iter().enumerate().filter(|(part, done)| done.as_ref() == Ok(&part.to_string())).count();
+    Ok(right.to_string())
+}
+
+async fn chain(context: OrchestrationContext, parts: String) -> Result<String, String> {
+    let parts: usize = parts.parse().map_err(|error| format!("{error}"))?;
+    for part in 0..parts {
+        context.schedule_activity("part", part.to_string()).await?;
+    }
+    Ok(parts.to_string())
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    latencies: Latencies,
+    completed: usize,
+    failed: usize,
+}
+
+async fn in_flight(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let (provider, _directory) = open(request).await?;
+    let runtime = start(request, provider.clone()).await?;
+    let next = Arc::new(AtomicUsize::new(0));
+    let started = now();
+    let starters: Vec<_> = (0..row.submitters)
+        .map(|_| tokio::spawn(starter(Client::new(provider.clone()), request.clone(), next.clone())))
+        .collect();
+    let mut all = Ends::default();
+    for starter in starters {
+        let ends = starter.await?;
+        all.latencies.merge(ends.latencies);
+        all.completed += ends.completed;
+        all.failed += ends.failed;
+    }
+    let elapsed = started.elapsed();
+    runtime.shutdown(None).await;
+    ensure!(all.completed > 0, "none of {} completed", row.count);
+    let per_second = all.completed as f64 / elapsed.as_secs_f64();
+    let value = if row.unit == "us p50" { all.latencies.percentile(0.5) } else { per_second };
+    let mut measurement = Measurement::of(value)
+        .with("per_second", per_second)
+        .with("failed", all.failed as f64)
+        .observed("ended", (all.completed + all.failed) as u64);
+    measurement.lost = (row.count - all.completed) as u64;
+    Ok(measurement.with_latencies(all.latencies))
+}
+
+async fn starter(client: Client, request: Request, next: Arc<AtomicUsize>) -> Ends {
+    let row = &request.row;
+    let name = if row.workload == "fan_out" { "fan_out" } else { "chain" };
+    let mut ends = Ends::default();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= row.count {
+            return ends;
+        }
+        let instance = format!("{name}-{number}");
+        let before = now();
+        let done = match client.start_orchestration(&instance, name, row.steps.to_string()).await {
+            Ok(()) => wait(&client, &instance, &request.settings).await,
+            Err(_) => None,
+        };
+        ends.latencies.record(before.elapsed());
+        match done {
+            Some(done) if done == row.steps.to_string() => ends.completed += 1,
+            _ => ends.failed += 1,
+        }
+    }
+}
+
+/// Its result, if it completed.
+async fn wait(client: &Client, instance: &str, settings: &str) -> Option<String> {
+    if settings != "tuned" {
+        return match client.wait_for_orchestration(instance, LIMIT).await {
+            Ok(OrchestrationStatus::Completed { output, .. }) => Some(output),
+            _ => None,
+        };
+    }
+    let started = now();
+    while started.elapsed() < LIMIT {
+        match client.get_orchestration_status(instance).await {
+            Ok(OrchestrationStatus::Completed { output, .. }) => return Some(output),
+            Ok(OrchestrationStatus::Failed { .. }) | Err(_) => return None,
+            Ok(_) => tokio::time::sleep(ASK).await,
+        }
+    }
+    None
+}

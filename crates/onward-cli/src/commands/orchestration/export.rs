@@ -1,0 +1,43 @@
+//! `onward orchestration export`
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use onward::Engine;
+use serde_json::json;
+
+use super::named::One;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Arguments of `onward orchestration export`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    orchestration: One,
+    /// The file to be written
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Writes the history of an orchestration to a file, for tests that try new code on it.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let Arguments { orchestration, output } = arguments;
+    let id = orchestration.record(&*store).await?.id;
+    let recorded = Engine::builder().store(Arc::clone(&store)).open().await?.record_history(id).await?;
+    let events = recorded.events.len();
+    tokio::fs::write(&output, recorded.to_bytes()?)
+        .await
+        .with_context(|| format!("the file {} could not be written", output.display()))?;
+    if options.json {
+        print_json(&json!({ "id": id, "events": events, "file": output }))?;
+    } else {
+        print_line(format_args!("{events} events of orchestration {id} are in {}", output.display()))?;
+    }
+    Ok(ExitCode::Done)
+}

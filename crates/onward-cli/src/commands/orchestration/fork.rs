@@ -1,0 +1,63 @@
+//! `onward orchestration fork` and `onward orchestration reset`
+
+use std::sync::Arc;
+
+use clap::Args;
+use onward::Engine;
+use serde_json::json;
+
+use super::named::One;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Arguments of `onward orchestration fork`.
+#[derive(Debug, Args)]
+pub(crate) struct ForkArguments {
+    #[command(flatten)]
+    orchestration: One,
+    /// How many events of its history the other one begins with; `onward orchestration history` numbers them from 0
+    #[arg(long, value_name = "COUNT")]
+    events: u64,
+}
+
+/// Arguments of `onward orchestration reset`.
+#[derive(Debug, Args)]
+pub(crate) struct ResetArguments {
+    #[command(flatten)]
+    fork: ForkArguments,
+    /// Why; it is kept as the error of the one that is terminated
+    #[arg(long, value_name = "TEXT", default_value = "somebody reset it")]
+    reason: String,
+}
+
+/// Starts another orchestration that begins in the midst of this one's history.
+pub(crate) async fn fork(options: &GlobalOptions, arguments: ForkArguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let ForkArguments { orchestration, events } = arguments;
+    let of = orchestration.record(&*store).await?.id;
+    let id = Engine::builder().store(Arc::clone(&store)).open().await?.fork(of, events).await?;
+    if options.json {
+        print_json(&json!({ "id": id, "forked_from": of, "events": events }))?;
+    } else {
+        print_line(format_args!("orchestration {id} started with the first {events} events of orchestration {of}"))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+/// The same, and the other one takes its place.
+pub(crate) async fn reset(options: &GlobalOptions, arguments: ResetArguments) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let ResetArguments { fork: ForkArguments { orchestration, events }, reason } = arguments;
+    let of = orchestration.record(&*store).await?.id;
+    let id = Engine::builder().store(Arc::clone(&store)).open().await?.reset(of, events, &reason).await?;
+    if options.json {
+        print_json(&json!({ "id": id, "takes_the_place_of": of, "events": events }))?;
+    } else {
+        print_line(format_args!(
+            "orchestration {id} takes the place of orchestration {of}, with the first {events} events of its history"
+        ))?;
+    }
+    Ok(ExitCode::Done)
+}

@@ -1,0 +1,112 @@
+//! `onward orchestration history`
+
+use std::collections::HashMap;
+
+use onward::orchestration::{HistoryEvent, decode_history};
+use onward_store::{HistoryChunk, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
+
+use super::named::One;
+use super::timeline::{Timeline, Told};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{colored_state, duration_text, one_line, print_json, print_line, remark};
+use crate::store_file;
+
+/// How many chunks are read at once.
+const CHUNKS: usize = 100;
+
+/// How much of a result or an error is shown at the end, in columns.
+const SHOWN_COLUMNS: usize = 200;
+
+/// Prints the history of an orchestration.
+pub(crate) async fn run(options: &GlobalOptions, one: One) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let record = one.record(&*store).await?;
+    let mut told = Telling::new(options.json);
+    let mut from = 0;
+    loop {
+        let chunks = store.instance_history(record.id, from, CHUNKS).await?;
+        let Some(last) = chunks.last() else { break };
+        from = last.first + last.events;
+        for chunk in &chunks {
+            told.chunk(&*store, record.id, chunk).await?;
+        }
+    }
+    match told.timeline {
+        None => remark(format_args!("orchestration {} has not begun", record.id)),
+        Some(_) if options.json => {}
+        Some(_) => print_end(&record, told.started)?,
+    }
+    Ok(ExitCode::Done)
+}
+
+struct Telling {
+    json: bool,
+    started: Timestamp,
+    /// There from the first event on.
+    timeline: Option<Timeline>,
+    /// When the event was that was told last.
+    last: Option<Timestamp>,
+}
+
+impl Telling {
+    fn new(json: bool) -> Self {
+        Self { json, started: Timestamp::MIN, timeline: None, last: None }
+    }
+
+    async fn chunk(&mut self, store: &dyn Store, task: TaskId, chunk: &HistoryChunk) -> anyhow::Result<()> {
+        for (place, event) in (chunk.first..).zip(decode_history(chunk)?) {
+            if let HistoryEvent::Started { at, .. } = event {
+                self.started = Timestamp::from_microseconds(at);
+                self.timeline = Some(Timeline::new(tasks_of(store, task, self.started).await?));
+            }
+            self.event(place, &event)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, place: u64, event: &HistoryEvent) -> anyhow::Result<()> {
+        let timeline = self.timeline.get_or_insert_with(|| Timeline::new(HashMap::new()));
+        let told = timeline.tell(event);
+        let now = timeline.now;
+        if self.json {
+            print_json(&timeline.json(place, event))?;
+        } else if let Some(Told { is_reaction, text }) = told {
+            // The time stands where it changes.
+            let changed = now.filter(|_| self.last != now);
+            let time = changed.map_or_else(String::new, |now| format!("+{}", duration_text(now - self.started)));
+            let indent = if is_reaction { "    " } else { "" };
+            print_line(format_args!("{place:>6}  {time:>9}  {indent}{text}"))?;
+            self.last = now;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the tasks that an orchestration submitted since it began, or began again, by operation.
+async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyhow::Result<HashMap<u64, TaskId>> {
+    let filter = TaskFilter { parent: Some(parent), submitted_from: Some(started), ..TaskFilter::default() };
+    let (mut tasks, mut before) = (HashMap::new(), None);
+    loop {
+        let page = store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+        for task in page.tasks {
+            if let Some(operation) = task.report {
+                tasks.entry(operation).or_insert(task.id);
+            }
+        }
+        before = page.next;
+        if before.is_none() {
+            return Ok(tasks);
+        }
+    }
+}
+
+/// How it ended, which its history does not say.
+fn print_end(record: &TaskRecord, started: Timestamp) -> std::io::Result<()> {
+    let Some(at) = record.finished_at.filter(|_| record.state.is_ended()) else { return Ok(()) };
+    let result = record.result.as_ref().map(|result| String::from_utf8_lossy(result).into_owned());
+    let said = result.or_else(|| record.errors.last().map(|error| error.message.clone()));
+    let said = said.map(|said| format!(": {}", one_line(&said, SHOWN_COLUMNS))).unwrap_or_default();
+    let time = format!("+{}", duration_text(at - started));
+    print_line(format_args!("{:>6}  {time:>9}  {}{said}", "end", colored_state(record.state)))
+}

@@ -1,0 +1,24 @@
+//! `onward orchestration …`
+
+mod cancel;
+mod command;
+mod delete;
+mod export;
+mod fork;
+mod history;
+mod list;
+mod named;
+mod retry;
+mod show;
+mod signal;
+mod start;
+mod status;
+mod terminate;
+mod timeline;
+mod tree;
+mod update;
+mod wait;
+mod waiting;
+
+pub(crate) use command::{Command, run};
+pub(crate) use waiting::Waiting;

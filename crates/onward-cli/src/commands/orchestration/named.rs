@@ -1,0 +1,109 @@
+//! Orchestrations named by their numbers, or one by its key.
+
+use clap::Args;
+use onward_store::{Name, Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, TaskState};
+
+/// Which orchestrations.
+#[derive(Debug, Args)]
+pub(crate) struct Orchestrations {
+    /// Their numbers
+    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key")]
+    numbers: Vec<TaskId>,
+    /// The orchestration with this key, instead of numbers: the live one, else the newest
+    #[arg(long)]
+    key: Option<String>,
+    /// With --key: only of this kind
+    #[arg(long, requires = "key")]
+    kind: Option<Name>,
+}
+
+/// Which orchestration.
+#[derive(Debug, Args)]
+pub(crate) struct One {
+    /// Its number
+    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key")]
+    number: Option<TaskId>,
+    /// The orchestration with this key, instead of a number: the live one, else the newest
+    #[arg(long)]
+    key: Option<String>,
+    /// With --key: only of this kind
+    #[arg(long, requires = "key")]
+    kind: Option<Name>,
+}
+
+impl Orchestrations {
+    /// What the store knows of them, in the order in which they were named.
+    ///
+    /// # Errors
+    /// If one is not there, or is no orchestration.
+    pub(super) async fn records(self, store: &dyn Store) -> anyhow::Result<Vec<TaskRecord>> {
+        if let Some(key) = self.key {
+            return Ok(vec![with_key(store, key, self.kind).await?]);
+        }
+        let mut records = Vec::new();
+        for number in self.numbers {
+            records.push(with_number(store, number).await?);
+        }
+        Ok(records)
+    }
+
+    /// Their numbers.
+    ///
+    /// # Errors
+    /// As [`records`](Self::records).
+    pub(super) async fn numbers(self, store: &dyn Store) -> anyhow::Result<Vec<TaskId>> {
+        Ok(self.records(store).await?.into_iter().map(|record| record.id).collect())
+    }
+}
+
+impl One {
+    /// What the store knows of it.
+    ///
+    /// # Errors
+    /// As [`Orchestrations::records`].
+    pub(super) async fn record(self, store: &dyn Store) -> anyhow::Result<TaskRecord> {
+        match (self.number, self.key) {
+            (Some(number), _) => with_number(store, number).await,
+            (None, key) => with_key(store, key.unwrap_or_default(), self.kind).await,
+        }
+    }
+}
+
+/// Checks that a number is that of an orchestration.
+///
+/// # Errors
+/// As [`Orchestrations::records`].
+pub(super) async fn check_is_one(store: &dyn Store, number: TaskId) -> anyhow::Result<()> {
+    with_number(store, number).await.map(drop)
+}
+
+async fn with_number(store: &dyn Store, number: TaskId) -> anyhow::Result<TaskRecord> {
+    let record = store.task(number).await?.ok_or(Refusal::TaskNotFound(number))?;
+    if record.orchestration { Ok(record) } else { Err(is_none(&record)) }
+}
+
+fn is_none(record: &TaskRecord) -> anyhow::Error {
+    let TaskRecord { id, kind, .. } = record;
+    anyhow::anyhow!("task {id} of the kind `{kind}` is no orchestration; `onward task show {id}` shows what it is")
+}
+
+/// The live one with a key, else the newest.
+async fn with_key(store: &dyn Store, key: String, kind: Option<Name>) -> anyhow::Result<TaskRecord> {
+    let all = TaskFilter { kind, key: Some(key.clone()), with_payload: true, ..TaskFilter::default() };
+    let live = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
+    let mut other = None;
+    for filter in [TaskFilter { states: live, ..all.clone() }, all] {
+        for record in store.tasks(filter, Page::default()).await?.tasks {
+            if record.orchestration {
+                return Ok(record);
+            }
+            other.get_or_insert(record);
+        }
+    }
+    Err(match other {
+        Some(record) => is_none(&record),
+        None => anyhow::anyhow!(
+            "no orchestration has the key `{key}`; `onward orchestration list` shows which there are, and it may have been pruned from history"
+        ),
+    })
+}

@@ -1,0 +1,14 @@
+//! `onward orchestration show`
+
+use super::named::Orchestrations;
+use crate::commands::task;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::store_file;
+
+/// Shows each of the orchestrations.
+pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    let records = named.records(&*store).await?;
+    task::show_all(options, &*store, records).await
+}

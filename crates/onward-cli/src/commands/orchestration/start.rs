@@ -1,0 +1,95 @@
+//! `onward orchestration start`
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use onward_store::{Name, NewTask, OnDuplicate, Outcome, Priority, Submitted, UniqueKey, When, Write};
+use serde_json::json;
+
+use crate::apply::{apply_one, unexpected};
+use crate::commands::submit::{self, DuplicateAction};
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+use crate::values::{Tag, parse_duration, tags_of};
+
+/// Arguments of `onward orchestration start`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The kind, which selects the code
+    kind: Name,
+    /// What the code gets, as JSON; - for stdin
+    #[arg(long, value_name = "JSON", default_value = "null")]
+    payload: String,
+    /// A key: one active orchestration of this kind at a time has it
+    #[arg(long)]
+    key: Option<String>,
+    /// What to do when another has the key
+    #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
+    on_duplicate: DuplicateAction,
+    /// The queue in which it waits for its turns
+    #[arg(long, default_value = "default")]
+    queue: Name,
+    /// How urgent its turns are: 0 to 255, higher first
+    #[arg(long, default_value_t = Priority::NORMAL.0)]
+    priority: u8,
+    /// A tag that it can be found by; may be given several times
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<Tag>,
+    /// Begin after this long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    after: Option<Duration>,
+    /// Wait for the end and print the result; exit with 1 if it did not complete
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Arguments {
+    fn task(&self) -> anyhow::Result<NewTask> {
+        let on_duplicate = OnDuplicate::from(self.on_duplicate);
+        let unique = |key: &String| UniqueKey { key: key.clone(), on_duplicate, keep_for: Duration::ZERO };
+        Ok(NewTask {
+            queue: self.queue.clone(),
+            payload: read_json("payload", &self.payload)?,
+            priority: Priority(self.priority),
+            when: self.after.map_or(When::Now, When::After),
+            unique: self.key.as_ref().map(unique),
+            tags: tags_of(&self.tags)?,
+            orchestration: true,
+            ..NewTask::of(self.kind.clone())
+        })
+    }
+}
+
+/// JSON that was typed, or is on stdin if `-` was.
+pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
+    let bytes = submit::read_payload(None, Some(typed))?;
+    serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).map_err(|error| {
+        wrong_usage(format!("the {what} is not JSON: {error}; a text has quotes of its own, such as '\"parcel 4\"'"))
+    })?;
+    Ok(bytes)
+}
+
+/// Starts one.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let task = arguments.task()?;
+    let store = store_file::open_or_create(options).await?;
+    let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
+        Outcome::Submitted(submitted) => submitted,
+        other => return Err(unexpected(other)),
+    };
+    let rejected = matches!(submitted, Submitted::Rejected { .. });
+    if arguments.wait && !rejected {
+        return submit::wait(options, &*store, submitted.id()).await;
+    }
+    if options.json {
+        print_json(&json!(submitted))?;
+    } else if let Submitted::Inserted { id } = submitted {
+        print_line(format_args!("orchestration {id} started"))?;
+    } else {
+        print_line(submit::said(submitted))?;
+    }
+    Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
+}

@@ -1,0 +1,303 @@
+//! What a history says, in words and for programs.
+
+use std::collections::HashMap;
+
+use onward::orchestration::{HistoryEvent, StepEnd, TaskEnd};
+use onward_store::{TaskId, TaskState, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::output::{bytes_field, moment, one_line};
+
+/// How much of a payload or a result is shown, in columns; `--json` has all of it.
+const SHOWN_COLUMNS: usize = 80;
+
+/// What a history is told with: which operations are open, and which tasks belong to them.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    tasks: HashMap<u64, TaskId>,
+    open: HashMap<u64, Open>,
+    /// When the turn began whose events are told; `None` before the first.
+    pub(super) now: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+enum Open {
+    Task(String),
+    Timer(Timestamp),
+}
+
+/// One event in words.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Whether the code did it about what came before.
+    pub(super) is_reaction: bool,
+    pub(super) text: String,
+}
+
+fn came(text: String) -> Option<Told> {
+    Some(Told { is_reaction: false, text })
+}
+
+fn did(text: String) -> Option<Told> {
+    Some(Told { is_reaction: true, text })
+}
+
+impl Timeline {
+    /// The beginning of a history; the numbers of its tasks by operation, as far as they are known.
+    pub(super) fn new(tasks: HashMap<u64, TaskId>) -> Self {
+        Self { tasks, open: HashMap::new(), now: None }
+    }
+
+    /// The next event in words; `None` for one that only says what time it is.
+    pub(super) fn tell(&mut self, event: &HistoryEvent) -> Option<Told> {
+        match event {
+            HistoryEvent::Started { at, .. } => {
+                let at = Timestamp::from_microseconds(*at);
+                self.now = Some(at);
+                came(format!("started at {}", moment(at)))
+            }
+            HistoryEvent::TurnBegan { at } => {
+                self.now = Some(Timestamp::from_microseconds(*at));
+                None
+            }
+            HistoryEvent::TaskEnded { operation, end } => came(self.ended(*operation, end)),
+            HistoryEvent::TimerFired { operation } => came(self.fired(*operation)),
+            HistoryEvent::SignalReceived { name, payload } => came(signal_text(name, payload)),
+            HistoryEvent::SignalCarried { name, payload } => {
+                came(format!("signal `{name}`, which came before it began anew: {}", shortened(payload)))
+            }
+            HistoryEvent::StepEnded { name, end, .. } => came(step_text(name, end)),
+            HistoryEvent::Forked { from } => {
+                came(format!("begins here, with what orchestration {from} had done before"))
+            }
+            HistoryEvent::CancelRequested => came("asked to stop".to_owned()),
+            reaction => did(self.reaction(reaction)),
+        }
+    }
+
+    /// What the code did.
+    fn reaction(&mut self, event: &HistoryEvent) -> String {
+        match event {
+            HistoryEvent::TaskSubmitted { operation, kind } => {
+                let text = self.task_text(*operation, kind);
+                self.open.insert(*operation, Open::Task(kind.clone()));
+                format!("submits {text}")
+            }
+            HistoryEvent::TimerStarted { operation, until } => {
+                let until = Timestamp::from_microseconds(*until);
+                self.open.insert(*operation, Open::Timer(until));
+                format!("waits until {}", moment(until))
+            }
+            HistoryEvent::OperationCancelled { operation } => self.cancelled(*operation),
+            HistoryEvent::TaskDetached { kind } => format!("submits {kind}, and does not wait for it"),
+            HistoryEvent::Patched { patch } => format!("goes the way of the patch `{patch}`"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    /// A task by its kind, and its number if that is known.
+    fn task_text(&self, operation: u64, kind: &str) -> String {
+        self.tasks.get(&operation).map_or_else(|| kind.to_owned(), |task| format!("{kind} (task {task})"))
+    }
+
+    fn ended(&mut self, operation: u64, end: &TaskEnd) -> String {
+        let task = match self.open.remove(&operation) {
+            Some(Open::Task(kind)) => self.task_text(operation, &kind),
+            _ => format!("operation {operation}"),
+        };
+        match end {
+            TaskEnd::Completed { result } => {
+                let result = result.as_ref().map(|result| format!(": {}", shortened(result))).unwrap_or_default();
+                format!("{task} completed{result}")
+            }
+            TaskEnd::Failed { state, error } => {
+                let error =
+                    error.as_ref().map(|error| format!(": {}", one_line(error, SHOWN_COLUMNS))).unwrap_or_default();
+                format!("{task} ended as {}{error}", state_of(*state))
+            }
+            TaskEnd::NotStarted { existing } => format!("{task} was not started: task {existing} has its key"),
+        }
+    }
+
+    fn fired(&mut self, operation: u64) -> String {
+        match self.open.remove(&operation) {
+            Some(Open::Timer(until)) => format!("the timer of {} fired", moment(until)),
+            _ => format!("the timer of operation {operation} fired"),
+        }
+    }
+
+    fn cancelled(&mut self, operation: u64) -> String {
+        match self.open.remove(&operation) {
+            Some(Open::Task(kind)) => format!("cancels {}", self.task_text(operation, &kind)),
+            Some(Open::Timer(until)) => format!("waits for {} no longer", moment(until)),
+            None => format!("waits for operation {operation} no longer"),
+        }
+    }
+
+    /// The same for programs, with everything.
+    pub(super) fn json(&self, place: u64, event: &HistoryEvent) -> Value {
+        let mut fields = Map::new();
+        fields.insert("event".into(), json!(place));
+        fields.insert("at".into(), json!(self.now));
+        let what = match event {
+            HistoryEvent::Started { seed, version, .. } => {
+                fields.insert("seed".into(), json!(seed));
+                fields.insert("version".into(), json!(version.unwrap_or(0)));
+                "started"
+            }
+            HistoryEvent::TurnBegan { .. } => "turn_began",
+            HistoryEvent::TaskSubmitted { operation, kind } => {
+                self.operation(&mut fields, *operation);
+                fields.insert("kind".into(), json!(kind));
+                "task_submitted"
+            }
+            HistoryEvent::TaskEnded { operation, end } => {
+                self.operation(&mut fields, *operation);
+                end_fields(&mut fields, end);
+                "task_ended"
+            }
+            HistoryEvent::TimerStarted { operation, until } => {
+                self.operation(&mut fields, *operation);
+                fields.insert("until".into(), json!(Timestamp::from_microseconds(*until)));
+                "timer_started"
+            }
+            HistoryEvent::TimerFired { operation } => {
+                self.operation(&mut fields, *operation);
+                "timer_fired"
+            }
+            HistoryEvent::SignalReceived { name, payload } => {
+                fields.insert("name".into(), json!(name));
+                bytes_field(&mut fields, "payload", Some(payload));
+                "signal_received"
+            }
+            HistoryEvent::SignalCarried { name, payload } => {
+                fields.insert("name".into(), json!(name));
+                bytes_field(&mut fields, "payload", Some(payload));
+                "signal_carried"
+            }
+            HistoryEvent::StepEnded { operation, name, end } => {
+                self.operation(&mut fields, *operation);
+                fields.insert("name".into(), json!(name));
+                step_fields(&mut fields, end);
+                "step_ended"
+            }
+            HistoryEvent::OperationCancelled { operation } => {
+                self.operation(&mut fields, *operation);
+                "operation_cancelled"
+            }
+            HistoryEvent::TaskDetached { kind } => {
+                fields.insert("kind".into(), json!(kind));
+                "task_detached"
+            }
+            HistoryEvent::Forked { from } => {
+                fields.insert("from".into(), json!(from));
+                "forked"
+            }
+            HistoryEvent::CancelRequested => "cancel_requested",
+            HistoryEvent::Patched { patch } => {
+                fields.insert("patch".into(), json!(patch));
+                "patched"
+            }
+        };
+        fields.insert("what".into(), what.into());
+        Value::Object(fields)
+    }
+
+    fn operation(&self, fields: &mut Map<String, Value>, operation: u64) {
+        fields.insert("operation".into(), json!(operation));
+        if let Some(task) = self.tasks.get(&operation) {
+            fields.insert("task".into(), json!(task));
+        }
+    }
+}
+
+fn end_fields(fields: &mut Map<String, Value>, end: &TaskEnd) {
+    match end {
+        TaskEnd::Completed { result } => {
+            fields.insert("state".into(), json!(TaskState::Completed));
+            bytes_field(fields, "result", result.as_ref().map(|result| result.as_slice()));
+        }
+        TaskEnd::Failed { state, error } => {
+            fields.insert("state".into(), json!(state_of(*state)));
+            fields.insert("error".into(), json!(error));
+        }
+        TaskEnd::NotStarted { existing } => {
+            fields.insert("existing".into(), json!(existing));
+        }
+    }
+}
+
+fn step_fields(fields: &mut Map<String, Value>, end: &StepEnd) {
+    match end {
+        StepEnd::Done { result } => bytes_field(fields, "result", Some(result)),
+        StepEnd::Failed { error } => {
+            fields.insert("error".into(), json!(error));
+        }
+    }
+}
+
+fn state_of(code: i64) -> TaskState {
+    TaskState::from_code(code).unwrap_or(TaskState::Failed)
+}
+
+/// What somebody sent; an update is a signal under a name of its own, with a number around what is asked for.
+fn signal_text(name: &str, payload: &[u8]) -> String {
+    let request = serde_json::from_slice::<Value>(payload).ok();
+    match (name.strip_prefix("update."), request.as_ref().and_then(|request| request.get("payload"))) {
+        (Some(update), Some(asked)) => format!("update `{update}`: {}", shortened(asked.to_string().as_bytes())),
+        _ => format!("signal `{name}`: {}", shortened(payload)),
+    }
+}
+
+fn step_text(name: &str, end: &StepEnd) -> String {
+    match end {
+        StepEnd::Done { result } => format!("step `{name}`: {}", shortened(result)),
+        StepEnd::Failed { error } => format!("step `{name}` failed: {}", one_line(error, SHOWN_COLUMNS)),
+    }
+}
+
+fn shortened(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => one_line(text, SHOWN_COLUMNS),
+        Err(_) => format!("{} bytes that are not text (--json shows them as base64)", bytes.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(events: &[HistoryEvent]) -> Vec<String> {
+        let mut timeline = Timeline::new(HashMap::from([(1, TaskId(7))]));
+        events.iter().filter_map(|event| timeline.tell(event)).map(|told| told.text).collect()
+    }
+
+    #[test]
+    fn an_operation_is_named_again_when_it_is_over() {
+        let day = 86_400 * 1_000_000;
+        let events = [
+            HistoryEvent::Started { at: 0, seed: 1, version: None },
+            HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
+            HistoryEvent::TimerStarted { operation: 2, until: day },
+            HistoryEvent::TurnBegan { at: 5 },
+            HistoryEvent::TaskEnded { operation: 1, end: TaskEnd::Completed { result: Some(b"9".to_vec().into()) } },
+            HistoryEvent::OperationCancelled { operation: 2 },
+        ];
+        let expected = [
+            "started at 1970-01-01T00:00:00Z",
+            "submits charge (task 7)",
+            "waits until 1970-01-02T00:00:00Z",
+            "charge (task 7) completed: 9",
+            "waits for 1970-01-02T00:00:00Z no longer",
+        ];
+        assert_eq!(told(&events), expected);
+    }
+
+    #[test]
+    fn a_long_payload_is_shortened_in_words_and_whole_for_programs() {
+        let payload = "x".repeat(1000);
+        let event = HistoryEvent::SignalReceived { name: "go".into(), payload: payload.clone().into_bytes().into() };
+        assert!(told(std::slice::from_ref(&event))[0].ends_with("x…"));
+        assert_eq!(Timeline::new(HashMap::new()).json(3, &event)["payload"], payload);
+    }
+}

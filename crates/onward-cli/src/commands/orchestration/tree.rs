@@ -1,0 +1,16 @@
+//! `onward orchestration tree`
+
+use super::named::Orchestrations;
+use crate::commands::task;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::store_file;
+
+/// Shows each of the orchestrations with what it started.
+pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
+    let store = store_file::open_existing(options).await?;
+    for root in named.numbers(&*store).await? {
+        task::show_tree(options, &*store, root).await?;
+    }
+    Ok(ExitCode::Done)
+}

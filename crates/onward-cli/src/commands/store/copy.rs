@@ -1,0 +1,41 @@
+//! `onward store copy`
+
+use clap::Args;
+use onward_store::CopyEnd;
+use serde_json::json;
+
+use crate::exit_code::ExitCode;
+use crate::location::Location;
+use crate::options::GlobalOptions;
+use crate::output::{ProgressBar, Unit, print_json, print_line};
+
+/// Arguments of `onward store copy`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The store to copy, which nobody works on
+    from: Location,
+    /// Where there is no store yet
+    to: Location,
+}
+
+/// Copies a stopped store to another place, of the other backend too.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let Arguments { from, to } = arguments;
+    let bar = ProgressBar::new(options, Unit::Tasks, Some(0));
+    let copied = onward_store::copy(end(&from), end(&to), |done, total| bar.set(done, total)).await?;
+    bar.clear();
+    let tasks = copied.tasks;
+    if options.json {
+        print_json(&json!({ "from": from.to_string(), "to": to.to_string(), "tasks": tasks }))?;
+    } else {
+        print_line(format_args!("copied {from} with {tasks} tasks to {to}; take {from} out of use now"))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn end(location: &Location) -> CopyEnd {
+    match location {
+        Location::File(path) => CopyEnd::sqlite(path),
+        Location::Server(url) => CopyEnd::postgres(url),
+    }
+}

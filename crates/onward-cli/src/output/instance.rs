@@ -1,0 +1,84 @@
+//! What is kept of an orchestration beside its task, for people and for programs.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use onward_store::{InstanceRecord, TaskRecord};
+use serde_json::{Map, Value, json};
+
+use super::json::{bytes_field, task_json};
+use super::record::size_text;
+use super::text::one_line;
+
+/// How much of a value is shown, in columns; `--json` has all of it.
+const SHOWN_COLUMNS: usize = 400;
+
+/// One fact per line, as a task's are.
+pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<12} {value}");
+    };
+    if instance.generation > 0 {
+        fact("begun anew", format!("{} times", instance.generation));
+    }
+    fact("history", format!("{} events, {}", instance.length, size_text(instance.bytes)));
+    fact("messages", format!("{} wait, of {} that came", instance.waiting, instance.received));
+    if let Some(status) = &instance.status {
+        fact("status", one_line(&written_value(status), SHOWN_COLUMNS));
+    }
+    for (key, value) in kept_values(instance) {
+        fact("value", format!("{key}={}", one_line(&written_value(value), SHOWN_COLUMNS)));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// What an orchestration has written of itself, as text.
+pub(crate) fn written_value(bytes: &Bytes) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("{} bytes that are not text (--json shows them as base64)", bytes.len()),
+    }
+}
+
+/// An orchestration as a JSON object: what its task has, and under `instance` what is kept beside that.
+pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) -> serde_json::Result<Value> {
+    let mut value = task_json(task)?;
+    let InstanceRecord { generation, length, bytes, received, waiting, .. } = instance;
+    let mut kept = Map::new();
+    kept.insert("generation".to_owned(), json!(generation));
+    kept.insert("events".to_owned(), json!(length));
+    kept.insert("bytes".to_owned(), json!(bytes));
+    kept.insert("received".to_owned(), json!(received));
+    kept.insert("waiting".to_owned(), json!(waiting));
+    instance_said(&mut kept, instance);
+    value["instance"] = Value::Object(kept);
+    Ok(value)
+}
+
+/// Puts the status and the values of an orchestration into an object: as what they are if they are JSON, else as text or base64.
+pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &InstanceRecord) {
+    if let Some(status) = &instance.status {
+        put(object, "status", status);
+    }
+    let mut values = Map::new();
+    for (key, value) in kept_values(instance) {
+        put(&mut values, key, value);
+    }
+    object.insert("values".to_owned(), Value::Object(values));
+}
+
+/// The values that its code keeps; those of the engine (answers to updates) are nobody else's.
+pub(crate) fn kept_values(instance: &InstanceRecord) -> impl Iterator<Item = (&String, &Bytes)> {
+    instance.values.iter().filter(|(key, _)| !key.starts_with("onward."))
+}
+
+fn put(object: &mut Map<String, Value>, name: &str, bytes: &Bytes) {
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(value) => {
+            object.insert(name.to_owned(), value);
+        }
+        Err(_) => bytes_field(object, name, Some(bytes)),
+    }
+}

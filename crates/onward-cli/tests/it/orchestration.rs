@@ -1,0 +1,517 @@
+//! `onward orchestration`, and what the other commands say of orchestrations.
+
+use std::time::Duration;
+
+use onward::orchestration::{OrchestrationContext, join_all, select};
+use onward::{Engine, Failure, NewTask, Task};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::harness::{Place, settings};
+
+#[derive(Serialize, Deserialize)]
+struct Charge(u32);
+
+impl Task for Charge {
+    const KIND: &'static str = "charge";
+    type Output = String;
+}
+
+#[derive(Serialize, Deserialize)]
+struct Order {
+    id: String,
+    cents: u32,
+}
+
+impl Task for Order {
+    const KIND: &'static str = "order";
+    const ORCHESTRATION: bool = true;
+    type Output = String;
+
+    fn key(&self) -> Option<String> {
+        Some(self.id.clone())
+    }
+}
+
+/// Charges, then waits for a parcel, a week at most.
+async fn order(order: Order, context: OrchestrationContext) -> Result<String, Failure> {
+    let receipt = context.activity(Charge(order.cents)).await?;
+    context.set_status(&"waiting for the parcel")?;
+    context.set_value("cents", &order.cents)?;
+    let packed = context.event::<String>("packed")?;
+    let week = context.timer(Duration::from_secs(7 * 24 * 3600));
+    let parcel = async { packed.await.unwrap_or_default() };
+    select(parcel, week).await;
+    Ok(receipt)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Review;
+
+impl Task for Review {
+    const KIND: &'static str = "review";
+    const ORCHESTRATION: bool = true;
+    type Output = String;
+}
+
+async fn review(_: Review, context: OrchestrationContext) -> Result<String, Failure> {
+    context.event::<String>("approved")?.await
+}
+
+#[derive(Serialize, Deserialize)]
+struct Trip;
+
+impl Task for Trip {
+    const KIND: &'static str = "trip";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+/// Waits for a task that nobody does, and for another orchestration.
+async fn trip(_: Trip, context: OrchestrationContext) -> Result<(), Failure> {
+    let flight = context.activity_task::<Value>(NewTask::new("book-flight")?);
+    let parts = [flight.start(), context.activity_task::<Value>(review_task()?).start()];
+    join_all(parts).await;
+    Ok(())
+}
+
+fn review_task() -> Result<NewTask, Failure> {
+    let mut task = NewTask::new("review")?;
+    task.orchestration = true;
+    task.payload = "null".into();
+    Ok(task)
+}
+
+/// Begins anew once, and takes nothing that was sent to it.
+#[derive(Serialize, Deserialize)]
+struct Loop(u32);
+
+impl Task for Loop {
+    const KIND: &'static str = "loop";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+async fn turn_over(Loop(round): Loop, context: OrchestrationContext) -> Result<(), Failure> {
+    context.timer(Duration::ZERO).await;
+    if round == 0 { Err(context.continue_as_new(&Loop(1))) } else { Ok(()) }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Counter;
+
+impl Task for Counter {
+    const KIND: &'static str = "counter";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+/// Says of each number that it is asked to add what one more is.
+async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failure> {
+    let updates = context.updates::<u32>("add")?;
+    loop {
+        let update = updates.next().await;
+        let sum = update.payload() + 1;
+        update.accept(&sum)?;
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Transfer;
+
+impl Task for Transfer {
+    const KIND: &'static str = "transfer";
+    const ORCHESTRATION: bool = true;
+    type Output = u32;
+}
+
+async fn engine(place: &Place, is_mended: bool) -> Engine {
+    let engine = Engine::open(place.path("onward.db")).await.unwrap();
+    engine.register(|charge: Charge, _| async move { Ok(format!("paid {}", charge.0)) });
+    engine.orchestrate(order).orchestrate(review).orchestrate(trip).orchestrate(turn_over).orchestrate(counter);
+    engine.orchestrate(move |_: Transfer, context: OrchestrationContext| async move {
+        let cents = context.step("rate", || async { Ok(17_u32) }).await?;
+        assert!(is_mended, "no rate for today");
+        Ok(cents)
+    });
+    engine
+}
+
+/// Has an engine do what there is to be done.
+fn work(place: &Place, is_mended: bool) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let engine = engine(place, is_mended).await;
+        engine.run_until_idle().await.unwrap();
+    });
+}
+
+/// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits for a signal, a transfer (4) that is dead, a trip
+/// (5) that waits for a flight (6) and a review (7), and a plain task (8).
+fn place() -> Place {
+    let place = Place::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let engine = engine(&place, false).await;
+        engine.submit(Order { id: "A-17".into(), cents: 1999 }).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.submit(Review).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.submit(Transfer).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.submit(Trip).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.submit_task(NewTask::new("mail").unwrap()).await.unwrap();
+    });
+    place
+}
+
+fn numbers(listed: &[Value]) -> Vec<i64> {
+    listed.iter().map(|task| task["id"].as_i64().unwrap()).collect()
+}
+
+/// Shows: D10
+#[test]
+fn orchestrations_are_listed_newest_first_without_other_tasks() {
+    let place = place();
+    let ran = place.onward(&["orchestration", "list"]);
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<_> = ran.stdout.lines().map(words).collect();
+    assert_eq!(lines[0], ["NUMBER", "KIND", "KEY", "STATE", "EVENTS", "MESSAGES", "AGE", "STATUS"]);
+    assert_eq!(lines[5][..6], ["1", "order", "A-17", "scheduled", "5", "0"], "{}", ran.stdout);
+    assert_eq!(lines[5][7..], ["\"waiting", "for", "the", "parcel\""]);
+    assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 4, 3, 1]);
+}
+
+/// Shows: D10
+#[test]
+fn a_listing_of_orchestrations_is_filtered_and_comes_in_pages() {
+    let place = place();
+    let listed = |flags: &[&str]| numbers(&place.json(&[&["orchestration", "list"], flags].concat()));
+    assert_eq!(listed(&["--kind", "review"]), [7, 3]);
+    assert_eq!(listed(&["--kind", "mail"]), [0; 0]);
+    assert_eq!(listed(&["--state", "dead"]), [4]);
+    assert_eq!(listed(&["--key", "A-17"]), [1]);
+    assert_eq!(listed(&["--limit", "2"]), [7, 5]);
+    assert_eq!(listed(&["--limit", "2", "--before", "5"]), [4, 3]);
+    assert_eq!(place.onward(&["orchestration", "list", "--limit", "2"]).stderr, "there are more: --before 5\n");
+    assert_eq!(place.onward(&["orchestration", "list", "--limit", "5"]).stderr, "");
+}
+
+/// Shows: D10, D6
+#[test]
+fn an_orchestration_is_shown_with_all_that_is_known() {
+    let ran = place().onward(&["orchestration", "show", "1"]);
+    let mut settings = settings();
+    settings.add_filter(r"\d+ B\b", "[size]");
+    settings.bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r#"
+        task         1
+        kind         order
+        queue        default
+        state        scheduled
+        priority     128
+        attempts     0
+        key          A-17
+        submitted    [time]
+        due          [time]
+        started      [time]
+        payload      {"id":"A-17","cents":1999}
+        history      5 events, [size]
+        messages     0 wait, of 1 that came
+        status       "waiting for the parcel"
+        value        cents=1999
+        waits for    its next timer, at [time]
+        waits for    a signal, perhaps; `onward orchestration signal 1 NAME` sends one
+        "#);
+    });
+}
+
+/// Shows: D6
+#[test]
+fn the_status_and_the_values_of_an_orchestration_are_read() {
+    let place = place();
+    let ran = place.onward(&["orchestration", "status", "--key", "A-17"]);
+    assert_eq!(ran.stdout, "\"waiting for the parcel\"\ncents=1999\n");
+    let expected =
+        json!({ "id": 1, "state": "scheduled", "status": "waiting for the parcel", "values": { "cents": 1999 } });
+    assert_eq!(place.json(&["orchestration", "status", "1"]), [expected]);
+}
+
+/// Shows: D10
+#[test]
+fn a_history_is_a_timeline_of_what_came_and_what_the_code_did() {
+    let place = place();
+    place.onward(&["orchestration", "signal", "1", "packed", "\"parcel 4\""]);
+    work(&place, false);
+    let ran = place.onward(&["orchestration", "history", "1"]);
+    let mut settings = settings();
+    settings.add_filter(r" *\+\[duration\]", " +[duration]");
+    settings.bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r#"
+          0 +[duration]  started at [time]
+          1                 submits charge (task 2)
+          3 +[duration]  charge (task 2) completed: "paid 1999"
+          4                 waits until [time]
+          6 +[duration]  signal `packed`: "parcel 4"
+          7                 waits for [time] no longer
+        end +[duration]  completed: "paid 1999"
+        "#);
+    });
+}
+
+/// Shows: D10
+#[test]
+fn a_history_is_whole_for_programs() {
+    let place = place();
+    let long = "x".repeat(1000);
+    place.onward(&["orchestration", "signal", "--kind", "order", "--key", "A-17", "packed", &json!(long).to_string()]);
+    work(&place, false);
+    let events = place.json(&["orchestration", "history", "--key", "A-17"]);
+    let what: Vec<_> = events.iter().map(|event| event["what"].as_str().unwrap()).collect();
+    let expected =
+        ["started", "task_submitted", "turn_began", "task_ended", "timer_started", "turn_began", "signal_received"];
+    assert_eq!(what[..7], expected);
+    assert_eq!(events[6]["payload"], json!(long).to_string());
+    assert_eq!((&events[1]["task"], &events[3]["task"]), (&json!(2), &json!(2)));
+    assert_eq!(events[3]["result"], "\"paid 1999\"");
+}
+
+/// Shows: D10
+#[test]
+fn a_tree_shows_activities_and_orchestrations_of_an_orchestration() {
+    insta::assert_snapshot!(place().onward(&["orchestration", "tree", "5"]).stdout, @r"
+    5 trip blocked (orchestration)
+      6 book-flight waiting
+      7 review blocked (orchestration)
+    ");
+}
+
+/// Shows: D3
+#[test]
+fn a_signal_has_an_orchestration_go_on() {
+    let place = place();
+    let sent = place.onward_with(&["orchestration", "signal", "3", "approved", "-"], "\"by ada\"");
+    assert_eq!(sent.stdout, "`approved` was sent to orchestration 3\n");
+    assert_eq!(place.json(&["orchestration", "show", "3"])[0]["instance"]["waiting"], 1);
+    work(&place, false);
+    assert_eq!(place.json(&["orchestration", "wait", "3"])[0]["result"], "\"by ada\"");
+}
+
+/// Shows: D9
+#[test]
+fn a_dead_orchestration_goes_on_where_it_was_when_its_code_is_mended() {
+    let place = place();
+    let shown = place.onward(&["orchestration", "show", "4"]).stdout;
+    assert!(shown.contains("state        dead") && shown.contains("no rate for today"), "{shown}");
+    assert_eq!(place.onward(&["orchestration", "wait", "4"]).code, Some(1));
+    assert_eq!(
+        place.onward(&["orchestration", "retry", "4"]).stdout,
+        "orchestration 4 goes on where its history ends\n"
+    );
+    work(&place, true);
+    let waited = place.onward(&["orchestration", "wait", "4"]);
+    assert_eq!((waited.code, waited.stdout.as_str()), (Some(0), "task 4 completed\n"));
+}
+
+/// Shows: D8
+#[test]
+fn a_cancelled_orchestration_hears_of_it_in_its_next_turn() {
+    let place = place();
+    let asked = place.onward(&["orchestration", "cancel", "5"]);
+    assert_eq!(asked.stdout, "orchestration 5 is asked to stop; its next turn hears of it\n");
+    work(&place, false);
+    let states: Vec<_> = place.json(&["orchestration", "tree", "5"]).iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, ["cancelled"; 3]);
+}
+
+/// Shows: D1
+#[test]
+fn an_orchestration_is_started_from_the_shell_once_for_each_key() {
+    let place = place();
+    let start = ["orchestration", "start", "order", "--key", "B-2", "--payload", r#"{"id":"B-2","cents":5}"#];
+    assert_eq!(place.onward(&start).stdout, "orchestration 9 started\n");
+    assert_eq!(place.onward(&start).stdout, "task 9 has the key already; nothing was changed\n");
+    work(&place, false);
+    assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"]["cents"], 5);
+}
+
+/// Shows: D10
+#[test]
+fn what_is_no_orchestration_is_told_with_what_to_do() {
+    let place = place();
+    let said = |arguments: &[&str]| {
+        let ran = place.onward(&[&["orchestration"], arguments].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        ran.stderr
+    };
+    let plain = said(&["history", "8"]);
+    assert_eq!(plain, "error: task 8 of the kind `mail` is no orchestration; `onward task show 8` shows what it is\n");
+    let nobody = said(&["show", "--key", "Z"]);
+    assert!(nobody.contains("no orchestration has the key `Z`; `onward orchestration list`"), "{nobody}");
+    let nobody = said(&["signal", "--kind", "order", "--key", "Z", "packed"]);
+    assert!(nobody.contains("no active orchestration of kind `order` has the key `Z`"), "{nobody}");
+    assert!(said(&["signal", "8", "packed"]).contains("task 8 is no orchestration"));
+    assert!(said(&["status", "99"]).contains("there is no task 99"));
+}
+
+/// Shows: D10
+#[test]
+fn a_payload_that_is_no_json_is_wrong_usage() {
+    let place = place();
+    for arguments in [["signal", "3", "approved", "by ada"], ["start", "order", "--payload", "A-17"]] {
+        let ran = place.onward(&[&["orchestration"], &arguments[..]].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is not JSON"), "{}", ran.stderr);
+    }
+}
+
+/// Shows: D10, B6
+#[test]
+fn a_parked_orchestration_says_for_what_it_waits_and_until_when() {
+    let place = place();
+    let why = |task: &str| place.onward(&["task", "why", task]).stdout;
+    settings().bind(|| {
+        insta::assert_snapshot!(why("1"), @r"
+        task 1 is scheduled:
+        - no worker has the store open; start one
+        - it waits for its next timer, at [time]
+        - it waits for a signal, perhaps; `onward orchestration signal 1 NAME` sends one
+        ");
+        insta::assert_snapshot!(why("3"), @r"
+        task 3 is blocked:
+        - no worker has the store open; start one
+        - it waits for a signal; `onward orchestration signal 3 NAME` sends one
+        ");
+        insta::assert_snapshot!(why("5"), @r"
+        task 5 is blocked:
+        - no worker has the store open; start one
+        - it waits for the end of orchestration 7 (review), which is blocked
+        - it waits for the end of task 6 (book-flight), which is waiting
+        - it waits for a signal, perhaps; `onward orchestration signal 5 NAME` sends one
+        ");
+    });
+    assert_eq!(place.json(&["task", "why", "5"])[0]["waits_for"]["tasks"], json!([7, 6]));
+    assert!(place.json(&["task", "why", "1"])[0]["waits_for"]["timer"].is_string());
+    assert_eq!(place.json(&["task", "why", "4"])[0]["waits_for"], json!(null));
+}
+
+/// Shows: D10
+#[test]
+fn a_task_that_is_an_orchestration_is_shown_as_one() {
+    let place = place();
+    assert_eq!(place.onward(&["task", "show", "1"]).stdout, place.onward(&["orchestration", "show", "1"]).stdout);
+    assert!(!place.onward(&["task", "show", "8"]).stdout.contains("history"));
+}
+
+/// Shows: D10
+#[test]
+fn a_deleted_orchestration_leaves_nothing() {
+    let place = place();
+    assert_eq!(
+        place.onward(&["orchestration", "delete", "3", "1"]).stdout,
+        "orchestration 3 deleted\norchestration 1 deleted\n"
+    );
+    assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 4]);
+    assert!(place.onward(&["orchestration", "history", "1"]).stderr.contains("there is no task 1"));
+}
+
+/// Shows: D10, D4
+#[test]
+fn what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history() {
+    let place = place();
+    let start = ["orchestration", "start", "loop", "--payload", "0"];
+    place.onward(&start);
+    place.onward(&["orchestration", "signal", "9", "late", "\"see you\""]);
+    work(&place, false);
+    let ran = place.onward(&["orchestration", "history", "9"]);
+    let mut settings = settings();
+    settings.add_filter(r" *\+\[duration\]", " +[duration]");
+    settings.bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r#"
+          0             signal `late`, which came before it began anew: "see you"
+          1 +[duration]  started at [time]
+          2                 waits until [time]
+          3             the timer of [time] fired
+        end +[duration]  completed
+        "#)
+    });
+    let events = place.json(&["orchestration", "history", "9"]);
+    assert_eq!((&events[0]["what"], &events[0]["at"]), (&json!("signal_carried"), &json!(null)));
+    assert_eq!(place.json(&["orchestration", "show", "9"])[0]["instance"]["generation"], 1);
+}
+
+/// Shows: D10
+#[test]
+fn pruning_removes_orchestrations_that_have_ended_with_their_histories() {
+    let place = place();
+    place.onward(&["orchestration", "cancel", "3"]);
+    work(&place, false);
+    assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 4, 3, 1]);
+    place.onward(&["store", "prune", "--keep", "0"]);
+    assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 1]);
+    assert!(place.onward(&["orchestration", "history", "3"]).stderr.contains("there is no task 3"));
+}
+
+/// Shows: D8
+#[test]
+fn a_terminated_orchestration_ends_at_once_with_what_it_waits_for() {
+    let place = place();
+    let ended = place.onward(&["orchestration", "terminate", "5", "--reason", "no flights"]);
+    assert_eq!(ended.stdout, "orchestration 5 is terminated\n", "{}", ended.stderr);
+    assert!(place.onward(&["orchestration", "show", "5"]).stdout.contains("no flights"));
+    work(&place, false);
+    let states: Vec<_> = place.json(&["orchestration", "tree", "5"]).iter().map(|task| task["state"].clone()).collect();
+    assert_eq!(states, ["cancelled"; 3]);
+}
+
+/// Shows: D8
+#[test]
+fn an_orchestration_is_forked_and_reset_to_an_event() {
+    let place = place();
+    let forked = place.onward(&["orchestration", "fork", "1", "--events", "2"]);
+    assert_eq!(
+        forked.stdout, "orchestration 9 started with the first 2 events of orchestration 1\n",
+        "{}",
+        forked.stderr
+    );
+    work(&place, false);
+    assert!(
+        place.onward(&["orchestration", "history", "9"]).stdout.contains("with what orchestration 1 had done before")
+    );
+    let cut = place.onward(&["orchestration", "reset", "1", "--events", "1"]);
+    assert!(cut.stderr.contains("cut it behind 2"), "{}", cut.stderr);
+    assert_eq!(place.json(&["orchestration", "reset", "1", "--events", "2"])[0]["takes_the_place_of"], 1);
+    assert_eq!(place.json(&["orchestration", "list", "--key", "A-17", "--state", "waiting"]).len(), 1);
+    assert_eq!(place.json(&["orchestration", "show", "1"])[0]["state"], "cancelled");
+}
+
+/// Shows: D5
+#[test]
+fn an_exported_history_is_tried_with_new_code() {
+    let place = place();
+    place.onward(&["orchestration", "export", "1", "--output", "order.cbor"]);
+    let bytes = std::fs::read(place.path("order.cbor")).unwrap();
+    let recorded = onward::orchestration::RecordedHistory::from_bytes(&bytes).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let checked = runtime.block_on(async { engine(&place, false).await.check_history(&recorded) });
+    assert_eq!(checked, Ok(()));
+}
+
+/// Shows: D3
+#[test]
+fn an_update_is_answered_by_the_code() {
+    let place = place();
+    place.onward(&["orchestration", "start", "counter"]);
+    let asked = ["orchestration", "update", "9", "add", "4"];
+    let answered = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| place.onward(&asked));
+        while !asking.is_finished() {
+            work(&place, false);
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
+    assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
+    assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
+}

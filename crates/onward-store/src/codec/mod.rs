@@ -1,0 +1,10 @@
+//! Payloads that are kept otherwise than the program sees them: compressed, or encrypted.
+
+mod outcomes;
+mod payload_codec;
+mod reads;
+mod store;
+mod writes;
+
+pub use payload_codec::PayloadCodec;
+pub use store::CodecStore;

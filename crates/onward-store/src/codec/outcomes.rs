@@ -1,0 +1,58 @@
+//! What of an outcome is decoded.
+
+use super::payload_codec::PayloadCodec;
+use super::reads;
+use crate::error::Result;
+use crate::news::TaskNews;
+use crate::outcome::{Claimed, Outcome};
+use crate::task::{ClaimedTask, Lease};
+
+/// Decodes an outcome. Claimed tasks that cannot be decoded are left out; their leases are answered, to be given back.
+pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<Vec<Lease>> {
+    match outcome {
+        Outcome::Claimed(claimed) => Ok(decode_claimed(codec, claimed)),
+        Outcome::Turned(turned) => {
+            turned.messages.iter_mut().try_for_each(|message| reads::message(codec, message))?;
+            Ok(Vec::new())
+        }
+        Outcome::All(outcomes) => {
+            let mut unread = Vec::new();
+            for outcome in outcomes {
+                unread.extend(decode(codec, outcome)?);
+            }
+            Ok(unread)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn decode_claimed(codec: &dyn PayloadCodec, claimed: &mut Claimed) -> Vec<Lease> {
+    let mut unread = Vec::new();
+    claimed.tasks.retain_mut(|task| match decode_task(codec, task) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(task = task.lease.task.0, %error, "a task is given back that cannot be read");
+            unread.push(task.lease);
+            false
+        }
+    });
+    unread
+}
+
+fn decode_task(codec: &dyn PayloadCodec, task: &mut ClaimedTask) -> Result<()> {
+    reads::one(codec, &mut task.payload)?;
+    reads::some(codec, &mut task.memo)?;
+    let messages = task.instance.as_mut().map(|instance| &mut instance.messages);
+    messages.into_iter().flatten().try_for_each(|message| reads::message(codec, message))
+}
+
+/// Decodes news; what cannot be decoded is to be read, which then says why.
+pub(super) fn decode_news(codec: &dyn PayloadCodec, news: &TaskNews) -> TaskNews {
+    let mut news = news.clone();
+    if let TaskNews::Completed { task, result } = &mut news
+        && reads::some(codec, result).is_err()
+    {
+        return TaskNews::Ended { task: *task };
+    }
+    news
+}

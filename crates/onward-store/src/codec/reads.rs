@@ -1,0 +1,46 @@
+//! What of a read is decoded.
+
+use bytes::Bytes;
+
+use super::payload_codec::{PayloadCodec, replace};
+use crate::error::{Error, Result};
+use crate::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
+use crate::schedule::ScheduleRecord;
+use crate::task::TaskRecord;
+
+pub(super) fn one(codec: &dyn PayloadCodec, payload: &mut Bytes) -> Result<()> {
+    let failed = |error: Error| {
+        Error::corrupt(format!("a payload cannot be decoded: {error}; was it written with another codec or key?"))
+    };
+    replace(payload, |payload| codec.decode(payload).map_err(failed))
+}
+
+pub(super) fn some(codec: &dyn PayloadCodec, payload: &mut Option<Bytes>) -> Result<()> {
+    payload.as_mut().map_or(Ok(()), |payload| one(codec, payload))
+}
+
+pub(super) fn task(codec: &dyn PayloadCodec, record: &mut TaskRecord) -> Result<()> {
+    some(codec, &mut record.payload)?;
+    some(codec, &mut record.result)
+}
+
+pub(super) fn schedule(codec: &dyn PayloadCodec, record: &mut ScheduleRecord) -> Result<()> {
+    one(codec, &mut record.schedule.task.payload)
+}
+
+pub(super) fn instance(codec: &dyn PayloadCodec, record: &mut InstanceRecord) -> Result<()> {
+    some(codec, &mut record.status)?;
+    record.values.values_mut().try_for_each(|value| one(codec, value))
+}
+
+pub(super) fn chunk(codec: &dyn PayloadCodec, chunk: &mut HistoryChunk) -> Result<()> {
+    one(codec, &mut chunk.chunk)
+}
+
+pub(super) fn message(codec: &dyn PayloadCodec, message: &mut Message) -> Result<()> {
+    match &mut message.body {
+        MessageBody::Ended { result, .. } => some(codec, result),
+        MessageBody::Signal { payload, .. } => one(codec, payload),
+        MessageBody::NotStarted { .. } | MessageBody::Cancel => Ok(()),
+    }
+}

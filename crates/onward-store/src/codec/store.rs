@@ -1,0 +1,112 @@
+//! A store whose payloads are encoded.
+
+use std::sync::Arc;
+
+use super::payload_codec::PayloadCodec;
+use super::{outcomes, reads, writes};
+use crate::decorator::StoreDecorator;
+use crate::error::Result;
+use crate::limits;
+use crate::news::NewsReceiver;
+use crate::orchestration::{HistoryChunk, InstanceRecord};
+use crate::outcome::Outcome;
+use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::store::{Answer, Page, Store, TaskFilter, TaskPage};
+use crate::task::{Lease, TaskId, TaskRecord};
+use crate::write::{Claim, Write};
+
+/// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program that uses the same store needs the same codec; one that
+/// cannot decode a task gives it back and leaves it to others.
+///
+/// The limit of a payload is that of what is kept. A handler's transaction on the store's own connection goes past it, and is refused.
+#[derive(Debug, Clone)]
+pub struct CodecStore {
+    inner: Arc<dyn Store>,
+    codec: Arc<dyn PayloadCodec>,
+}
+
+impl CodecStore {
+    /// `inner`, with payloads as `codec` makes them.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Store>, codec: Arc<dyn PayloadCodec>) -> Self {
+        Self { inner, codec }
+    }
+
+    /// Reads something, and decodes it.
+    fn read<'a, T: Send + 'a>(
+        &'a self,
+        answer: Answer<'a, T>,
+        decode: impl FnOnce(&dyn PayloadCodec, &mut T) -> Result<()> + Send + 'a,
+    ) -> Answer<'a, T> {
+        Box::pin(async move {
+            let mut read = answer.await?;
+            decode(&*self.codec, &mut read)?;
+            Ok(read)
+        })
+    }
+
+    async fn give_back(&self, leases: Vec<Lease>) -> Result<()> {
+        if leases.is_empty() {
+            return Ok(());
+        }
+        let after = limits::UNREAD_PAUSE;
+        self.inner.apply(leases.into_iter().map(|lease| Write::Release { lease, after }).collect()).await?;
+        Ok(())
+    }
+}
+
+impl StoreDecorator for CodecStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn apply(&self, mut writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        Box::pin(async move {
+            writes.iter_mut().try_for_each(|write| writes::encode(&*self.codec, write))?;
+            let mut done = self.inner.apply(writes).await?;
+            let mut unread = Vec::new();
+            for outcome in &mut done {
+                unread.extend(outcomes::decode(&*self.codec, outcome)?);
+            }
+            self.give_back(unread).await?;
+            Ok(done)
+        })
+    }
+
+    fn news(&self) -> NewsReceiver {
+        let codec = Arc::clone(&self.codec);
+        self.inner.news().mapped(Arc::new(move |news| outcomes::decode_news(&*codec, news)))
+    }
+
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.read(self.inner.task(task), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.read(self.inner.tasks(filter, page), |codec, page| {
+            page.tasks.iter_mut().try_for_each(|task| reads::task(codec, task))
+        })
+    }
+
+    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
+        self.read(self.inner.peek(claim), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
+    }
+
+    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
+        self.read(self.inner.schedules(which), |codec, found| {
+            found.iter_mut().try_for_each(|record| reads::schedule(codec, record))
+        })
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        self.read(self.inner.instance(task), |codec, found| {
+            found.iter_mut().try_for_each(|record| reads::instance(codec, record))
+        })
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.read(self.inner.instance_history(task, from, limit), |codec, found| {
+            found.iter_mut().try_for_each(|chunk| reads::chunk(codec, chunk))
+        })
+    }
+}

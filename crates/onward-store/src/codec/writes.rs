@@ -1,0 +1,51 @@
+//! What of a write is encoded.
+
+use bytes::Bytes;
+
+use super::payload_codec::{PayloadCodec, replace};
+use crate::completion::Finish;
+use crate::error::Result;
+use crate::orchestration::{AfterTurn, Turn};
+use crate::write::Write;
+
+pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> {
+    match write {
+        Write::Submit(new) => one(codec, &mut new.payload),
+        Write::Complete { result, .. } | Write::Finish { finish: Finish::Complete { result }, .. } => {
+            some(codec, result)
+        }
+        Write::AwaitChildren { memo, .. } => one(codec, memo),
+        Write::SetSchedule(set) => one(codec, &mut set.schedule.task.payload),
+        Write::Signal(signal) => one(codec, &mut signal.payload),
+        Write::Turn(turn) => encode_turn(codec, turn),
+        Write::All(writes) => writes.iter_mut().try_for_each(|write| encode(codec, write)),
+        _ => Ok(()),
+    }
+}
+
+fn encode_turn(codec: &dyn PayloadCodec, turn: &mut Turn) -> Result<()> {
+    one(codec, &mut turn.chunk)?;
+    some(codec, &mut turn.status)?;
+    turn.values.iter_mut().try_for_each(|(_, value)| some(codec, value))?;
+    turn.submits.iter_mut().try_for_each(|new| one(codec, &mut new.payload))?;
+    match &mut turn.next {
+        AfterTurn::Complete { result } => some(codec, result),
+        AfterTurn::ContinueAsNew { payload, chunk, .. } => {
+            one(codec, payload)?;
+            one(codec, chunk)
+        }
+        AfterTurn::Continue
+        | AfterTurn::Park { .. }
+        | AfterTurn::Fail { .. }
+        | AfterTurn::Dead { .. }
+        | AfterTurn::Cancelled { .. } => Ok(()),
+    }
+}
+
+fn one(codec: &dyn PayloadCodec, payload: &mut Bytes) -> Result<()> {
+    replace(payload, |payload| codec.encode(payload))
+}
+
+fn some(codec: &dyn PayloadCodec, payload: &mut Option<Bytes>) -> Result<()> {
+    payload.as_mut().map_or(Ok(()), |payload| one(codec, payload))
+}

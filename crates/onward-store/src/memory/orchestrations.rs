@@ -1,0 +1,224 @@
+//! Turns of orchestrations, and what comes for them in between.
+
+use std::sync::Arc;
+
+use super::state::State;
+use crate::event::Change;
+use crate::limits;
+use crate::orchestration::{
+    AfterTurn, HistoryChunk, Instance, InstanceRecord, MessageBody, Recipient, Signal, Turn, Turned,
+};
+use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::rules::attempt::cut;
+use crate::rules::orchestration::{self, Standing};
+use crate::task::{NewTask, TaskId, TaskState, check_payload};
+use crate::timestamp::Timestamp;
+
+impl State {
+    pub(super) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
+        let id = turn.lease.task;
+        let task = self.held(turn.lease)?;
+        let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
+        let (length, received) = (instance.length, instance.received);
+        let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
+        orchestration::check(&turn, standing)?;
+        self.check_room(turn.submits.len())?;
+        self.change_instance(id, |instance| instance.take(&turn));
+        let Turn { submits, cancels, next, .. } = turn;
+        let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
+        cancels.into_iter().for_each(|task| self.cancel_of(id, task));
+        let state = self.go_on_after(id, self.unless_superseded(id, next));
+        let kept = self.instance(id).filter(|_| state == TaskState::Running);
+        let messages = kept.map_or_else(Vec::new, Instance::messages);
+        Ok(Outcome::Turned(Turned { state, submitted, messages }))
+    }
+
+    /// Refuses a turn whose tasks might bring more names than there is room for.
+    fn check_room(&self, tasks: usize) -> Result<(), Refusal> {
+        let has_room = self.queues.len() + tasks <= limits::QUEUES
+            && self.kinds.len() + tasks <= limits::KINDS
+            && self.groups.len() + tasks <= limits::GROUPS;
+        if has_room { Ok(()) } else { Err(orchestration::no_room()) }
+    }
+
+    fn submit_of(&mut self, id: TaskId, new: NewTask) -> Result<Submitted, Refusal> {
+        let reference = new.report;
+        let Outcome::Submitted(submitted) = self.submit(new)? else { return Err(Refusal::TaskNotFound(id)) };
+        if let Some(reference) = reference.filter(|_| !orchestration::is_taken(submitted)) {
+            self.deliver(id, MessageBody::NotStarted { reference, existing: submitted.id() });
+        }
+        Ok(submitted)
+    }
+
+    /// Cancels a task for an orchestration that submitted it, if it has not ended.
+    fn cancel_of(&mut self, id: TaskId, task: TaskId) {
+        let is_its_own = self.tasks.get(task).is_some_and(|task| task.new.parent == Some(id));
+        if is_its_own {
+            let _ = self.cancel(task);
+        }
+    }
+
+    fn go_on_after(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
+        let now = self.now.wall;
+        match next {
+            AfterTurn::Continue => self.tasks.change(id, |task| task.lost = 0),
+            AfterTurn::Park { until } => self.park(id, until),
+            AfterTurn::Complete { result } => {
+                self.tasks.change(id, |task| task.result = result);
+                self.end_attempt(id, TaskState::Completed);
+            }
+            AfterTurn::Fail { error } => self.end_turn_with(id, error, TaskState::Failed),
+            AfterTurn::Dead { error } => self.end_turn_with(id, error, TaskState::Dead),
+            AfterTurn::Cancelled { reason } => self.end_turn_with(id, reason, TaskState::Cancelled),
+            AfterTurn::ContinueAsNew { payload, events, chunk } => {
+                self.tasks.change(id, |task| task.new.payload = payload);
+                self.change_instance(id, |instance| instance.begin_again(events, chunk));
+                self.leave_turn(id, TaskState::Waiting, now);
+            }
+        }
+        self.tasks.get(id).map_or(TaskState::Completed, |task| task.state)
+    }
+
+    /// An orchestration whose key another one has taken ends with the turn.
+    fn unless_superseded(&self, id: TaskId, next: AfterTurn) -> AfterTurn {
+        let is_superseded = self.tasks.get(id).is_some_and(|task| task.cancel_requested);
+        if is_superseded { orchestration::superseded(next) } else { next }
+    }
+
+    fn end_turn_with(&mut self, id: TaskId, error: String, state: TaskState) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| task.push_error(now, cut(error, limits::ERROR_BYTES)));
+        self.end_attempt(id, state);
+    }
+
+    fn park(&mut self, id: TaskId, until: Option<Timestamp>) {
+        let now = self.now.wall;
+        let has_messages = self.instance(id).is_some_and(|instance| !instance.mailbox.is_empty());
+        let state = orchestration::parked(until, has_messages, now);
+        let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(now);
+        self.leave_turn(id, state, run_at);
+    }
+
+    /// A turn is over, and the orchestration is not.
+    fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
+        self.tasks.change(id, |task| {
+            (task.state, task.run_at) = (state, run_at);
+            task.session = None;
+            task.lost = 0;
+        });
+        self.log(id, Change::Blocked);
+        self.settle_move(id);
+        self.hint_work();
+    }
+
+    pub(super) fn signal(&mut self, signal: Signal) -> Result<Outcome, Refusal> {
+        let id = self.recipient(&signal.to)?;
+        let task = self.known(id)?;
+        if task.state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state: task.state });
+        }
+        let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
+        if instance.mailbox.len() >= limits::MAILBOX {
+            return Err(Refusal::MailboxFull(id));
+        }
+        check_payload("signal", signal.payload.len(), self.payload_limit, &task.new.kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.deliver(id, MessageBody::Signal { name: signal.name, payload: signal.payload });
+        Ok(Outcome::Done)
+    }
+
+    fn recipient(&self, to: &Recipient) -> Result<TaskId, Refusal> {
+        match to {
+            Recipient::Task(task) => Ok(*task),
+            Recipient::Key { kind, key } => {
+                self.tasks.known.lacks_key(kind, key);
+                let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.clone() };
+                self.keys.active_of(kind, key).ok_or_else(none)
+            }
+        }
+    }
+
+    pub(super) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
+        let task = self.known(id)?;
+        let state = task.state;
+        if state.is_ended() {
+            return Err(Refusal::AlreadyEnded { task: id, state });
+        }
+        if task.instance.is_none() {
+            return Err(Refusal::NotAnOrchestration(id));
+        }
+        if state == TaskState::Running {
+            self.end_turn_with(id, reason, TaskState::Cancelled);
+        } else {
+            let now = self.now.wall;
+            self.tasks.change(id, |task| task.push_error_between(now, cut(reason, limits::ERROR_BYTES)));
+            self.end(id, TaskState::Cancelled);
+        }
+        Ok(Outcome::Cancelled)
+    }
+
+    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers whether it was told.
+    pub(super) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
+        let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
+        let Some(instance) = &task.instance else { return false };
+        if !orchestration::hears_of_cancel(instance.length, task.state) {
+            return false;
+        }
+        if !instance.is_cancel_waiting() {
+            self.log(id, Change::CancelRequested);
+            self.deliver(id, MessageBody::Cancel);
+        }
+        true
+    }
+
+    /// Tells the orchestration that submitted a task of its end, if it asked for that.
+    pub(super) fn report_end(&mut self, id: TaskId, state: TaskState) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let Some((parent, reference)) = task.new.parent.zip(task.new.report) else { return };
+        let completed = state == TaskState::Completed;
+        let error = task.errors.last().map(|error| error.message.clone());
+        let body = MessageBody::Ended {
+            reference,
+            task: id,
+            state,
+            result: task.result.clone().filter(|_| completed),
+            error: error.filter(|_| !completed),
+        };
+        self.deliver(parent, body);
+    }
+
+    /// Puts a message into the mailbox of an orchestration, live or ended, and wakes it if it is parked.
+    fn deliver(&mut self, id: TaskId, body: MessageBody) {
+        let now = self.now.wall;
+        let Some(task) = self.tasks.get(id) else { return };
+        let Some(instance) = &task.instance else { return };
+        let is_woken = instance.length > 0 && orchestration::is_woken(task.state);
+        self.change_instance(id, |instance| instance.receive(body, now));
+        if is_woken {
+            self.tasks.change(id, |task| (task.state, task.run_at) = (TaskState::Waiting, now));
+            self.log(id, Change::Unblocked);
+            self.hint_work();
+        }
+    }
+
+    fn change_instance(&mut self, id: TaskId, change: impl FnOnce(&mut Instance)) {
+        self.tasks.change(id, |task| {
+            if let Some(instance) = &mut task.instance {
+                change(Arc::make_mut(instance));
+            }
+        });
+    }
+
+    fn instance(&self, id: TaskId) -> Option<&Instance> {
+        self.tasks.get(id)?.instance.as_deref()
+    }
+
+    pub(super) fn instance_record(&self, id: TaskId) -> Option<InstanceRecord> {
+        self.instance(id).map(Instance::record)
+    }
+
+    pub(super) fn instance_history(&self, id: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk> {
+        let chunks = self.instance(id).map(|instance| instance.chunks.as_slice()).unwrap_or_default();
+        chunks.iter().filter(|chunk| chunk.first + chunk.events > from).take(limit).cloned().collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! What comes for an orchestration between its turns.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::name::Name;
+use crate::task::{TaskId, TaskState};
+use crate::timestamp::Timestamp;
+
+/// Something that came for an orchestration and waits for its next turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Counts the messages of this orchestration from 1, without gaps, over its whole life.
+    pub number: u64,
+    /// When it came.
+    pub at: Timestamp,
+    /// What it says.
+    pub body: MessageBody,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "message")]
+pub enum MessageBody {
+    /// A task that the orchestration submitted under a [reference](crate::NewTask::report) has ended.
+    Ended {
+        /// The reference.
+        reference: u64,
+        /// The task.
+        task: TaskId,
+        /// How it ended.
+        state: TaskState,
+        /// What it answered, if it completed.
+        result: Option<Bytes>,
+        /// Its last error, if it did not complete.
+        error: Option<String>,
+    },
+    /// A task that the orchestration submitted under a reference was not taken, since another has its key.
+    NotStarted {
+        /// The reference.
+        reference: u64,
+        /// The task that has the key.
+        existing: TaskId,
+    },
+    /// Somebody sent it something.
+    Signal {
+        /// Under which name.
+        name: Name,
+        /// What.
+        payload: Bytes,
+    },
+    /// Somebody wants it cancelled.
+    Cancel,
+}
+
+/// To whom a signal goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recipient {
+    /// The orchestration with this number.
+    Task(TaskId),
+    /// The active orchestration of a kind that has this key.
+    Key {
+        /// The kind.
+        kind: Name,
+        /// The key.
+        key: String,
+    },
+}
+
+/// Something to be sent to an orchestration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    /// To whom.
+    pub to: Recipient,
+    /// Under which name it waits for it.
+    pub name: Name,
+    /// What is sent, at most as large as a payload may be.
+    pub payload: Bytes,
+}

@@ -1,0 +1,286 @@
+//! The store as rows that another backend takes, and out of such rows: read in one snapshot, written in one transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::clock::ServerClock;
+use super::connection::{Link, connect};
+use super::error::classified;
+use super::migrate::{self, LOCK};
+use super::options::PostgresOptions;
+use super::reads::{self, STATISTICS};
+use super::row::task_alone;
+use super::save::save_rows;
+use super::sql::{COLUMNS, Sql};
+use super::store::fill_in;
+use crate::clock::Clock;
+use crate::copy::{Begun, PIECE, Source, Target};
+use crate::error::{Error, Result};
+use crate::memory::{Counters, DayCounts, Difference, ItemRow, KeyRow, TaskRow, TurnRow};
+
+/// What is read next.
+#[derive(Debug, Clone)]
+enum Part {
+    Settings,
+    Keys { after: (String, Vec<u8>) },
+    Waits { after: (i64, i64) },
+    Members { after: i64 },
+    Live { after: i64 },
+    Ended { after: i64 },
+    Turns { after: (i64, i64) },
+    Log { after: i64 },
+    Nothing,
+}
+
+/// A store in one snapshot.
+#[derive(Debug)]
+pub(crate) struct PostgresSource {
+    client: Link,
+    sql: Sql,
+    part: Part,
+    /// How it stood before the snapshot.
+    stamp: Stamp,
+}
+
+/// The numbers given last, and the version of what is no task: others after every write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    counters: Counters,
+    version: i64,
+}
+
+type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
+
+impl PostgresSource {
+    pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
+        let (mut address, options) = options.clone().read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
+        let sql = Sql { schema: options.schema.clone() };
+        // Under the lock, so that whatever these numbers count is committed, and in the snapshot that follows.
+        client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+        let (stamp, now) = stamp(&client, &sql).await?;
+        let begin = "COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0";
+        client.batch_execute(begin).await.map_err(classified)?;
+        let all = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.ended)";
+        let rows = client.query_typed(&sql.text(all), &[]).await.map_err(classified)?;
+        let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
+        let steady = steady(&options, now);
+        let begun = Begun { counters: stamp.counters, tasks: tasks.cast_unsigned(), steady };
+        Ok((Self { client, sql, part: Part::Settings, stamp }, begun))
+    }
+
+    async fn query(&self, text: &str, values: &Values<'_>) -> Result<Vec<Row>> {
+        self.client.query_typed(&self.sql.text(text), values).await.map_err(classified)
+    }
+
+    async fn tasks(&self, table: &str, after: i64) -> Result<Vec<TaskRow>> {
+        let text = format!("SELECT {COLUMNS} FROM {{s}}.{table} t WHERE t.id > $1 ORDER BY t.id LIMIT {PIECE}");
+        self.query(&text, &[(&after, Type::INT8)]).await?.iter().map(task_alone).collect()
+    }
+
+    async fn tags(&self, tasks: &[TaskRow]) -> Result<Vec<(i64, Vec<u8>)>> {
+        let ids: Vec<i64> = tasks.iter().map(|task| task.id).collect();
+        let text = "SELECT task, tag FROM {s}.tag WHERE task = ANY($1)";
+        let rows = self.query(text, &[(&ids, Type::INT8_ARRAY)]).await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    async fn settings(&self, piece: &mut Difference) -> Result<()> {
+        let items = self.query("SELECT sort, name, body FROM {s}.item ORDER BY sort, name", &[]).await?;
+        let item = |row: &Row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) };
+        piece.items = items.iter().map(item).collect();
+        let statistics = self.query(STATISTICS, &[]).await?;
+        piece.statistics = statistics.iter().map(reads::kind).collect::<Result<_>>()?;
+        let days = "SELECT day, queue, completed, failed, dead, cancelled, expired FROM {s}.day ORDER BY day, queue";
+        let day = |row: &Row| DayCounts { day: row.get(0), queue: row.get(1), ended: reads::ended(row, 2) };
+        piece.days = self.query(days, &[]).await?.iter().map(day).collect();
+        Ok(())
+    }
+
+    async fn keys(&self, (kind, key): &(String, Vec<u8>)) -> Result<Vec<KeyRow>> {
+        let text = format!(
+            "SELECT kind, key, task, until FROM {{s}}.taken WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(kind, Type::TEXT), (key, Type::BYTEA)]).await?;
+        let key = |row: &Row| KeyRow { kind: row.get(0), key: row.get(1), task: row.get(2), until: row.get(3) };
+        Ok(rows.iter().map(key).collect())
+    }
+
+    async fn pairs(&self, text: &str, after: (i64, i64)) -> Result<Vec<(i64, i64)>> {
+        let text = format!("{text} LIMIT {PIECE}");
+        let rows = self.query(&text, &[(&after.0, Type::INT8), (&after.1, Type::INT8)]).await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    async fn turns(&self, (task, first): (i64, i64)) -> Result<Vec<TurnRow>> {
+        let text = format!(
+            "SELECT task, first, events, chunk FROM {{s}}.turn WHERE (task, first) > ($1, $2) ORDER BY task, first LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&first, Type::INT8)]).await?;
+        let turn = |row: &Row| TurnRow {
+            task: row.get(0),
+            first: row.get(1),
+            events: row.get(2),
+            chunk: row.get::<_, Vec<u8>>(3).into(),
+        };
+        Ok(rows.iter().map(turn).collect())
+    }
+
+    async fn log(&self, after: i64) -> Result<Vec<(i64, i64, String)>> {
+        let text =
+            format!("SELECT entry, next_task, changes FROM {{s}}.log WHERE entry > $1 ORDER BY entry LIMIT {PIECE}");
+        let rows = self.query(&text, &[(&after, Type::INT8)]).await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    }
+
+    /// Reads a piece of the part, and says what comes behind it.
+    async fn read(&self) -> Result<(Difference, Part)> {
+        let mut piece = Difference::default();
+        let next = match &self.part {
+            Part::Settings => {
+                self.settings(&mut piece).await?;
+                Part::Keys { after: Default::default() }
+            }
+            Part::Keys { after } => {
+                piece.keys = self.keys(after).await?;
+                let last = piece.keys.last().map(|last| (last.kind.clone(), last.key.clone()));
+                last.map_or(Part::Waits { after: (0, 0) }, |after| Part::Keys { after })
+            }
+            Part::Waits { after } => {
+                piece.waits = self.pairs(WAITS, *after).await?;
+                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::Waits { after: *after })
+            }
+            Part::Members { after } => {
+                piece.members = self.pairs(MEMBERS, (*after, 0)).await?;
+                piece.members.last().map_or(Part::Live { after: 0 }, |(after, _)| Part::Members { after: *after })
+            }
+            Part::Live { after } => {
+                piece.live = self.tasks("task", *after).await?;
+                piece.tags = self.tags(&piece.live).await?;
+                piece.live.last().map_or(Part::Ended { after: 0 }, |last| Part::Live { after: last.id })
+            }
+            Part::Ended { after } => {
+                piece.ended = self.tasks("ended", *after).await?;
+                piece.tags = self.tags(&piece.ended).await?;
+                piece.ended.last().map_or(Part::Turns { after: (0, 0) }, |last| Part::Ended { after: last.id })
+            }
+            Part::Turns { after } => {
+                piece.turns = self.turns(*after).await?;
+                let last = piece.turns.last().map(|last| (last.task, last.first));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
+            }
+            Part::Log { after } => {
+                piece.log = self.log(*after).await?;
+                piece.log.last().map_or(Part::Nothing, |(entry, ..)| Part::Log { after: *entry })
+            }
+            Part::Nothing => Part::Nothing,
+        };
+        Ok((piece, next))
+    }
+}
+
+const WAITS: &str = "SELECT task, dependent FROM {s}.wait WHERE (task, dependent) > ($1, $2) ORDER BY task, dependent";
+
+const MEMBERS: &str = "SELECT member, bundle FROM {s}.member WHERE member > $1 AND $2 = 0 ORDER BY member";
+
+impl Source for PostgresSource {
+    async fn next(&mut self) -> Result<Option<Difference>> {
+        if matches!(self.part, Part::Nothing) {
+            return Ok(None);
+        }
+        let (piece, next) = self.read().await?;
+        self.part = next;
+        Ok(Some(piece))
+    }
+
+    async fn end(self) -> Result<()> {
+        let lock = format!("COMMIT; BEGIN; {}", self.sql.text(LOCK));
+        self.client.batch_execute(&lock).await.map_err(classified)?;
+        let (stamp, _) = stamp(&self.client, &self.sql).await?;
+        self.client.batch_execute("COMMIT").await.map_err(classified)?;
+        if stamp == self.stamp {
+            return Ok(());
+        }
+        Err(Error::invalid("somebody changed the store while it was copied; stop whoever uses it, and copy again"))
+    }
+}
+
+async fn stamp(client: &Link, sql: &Sql) -> Result<(Stamp, i64)> {
+    let text = "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
+                (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
+                (SELECT last_value FROM {s}.last_item), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
+    let row = rows.first().ok_or_else(Error::closed)?;
+    let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
+    let counters =
+        Counters { last_task: number(0)?, last_session: number(1)?, ends: number(2)?, last_entry: number(3)? };
+    Ok((Stamp { counters, version: number(4)? }, number(5)?))
+}
+
+/// The steady time where the server's clock says so many microseconds.
+fn steady(options: &PostgresOptions, now: i64) -> Duration {
+    let of_server = ServerClock::default().heard(now).steady;
+    options.clock.as_ref().map_or(of_server, |clock: &Arc<dyn Clock>| clock.steady())
+}
+
+/// A store that is written in one transaction, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct PostgresTarget {
+    client: Link,
+    sql: Sql,
+    steady: Duration,
+}
+
+impl PostgresTarget {
+    /// Begins a store where there is none, or an empty one. Whoever has that open waits meanwhile.
+    pub(crate) async fn new(url: &str, options: PostgresOptions) -> Result<Self> {
+        let (mut address, options) = options.read(url)?;
+        fill_in(&mut address.config);
+        let client = connect(&address).await?;
+        let sql = Sql { schema: options.schema.clone() };
+        let begin = format!("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {}", sql.text(LOCK));
+        client.batch_execute(&begin).await.map_err(classified)?;
+        migrate::within(&client, &sql).await?;
+        let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.ended) OR EXISTS (SELECT 1 FROM {s}.item) \
+                     OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+        let rows = client.query_typed(&sql.text(there), &[]).await.map_err(classified)?;
+        let row = rows.first().ok_or_else(Error::closed)?;
+        if row.get(0) {
+            return Err(Error::invalid(format!(
+                "the store in the schema `{}` is not empty; name another schema behind `#`, or drop this one",
+                sql.schema
+            )));
+        }
+        let steady = steady(&options, row.get(1));
+        Ok(Self { client, sql, steady })
+    }
+}
+
+impl Target for PostgresTarget {
+    fn steady(&self) -> Duration {
+        self.steady
+    }
+
+    async fn put(&mut self, piece: Difference) -> Result<()> {
+        save_rows(&self.client, &self.sql, &piece).await.map_err(classified)
+    }
+
+    async fn end(self, counters: Counters) -> Result<()> {
+        // Sequences are not taken back with a transaction, so they come last. One that goes back to its beginning has given no number yet.
+        let text = "SELECT setval('{s}.last_task', greatest($1, last_value)) FROM {s}.last_task UNION ALL \
+                    SELECT setval('{s}.last_session', greatest($2, last_value)) FROM {s}.last_session UNION ALL \
+                    SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \
+                    SELECT setval('{s}.last_entry', greatest($4, last_value)) FROM {s}.last_entry UNION ALL \
+                    SELECT setval('{s}.last_item', last_value + 1) FROM {s}.last_item";
+        let Counters { last_task, last_session, ends, last_entry } = counters;
+        let values: [(&(dyn ToSql + Sync), Type); 4] =
+            [(&last_task, Type::INT8), (&last_session, Type::INT8), (&ends, Type::INT8), (&last_entry, Type::INT8)];
+        self.client.query_typed(&self.sql.text(text), &values).await.map_err(classified)?;
+        self.client.batch_execute("COMMIT").await.map_err(classified)?;
+        self.client.batch_execute(&self.sql.text("ANALYZE {s}.task, {s}.ended")).await.map_err(classified)
+    }
+}

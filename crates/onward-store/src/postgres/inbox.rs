@@ -1,0 +1,190 @@
+//! The inbox: what was submitted by the function `onward_submit`, in transactions of others, becomes tasks here.
+//!
+//! A row is taken out in the transaction that submits its task, by whichever process comes first. What cannot be submitted stays, with the reason.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connection::{Link, LinkTo};
+use super::error::classified;
+use super::patience::{LONG_PAUSE, PAUSE};
+use super::sql::Sql;
+use super::store::Shared;
+use super::transaction::{LOCAL_SETTINGS, apply_within};
+use super::writer::connect_to_write;
+use crate::dependency::Dependency;
+use crate::error::{Error, Result};
+use crate::memory::Ran;
+use crate::name::Name;
+use crate::outcome::Outcome;
+use crate::store::Durability;
+use crate::tag::Tags;
+use crate::task::{NewTask, OnDuplicate, Priority, TaskId, Ttl, TtlFrom, UniqueKey, When};
+use crate::timestamp::Timestamp;
+use crate::write::Write;
+
+/// How many are taken in one transaction.
+const BATCH: i64 = 500;
+
+/// Empties the inbox whenever there may be something in it, until the store is gone.
+pub(super) async fn run(shared: Weak<Shared>) {
+    let (mut client, mut pause) = (None, PAUSE);
+    loop {
+        let Some(shared) = shared.upgrade() else { return };
+        let outcome = take_all(&shared, &mut client).await;
+        let inbox = Arc::clone(&shared.inbox);
+        drop(shared);
+        let Err(error) = outcome else {
+            pause = PAUSE;
+            inbox.notified().await;
+            continue;
+        };
+        client = None;
+        tracing::warn!(%error, "what was submitted by others cannot be taken in");
+        if error.is_transient() {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONG_PAUSE);
+        } else {
+            // Somebody has to do something about it first.
+            inbox.notified().await;
+        }
+    }
+}
+
+/// Whether anything is in the inbox.
+async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
+    let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL)";
+    let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
+    rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
+}
+
+/// Takes everything that is there, over a connection that is made when it is needed.
+pub(super) async fn take_all(shared: &Shared, client: &mut Option<Link>) -> Result<()> {
+    let reader = shared.pool.get().await?;
+    let is_waiting = is_waiting(&reader, &shared.sql).await?;
+    shared.sees_inbox.store(true, Ordering::Relaxed);
+    reader.give_back();
+    if !is_waiting {
+        return Ok(());
+    }
+    let client = match client {
+        Some(client) => client,
+        none => none.insert(connect_to_write(shared).await?),
+    };
+    let mut batch = BATCH;
+    loop {
+        match take(client, shared, batch).await {
+            Ok(0) => return Ok(()),
+            Ok(_) => batch = BATCH,
+            Err(error) => {
+                client.batch_execute("ROLLBACK").await.map_err(classified)?;
+                // One of them may be what the server does not take; by itself it disturbs no other.
+                if batch == 1 || error.is_transient() {
+                    return Err(error);
+                }
+                batch = 1;
+            }
+        }
+    }
+}
+
+/// Takes some, oldest first; answers how many.
+async fn take(client: &Link, shared: &Shared, limit: i64) -> Result<usize> {
+    let rows = begin(client, shared, limit).await?;
+    let (mut numbers, mut calls, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for row in &rows {
+        let number: i64 = row.try_get(0).map_err(classified)?;
+        match new_task(row) {
+            Ok(new) => {
+                numbers.push(number);
+                calls.push([Write::Submit(Box::new(new))]);
+            }
+            Err(error) => refused.push((number, error.to_string())),
+        }
+    }
+    let calls: Vec<&[Write]> = calls.iter().map(<[Write; 1]>::as_slice).collect();
+    let ran = apply_within(client, shared, &calls, "").await?;
+    for (number, outcomes) in numbers.iter().zip(&ran.outcomes) {
+        if let Some(Outcome::Refused(refusal)) = outcomes.first() {
+            refused.push((*number, refusal.to_string()));
+        }
+    }
+    numbers.retain(|number| !refused.iter().any(|(other, _)| other == number));
+    end(client, shared, &numbers, &refused).await?;
+    tell(shared, ran);
+    Ok(rows.len())
+}
+
+/// Under the store's lock, so that no two take the same.
+async fn begin(client: &Link, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
+    let settings = shared.sql.text(&format!("{LOCAL_SETTINGS}{}", super::migrate::LOCK));
+    client.batch_execute(&settings).await.map_err(classified)?;
+    let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
+                affinity, parent, depends_on FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
+    client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
+}
+
+async fn end(client: &LinkTo<'_>, shared: &Shared, taken: &Vec<i64>, refused: &[(i64, String)]) -> Result<()> {
+    let text = "DELETE FROM {s}.inbox WHERE id = ANY($1)";
+    client.query_typed(&shared.sql.text(text), &[(taken, Type::INT8_ARRAY)]).await.map_err(classified)?;
+    if !refused.is_empty() {
+        let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
+        let text = "UPDATE {s}.inbox i SET error = u.error FROM unnest($1, $2) AS u (id, error) WHERE i.id = u.id";
+        let values: [(&(dyn ToSql + Sync), Type); 2] = [(&numbers, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
+        client.query_typed(&shared.sql.text(text), &values).await.map_err(classified)?;
+        for (number, error) in refused {
+            tracing::warn!(number, error, "a task in the inbox cannot be submitted, and stays there");
+        }
+    }
+    let is_durable = shared.options.durability == Durability::Full;
+    let commit = if is_durable { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
+    client.batch_execute(commit).await.map_err(classified)
+}
+
+fn tell(shared: &Shared, ran: Ran) {
+    shared.committed(&ran);
+    shared.tell(ran.news);
+}
+
+fn new_task(row: &Row) -> Result<NewTask> {
+    let text = |at: usize| row.try_get::<_, Option<&str>>(at).map_err(classified);
+    let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified);
+    let name = |at: usize| text(at)?.map(Name::new).transpose();
+    let moment = |at: usize| Ok::<_, Error>(number(at)?.map(Timestamp::from_microseconds));
+    let duration = |at: usize| Ok::<_, Error>(number(at)?.map(|micros| Duration::from_micros(micros.unsigned_abs())));
+    let missing = || Error::invalid("it has no kind");
+    let mut new = NewTask::of(name(1)?.ok_or_else(missing)?);
+    new.payload = Bytes::copy_from_slice(row.try_get(2).map_err(classified)?);
+    new.queue = name(3)?.unwrap_or_else(Name::default_queue);
+    let priority: i16 = row.try_get(4).map_err(classified)?;
+    new.priority = Priority(u8::try_from(priority).map_err(|_| Error::invalid("its priority is not 0 to 255"))?);
+    if let Some(key) = text(5)? {
+        let keep_for = duration(7)?.unwrap_or_default();
+        new.unique = Some(UniqueKey { key: key.to_owned(), on_duplicate: on_duplicate(text(6)?)?, keep_for });
+    }
+    new.when = moment(8)?.map_or(When::Now, When::At);
+    (new.group, new.affinity) = (name(9)?, name(14)?);
+    let tags: Tags =
+        serde_json::from_str(text(10)?.unwrap_or("{}")).map_err(|error| Error::invalid(error.to_string()))?;
+    new.tags = tags;
+    new.ttl = duration(11)?.map(|duration| Ttl { duration, from: TtlFrom::default() });
+    (new.timeout, new.deadline) = (duration(12)?, moment(13)?);
+    new.parent = number(15)?.map(TaskId);
+    let on: Vec<i64> = row.try_get(16).map_err(classified)?;
+    new.depends_on.tasks = on.into_iter().map(|task| Dependency::Task(TaskId(task))).collect();
+    Ok(new)
+}
+
+fn on_duplicate(text: Option<&str>) -> Result<OnDuplicate> {
+    match text {
+        Some("skip") => Ok(OnDuplicate::Skip),
+        Some("supersede") => Ok(OnDuplicate::Supersede),
+        Some("requeue") => Ok(OnDuplicate::Requeue),
+        _ => Err(Error::invalid("it says of duplicates what is not known; use a newer version")),
+    }
+}

@@ -1,0 +1,48 @@
+//! For how long something is tried again.
+
+use std::time::Duration;
+
+use super::error::{driver_error, is_lost, is_to_be_repeated};
+use crate::clock::{Clock, SystemClock};
+use crate::error::Error;
+
+/// The first pause before the next try; each is twice as long as the one before.
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest pause.
+pub(super) const LONG_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much longer something is tried again; it counts from the first failure.
+#[derive(Debug)]
+pub(super) struct Patience {
+    whole: Duration,
+    until: Option<Duration>,
+    pause: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(whole: Duration) -> Self {
+        Self { whole, until: None, pause: PAUSE }
+    }
+
+    /// Takes note of a failure; answers whether to try again.
+    pub(super) fn lasts(&mut self) -> bool {
+        let now = SystemClock.steady();
+        now < *self.until.get_or_insert(now.saturating_add(self.whole))
+    }
+
+    /// Takes note of a failure, and waits before the next try; `false` if there is to be none.
+    pub(super) async fn wait(&mut self) -> bool {
+        if !self.lasts() {
+            return false;
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(LONG_PAUSE);
+        true
+    }
+}
+
+/// Whether what failed only read, and may be answered when the server is back.
+pub(super) fn is_passing(error: &Error) -> bool {
+    driver_error(error).is_some_and(|error| is_lost(error) || is_to_be_repeated(error))
+}

@@ -1,0 +1,41 @@
+//! What is kept of an orchestration beside its task.
+
+use tokio_postgres::types::Type;
+
+use super::super::error::classified;
+use super::super::fetch::number;
+use super::super::store::Shared;
+use crate::error::Result;
+use crate::limits;
+use crate::orchestration::{HistoryChunk, InstanceRecord, decode_instance};
+use crate::task::TaskId;
+
+pub(in super::super) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
+    let client = shared.pool.get().await?;
+    let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.ended WHERE id = $1";
+    let rows = client.query_typed(&shared.sql.text(text), &[(&task.0, Type::INT8)]).await.map_err(classified)?;
+    client.give_back();
+    let stored: Option<&[u8]> = rows.first().and_then(|row| row.get(0));
+    Ok(stored.map(decode_instance).transpose()?.map(|instance| instance.record()))
+}
+
+pub(in super::super) async fn history(
+    shared: &Shared,
+    task: TaskId,
+    from: u64,
+    limit: usize,
+) -> Result<Vec<HistoryChunk>> {
+    let client = shared.pool.get().await?;
+    let text = "SELECT first, events, chunk FROM {s}.turn WHERE task = $1 AND first + events > $2 \
+                ORDER BY first LIMIT $3";
+    let (from, limit) = (from.cast_signed(), number(limit.min(limits::PAGE)));
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+        [(&task.0, Type::INT8), (&from, Type::INT8), (&limit, Type::INT8)];
+    let rows = client.query_typed(&shared.sql.text(text), &parameters).await.map_err(classified)?;
+    client.give_back();
+    let chunk = |row: &tokio_postgres::Row| {
+        let (first, events, chunk): (i64, i64, Vec<u8>) = (row.get(0), row.get(1), row.get(2));
+        HistoryChunk { first: first.cast_unsigned(), events: events.cast_unsigned(), chunk: chunk.into() }
+    };
+    Ok(rows.iter().map(chunk).collect())
+}

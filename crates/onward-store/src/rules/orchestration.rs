@@ -1,0 +1,141 @@
+//! What a turn of an orchestration may write, and how it goes on.
+
+use crate::limits;
+use crate::orchestration::{AfterTurn, Turn};
+use crate::outcome::{Refusal, Submitted};
+use crate::rules::due;
+use crate::task::{NewTask, TaskState, check_payload};
+use crate::timestamp::Timestamp;
+
+/// What a store knows of an orchestration whose turn is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// How many events its history has.
+    pub length: u64,
+    /// How many messages have come for it.
+    pub received: u64,
+    /// Its kind.
+    pub kind: &'a str,
+    /// The largest payload.
+    pub payload_limit: usize,
+}
+
+/// Checks that a turn can be written.
+///
+/// # Errors
+/// [`Refusal::HistoryMoved`] if the history has another length than the turn says; [`Refusal::Invalid`] for what no store accepts.
+pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    if turn.length != standing.length {
+        return Err(Refusal::HistoryMoved { task: turn.lease.task, length: standing.length });
+    }
+    if turn.consumed > standing.received {
+        return Err(invalid(standing, "has taken in messages that never came; take in what a claim handed out"));
+    }
+    let begins_with = match &turn.next {
+        AfterTurn::ContinueAsNew { events, chunk, .. } => (*events, chunk),
+        _ => (turn.events, &turn.chunk),
+    };
+    if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
+        return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
+    }
+    if turn.submits.len() > limits::TURN_TASKS {
+        let text = format!("submits more than {} tasks; let several turns do it", limits::TURN_TASKS);
+        return Err(invalid(standing, &text));
+    }
+    check_sizes(turn, standing)?;
+    turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
+}
+
+fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    let check = |what: &str, bytes: usize| {
+        check_payload(what, bytes, standing.payload_limit, standing.kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))
+    };
+    check("status", turn.status.as_ref().map_or(0, bytes::Bytes::len))?;
+    for (key, value) in &turn.values {
+        if key.is_empty() || key.len() > limits::KEY_BYTES {
+            let text = format!("has a value whose key is empty or longer than {} bytes", limits::KEY_BYTES);
+            return Err(invalid(standing, &text));
+        }
+        check("value", value.as_ref().map_or(0, bytes::Bytes::len))?;
+    }
+    match &turn.next {
+        AfterTurn::Complete { result } => check("result", result.as_ref().map_or(0, bytes::Bytes::len)),
+        AfterTurn::ContinueAsNew { payload, .. } => check("payload", payload.len()),
+        _ => Ok(()),
+    }
+}
+
+fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    task.check(standing.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+    if !task.depends_on.is_empty() || task.aggregate.is_some() {
+        return Err(invalid(standing, "submits a task that depends on others or is collected with others"));
+    }
+    if task.parent.is_some_and(|parent| parent != turn.lease.task) {
+        return Err(invalid(standing, "submits a task as the child of another; leave the parent out, or name itself"));
+    }
+    Ok(())
+}
+
+#[cold]
+fn invalid(standing: Standing<'_>, what: &str) -> Refusal {
+    Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", standing.kind))
+}
+
+/// What a turn is refused with that might bring more queues, kinds or groups than a store takes.
+#[cold]
+#[must_use]
+pub fn no_room() -> Refusal {
+    Refusal::Invalid(
+        "a turn submits tasks whose queues, kinds or groups might be more than the store has room for; use fewer of them"
+            .to_owned(),
+    )
+}
+
+/// Whether a task that a turn submitted will run, so that its end will be told: now, or when the one that has its key has ended.
+#[must_use]
+pub fn is_taken(submitted: Submitted) -> bool {
+    submitted.is_new() || matches!(submitted, Submitted::Requeued { .. })
+}
+
+/// What an orchestration is refused with that is to wait in another way than by parking.
+#[cold]
+#[must_use]
+pub fn waits_by_parking(kind: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "a task of kind `{kind}` is an orchestration, which waits by parking; write a turn instead"
+    ))
+}
+
+/// Where an orchestration stands that parks. One for which messages wait goes on at once.
+#[must_use]
+pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> TaskState {
+    match until {
+        _ if has_messages => TaskState::Waiting,
+        Some(until) => due::state(until, now),
+        None => TaskState::Blocked,
+    }
+}
+
+/// How an orchestration goes on whose key another one has taken: it ends, unless it does so by itself.
+#[must_use]
+pub fn superseded(next: AfterTurn) -> AfterTurn {
+    match next {
+        AfterTurn::Continue | AfterTurn::Park { .. } | AfterTurn::ContinueAsNew { .. } => {
+            AfterTurn::Cancelled { reason: "another orchestration has taken its key".to_owned() }
+        }
+        next => next,
+    }
+}
+
+/// Whether a message wakes an orchestration in a state.
+#[must_use]
+pub fn is_woken(state: TaskState) -> bool {
+    matches!(state, TaskState::Blocked | TaskState::Scheduled)
+}
+
+/// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that has begun may have something to clean up.
+#[must_use]
+pub fn hears_of_cancel(length: u64, state: TaskState) -> bool {
+    length > 0 || state == TaskState::Running
+}

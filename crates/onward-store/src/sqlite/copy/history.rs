@@ -1,0 +1,122 @@
+//! Counts of ended tasks. The specification counts by kind, and by day and queue; a file counts by queue and kind together, and has what was counted when a
+//! day began. So each kind's count is shared out among the queues, as much to each as its days say, which any read of the file then tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, params};
+
+use super::target_settings::Waiting;
+use crate::error::{Error, Result};
+use crate::name::Name;
+use crate::sqlite::connection::Database;
+use crate::sqlite::names::Names;
+use crate::store::{EndedCounts, KindStatistics};
+use crate::task::TaskState;
+
+const STATES: [TaskState; 5] =
+    [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
+
+/// How many tasks of a kind and a queue ended in a state.
+type Counted = BTreeMap<(Name, Name, i64), u64>;
+
+pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
+    let counted = share_out(waiting)?;
+    for ((kind, queue, state), ended) in &counted {
+        let lane = names.ensure_lane(&Database::from(connection), queue, kind, None)?;
+        add(connection, lane, *state, *ended)?;
+    }
+    for kind in &waiting.statistics {
+        sums(connection, names, kind, &counted)?;
+    }
+    connection.execute_batch(KEPT)?;
+    days(connection, names, waiting, &counted)
+}
+
+/// What is still in history is counted by lanes without a group.
+const KEPT: &str = "
+    INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum)
+    SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN lane l ON l.id = h.lane
+    JOIN lane b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0 WHERE true GROUP BY b.id, h.state
+    ON CONFLICT (lane, state) DO UPDATE SET kept = excluded.kept;
+";
+
+fn share_out(waiting: &Waiting) -> Result<Counted> {
+    let mut counted = Counted::new();
+    for state in STATES {
+        let mut asked: BTreeMap<Name, u64> = BTreeMap::new();
+        for day in &waiting.days {
+            *asked.entry(Name::new(&day.queue)?).or_default() += of(day.ended, state);
+        }
+        let mut asked: Vec<(Name, u64)> = asked.into_iter().collect();
+        for kind in &waiting.statistics {
+            let mut left = of(kind.ended, state);
+            for (queue, wanted) in asked.iter_mut().filter(|(_, wanted)| *wanted > 0) {
+                let share = left.min(*wanted);
+                (left, *wanted) = (left - share, *wanted - share);
+                if share > 0 {
+                    counted.insert((kind.kind.clone(), queue.clone(), state.code()), share);
+                }
+            }
+            if left > 0 {
+                // Ended before the days that are kept, in a queue that nobody asks for any more.
+                *counted.entry((kind.kind.clone(), Name::default_queue(), state.code())).or_default() += left;
+            }
+        }
+    }
+    Ok(counted)
+}
+
+fn of(mut ended: EndedCounts, state: TaskState) -> u64 {
+    ended.of(state).map_or(0, |count| *count)
+}
+
+fn add(connection: &Connection, lane: i64, state: i64, ended: u64) -> Result<()> {
+    let sql = "INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
+    connection.prepare_cached(sql)?.execute(params![lane, state, ended])?;
+    Ok(())
+}
+
+/// Sums of a kind stand with any of its counts.
+fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, counted: &Counted) -> Result<()> {
+    let database = Database::from(connection);
+    let completed = TaskState::Completed.code();
+    let line = counted.keys().find(|(of, _, state)| *of == kind.kind && *state == completed);
+    if let Some((_, queue, _)) = line {
+        let lane = names.ensure_lane(&database, queue, &kind.kind, None)?;
+        let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let sql = "UPDATE statistics SET attempts = ?, wait = ?, run = ?, run_maximum = ? WHERE lane = ? AND state = ?";
+        let (wait, run, maximum) = (micros(kind.wait), micros(kind.run), micros(kind.run_maximum));
+        connection.execute(sql, params![kind.attempts, wait, run, maximum, lane, completed])?;
+    }
+    if kind.io != crate::io::IoStatistics::default() {
+        let number = names.ensure_kind(&database, &kind.kind)?;
+        let text = serde_json::to_string(&kind.io).map_err(|error| Error::io(error.to_string()))?;
+        connection.execute("INSERT INTO kind_io (kind, totals) VALUES (?, ?)", params![number, text])?;
+    }
+    Ok(())
+}
+
+/// What had been counted when each day began: what is counted in the end, less what came on it and later.
+fn days(connection: &Connection, names: &mut Names, waiting: &Waiting, counted: &Counted) -> Result<()> {
+    let mut so_far: BTreeMap<(Name, i64), u64> = BTreeMap::new();
+    for ((_, queue, state), ended) in counted {
+        *so_far.entry((queue.clone(), *state)).or_default() += ended;
+    }
+    let days: BTreeSet<i64> = waiting.days.iter().map(|day| day.day).collect();
+    for day in days.into_iter().rev() {
+        for counts in waiting.days.iter().filter(|counts| counts.day == day) {
+            for state in STATES {
+                if let Some(ended) = so_far.get_mut(&(Name::new(&counts.queue)?, state.code())) {
+                    *ended = ended.saturating_sub(of(counts.ended, state));
+                }
+            }
+        }
+        connection.execute("INSERT INTO day (day) VALUES (?)", [day])?;
+        for ((queue, state), ended) in &so_far {
+            let queue = names.ensure_queue(&Database::from(connection), queue)?;
+            let sql = "INSERT INTO day_start (day, queue, state, ended) VALUES (?, ?, ?, ?)";
+            connection.execute(sql, params![day, queue, state, ended])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What is no task, out of its tables.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+use crate::flow::LimitScope;
+use crate::memory::{CollectionBody, DayCounts, Difference, ItemRow, Line, Over, Settings, SharesBody};
+use crate::name::Name;
+use crate::rules::history::day_of;
+use crate::sqlite::connection::Database;
+use crate::sqlite::flow::Flow;
+use crate::sqlite::index::meta;
+use crate::sqlite::pauses::Pauses;
+use crate::sqlite::queues::Queues;
+use crate::sqlite::reads::{LaneNames, history, statistics};
+use crate::sqlite::schedules;
+use crate::task::{TaskId, TaskState};
+use crate::timestamp::Timestamp;
+
+/// Reads it into a piece.
+pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
+    let database = Database::from(connection);
+    let items = &mut piece.items;
+    let queues = names(connection, items)?;
+    let settings = Queues::load(&database)?;
+    for (number, name) in &queues {
+        let of_queue = settings.settings(*number);
+        if of_queue != crate::queue::QueueSettings::default() {
+            items.push(ItemRow::new("settings", name, &of_queue)?);
+        }
+    }
+    let (configuration, mode) = (settings.configuration(), settings.mode());
+    let flow = Flow::load(&database, configuration, None, |_| None)?;
+    for (scope, limit) in flow.limits() {
+        items.push(ItemRow::new("limit", scope, limit)?);
+    }
+    for pause in Pauses::load(&database)?.records() {
+        items.push(ItemRow::new("pause", &pause.scope, &pause.until)?);
+    }
+    for schedule in schedules::read(connection, "ORDER BY name", [])? {
+        items.push(ItemRow::new("schedule", &schedule.schedule.name, &schedule)?);
+    }
+    let schedule_revision = meta(&database, "schedule_revision")?.cast_unsigned();
+    items.push(ItemRow::sole("store", &Settings { mode, configuration, schedule_revision })?);
+    buckets(connection, items)?;
+    shares(connection, &queues, items)?;
+    collections(connection, items)?;
+    unsettled(connection, items)?;
+    piece.statistics = statistics(connection)?;
+    let day = |day: crate::history::QueueDay| DayCounts {
+        day: day_of(day.day),
+        queue: day.queue.to_string(),
+        ended: day.ended,
+    };
+    piece.days = history(connection, now, crate::limits::HISTORY_DAYS)?.into_iter().map(day).collect();
+    Ok(())
+}
+
+/// Names of queues, kinds and groups; answers the queues, deleted ones too.
+fn names(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<BTreeMap<i64, Name>> {
+    let mut queues = BTreeMap::new();
+    for (sort, sql) in [
+        ("queue", "SELECT id, name, deleted FROM queue"),
+        ("kind", "SELECT id, name, 0 FROM kind"),
+        ("group", "SELECT id, name, 0 FROM task_group"),
+    ] {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let name = Name::new(row.get::<_, String>(1)?)?;
+            if !row.get::<_, bool>(2)? {
+                items.push(ItemRow::named(sort, &name));
+            }
+            if sort == "queue" {
+                queues.insert(row.get(0)?, name);
+            }
+        }
+    }
+    Ok(queues)
+}
+
+/// Token buckets, by what they are of.
+fn buckets(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
+    let sql = "SELECT scope, name, full_at FROM task_limit WHERE full_at IS NOT NULL AND rate_tasks IS NOT NULL AND scope < 3 \
+               UNION ALL SELECT 3, name, full_at FROM task_group WHERE full_at IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let name: String = row.get(1)?;
+        let scope = match row.get::<_, i64>(0)? {
+            0 => LimitScope::All,
+            1 => LimitScope::Queue(Name::new(name)?),
+            2 => LimitScope::Kind(Name::new(name)?),
+            _ => LimitScope::Group(Name::new(name)?),
+        };
+        let full_at = Duration::from_nanos(row.get::<_, i64>(2)?.unsigned_abs());
+        items.push(ItemRow::new("bucket", &scope, &full_at)?);
+    }
+    Ok(())
+}
+
+fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<ItemRow>) -> Result<()> {
+    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM share s \
+               LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut by_queue: BTreeMap<i64, SharesBody> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let shares = by_queue.entry(row.get(0)?).or_insert_with(|| SharesBody { now: (0, 0), tags: Vec::new() });
+        let time = (row.get(3)?, row.get(4)?);
+        match row.get::<_, i64>(1)? {
+            crate::sqlite::shares::QUEUE => shares.now = time,
+            _ => shares.tags.push((row.get::<_, Option<String>>(2)?.map(Name::new).transpose()?, time)),
+        }
+    }
+    for (queue, shares) in by_queue {
+        if let Some(name) = queues.get(&queue) {
+            items.push(ItemRow::new("shares", name, &shares)?);
+        }
+    }
+    Ok(())
+}
+
+/// What is being collected, with its tasks.
+fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
+    let mut lanes = LaneNames::new(connection);
+    let sql =
+        "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, lane FROM collecting ORDER BY lane";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
+        let lane: i64 = row.get(7)?;
+        let mut members = connection.prepare_cached("SELECT task FROM member WHERE lane = ?")?;
+        let tasks = members.query_map([lane], |row| row.get(0).map(TaskId))?;
+        let body = CollectionBody {
+            began_with: TaskId(row.get(0)?),
+            members: row.get(1)?,
+            bytes: row.get::<_, i64>(2)?.cast_unsigned(),
+            began_at: moment(3)?,
+            size: row.get(4)?,
+            deadline: moment(5)?,
+            ripe_at: moment(6)?,
+            tasks: tasks.collect::<rusqlite::Result<BTreeSet<TaskId>>>()?,
+        };
+        let names = lanes.of(lane)?;
+        let line: Line = (names.queue, names.kind, names.group);
+        items.push(ItemRow::new("collection", &line, &body)?);
+    }
+    Ok(())
+}
+
+/// Tasks that are over and whose dependents do not all know yet.
+fn unsettled(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
+    let sql = "SELECT task, state, up_to, next_child, next_member FROM over ORDER BY number";
+    let mut statement = connection.prepare_cached(sql)?;
+    let line = statement.query_map([], |row| {
+        let id = |at| row.get(at).map(TaskId);
+        let ended = TaskState::from_code(row.get(1)?);
+        Ok(Over { task: id(0)?, ended, up_to: id(2)?, next_child: id(3)?, next_member: id(4)? })
+    })?;
+    let line: VecDeque<Over> = line.collect::<rusqlite::Result<_>>()?;
+    if !line.is_empty() {
+        items.push(ItemRow::sole("unsettled", &line)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Reading a store in pieces.
+
+use std::path::Path;
+use std::vec::IntoIter;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{orchestrations, settings, tasks};
+use crate::copy::{Begun, PIECE, Source};
+use crate::error::Result;
+use crate::memory::{Counters, Difference, KeyRow};
+use crate::sqlite::open::{SqliteOptions, connect, prepare};
+use crate::store::Durability;
+
+/// What is read next.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Settings,
+    ActiveKeys { after: i64 },
+    KeptKeys { after: i64 },
+    Waits { after: (i64, i64) },
+    Members { after: i64 },
+    Live { after: i64 },
+    Ended { after: i64 },
+    Turns { after: (i64, i64) },
+    Log { after: i64 },
+    Nothing,
+}
+
+/// A store in a file to which nobody writes meanwhile.
+#[derive(Debug)]
+pub(crate) struct SqliteSource {
+    connection: Connection,
+    clock: std::sync::Arc<dyn crate::clock::Clock>,
+    part: Part,
+}
+
+impl SqliteSource {
+    /// Keeps everybody from writing to the file from now on.
+    pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
+        let connection = connect(path, None)?;
+        prepare(&connection, Durability::Full)?;
+        // The order of the ends of a long history need not fit into memory.
+        connection.pragma_update(None, "temp_store", "FILE")?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        connection.execute_batch(
+            "CREATE TEMP TABLE end_order (task INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT; \
+             INSERT INTO temp.end_order SELECT id, row_number() OVER (ORDER BY ended_in, id) FROM history",
+        )?;
+        let clock = options.clock_of();
+        let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
+        Ok((Self { connection, clock, part: Part::Settings }, begun))
+    }
+
+    fn pairs<T>(&self, sql: &str, after: (i64, i64), row: impl Fn(i64, i64) -> T) -> Result<Vec<T>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement
+            .query_map([after.0, after.1, PIECE.cast_signed() as i64], |read| Ok(row(read.get(0)?, read.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn keys(&self, sql: &str, after: i64) -> Result<(Vec<KeyRow>, Option<i64>)> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([after, PIECE.cast_signed() as i64], |row| {
+            let key: String = row.get(2)?;
+            let (kind, task, until) = (row.get(1)?, row.get(3)?, row.get(4)?);
+            Ok((row.get::<_, i64>(0)?, KeyRow { kind, key: key.into_bytes(), task, until }))
+        })?;
+        let rows: Vec<(i64, KeyRow)> = rows.collect::<rusqlite::Result<_>>()?;
+        let last = rows.last().map(|(at, _)| *at);
+        Ok((rows.into_iter().map(|(_, key)| key).collect(), last))
+    }
+
+    /// Reads a piece of the part, and says what comes behind it.
+    fn read(&self) -> Result<(Difference, Part)> {
+        let mut piece = Difference::default();
+        let next = match self.part {
+            Part::Settings => {
+                settings::read(&self.connection, self.clock.now(), &mut piece)?;
+                Part::ActiveKeys { after: 0 }
+            }
+            Part::ActiveKeys { after } => {
+                let (keys, last) = self.keys(ACTIVE_KEYS, after)?;
+                piece.keys = keys;
+                last.map_or(Part::KeptKeys { after: 0 }, |after| Part::ActiveKeys { after })
+            }
+            Part::KeptKeys { after } => {
+                let (keys, last) = self.keys(KEPT_KEYS, after)?;
+                piece.keys = keys;
+                last.map_or(Part::Waits { after: (0, 0) }, |after| Part::KeptKeys { after })
+            }
+            Part::Waits { after } => {
+                piece.waits = self.pairs(WAITS, after, |task, dependent| (task, dependent))?;
+                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::Waits { after: *after })
+            }
+            Part::Members { after } => {
+                piece.members = self.pairs(MEMBERS, (after, 0), |member, bundle| (member, bundle))?;
+                piece.members.last().map_or(Part::Live { after: 0 }, |(after, _)| Part::Members { after: *after })
+            }
+            Part::Live { after } => {
+                piece.live = rows(tasks::live(&self.connection, after)?)?;
+                piece.tags = tasks::tags(&self.connection, "task", after, &piece.live)?;
+                piece.live.last().map_or(Part::Ended { after: 0 }, |last| Part::Live { after: last.id })
+            }
+            Part::Ended { after } => {
+                piece.ended = rows(tasks::ended(&self.connection, after)?)?;
+                piece.tags = tasks::tags(&self.connection, "history", after, &piece.ended)?;
+                piece.ended.last().map_or(Part::Turns { after: (0, 0) }, |last| Part::Ended { after: last.id })
+            }
+            Part::Turns { after } => {
+                piece.turns = orchestrations::turns(&self.connection, after)?;
+                let last = piece.turns.last().map(|last| (last.task, last.first));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
+            }
+            Part::Log { after } => {
+                piece.log = tasks::log(&self.connection, after)?;
+                piece.log.last().map_or(Part::Nothing, |(entry, ..)| Part::Log { after: *entry })
+            }
+            Part::Nothing => Part::Nothing,
+        };
+        Ok((piece, next))
+    }
+}
+
+fn rows(tasks: IntoIter<crate::memory::Task>) -> Result<Vec<crate::memory::TaskRow>> {
+    tasks.map(|task| crate::memory::TaskRow::of(&task, true)).collect()
+}
+
+impl Source for SqliteSource {
+    async fn next(&mut self) -> Result<Option<Difference>> {
+        if matches!(self.part, Part::Nothing) {
+            return Ok(None);
+        }
+        let (piece, next) = self.read()?;
+        self.part = next;
+        Ok(Some(piece))
+    }
+
+    async fn end(self) -> Result<()> {
+        Ok(self.connection.execute_batch("ROLLBACK")?)
+    }
+}
+
+/// A task asked to stop because another took its key (2) no longer has it.
+const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN lane l ON l.id = t.lane JOIN kind k ON k.id = l.kind \
+     WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
+
+const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM kept_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
+     ORDER BY e.task LIMIT ?2";
+
+const WAITS: &str =
+    "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
+
+const MEMBERS: &str = "SELECT task, bundle FROM member_of WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
+
+fn count(connection: &Connection) -> Result<u64> {
+    let all = "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM history)";
+    Ok(connection.query_row(all, [], |row| row.get(0))?)
+}
+
+fn counters(connection: &Connection) -> Result<Counters> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let last_log = "SELECT id, next_task FROM log ORDER BY id DESC LIMIT 1";
+    let last_log = connection.query_row(last_log, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let (last_entry, next_task): (i64, i64) = last_log.unwrap_or((0, 1));
+    let last_session = "SELECT seq FROM sqlite_sequence WHERE name = 'session'";
+    let last_session = connection.query_row(last_session, [], |row| row.get(0)).optional()?;
+    Ok(Counters {
+        last_task: number("SELECT coalesce(max(id), 0) FROM task")?.max(next_task - 1),
+        last_session: last_session.unwrap_or(0),
+        ends: number("SELECT count(*) FROM history")?,
+        last_entry,
+    })
+}

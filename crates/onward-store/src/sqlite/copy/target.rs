@@ -1,0 +1,370 @@
+//! Making a store of pieces.
+//!
+//! The file is written beside its place and gets its name when it is whole and on disk. It is written without a frontier, so that nothing is in the tables
+//! that find tasks: the first look makes them, as after any start.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use super::target_settings::Waiting;
+use super::{history, orchestrations};
+use crate::copy::Target;
+use crate::error::{Error, Result};
+use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
+use crate::name::Name;
+use crate::sqlite::connection::Database;
+use crate::sqlite::dependents::{AWAITED, BUNDLE, MEMO, MOVING};
+use crate::sqlite::log::LogBuffer;
+use crate::sqlite::maintenance::put_in_place;
+use crate::sqlite::migrations;
+use crate::sqlite::names::{Names, SERIES_SHIFT};
+use crate::sqlite::open::{SqliteOptions, check_place, connect, prepare};
+use crate::sqlite::options_column::TaskOptions;
+use crate::store::Durability;
+use crate::task::{NewTask, TaskState};
+use crate::timestamp::Timestamp;
+
+/// A store that is being written.
+#[derive(Debug)]
+pub(crate) struct SqliteTarget {
+    connection: Connection,
+    options: SqliteOptions,
+    to: PathBuf,
+    names: Names,
+    series: HashMap<Name, i64>,
+    tags: HashMap<Vec<u8>, i64>,
+    /// What is written when the tasks are there.
+    waiting: Waiting,
+    unfinished: Unfinished,
+}
+
+/// Files that are of no use before they are whole.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn remove(&self) {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let mut file = self.0.clone().into_os_string();
+            file.push(suffix);
+            // There is none, or what is in the way shows when it is written.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl SqliteTarget {
+    /// Begins a store where there is no file.
+    pub(crate) fn new(to: PathBuf, options: SqliteOptions) -> Result<Self> {
+        let name = to.display().to_string();
+        Self::begin(to, options).map_err(|error| error.about(&name))
+    }
+
+    fn begin(to: PathBuf, options: SqliteOptions) -> Result<Self> {
+        check_place(&to, true)?;
+        if to.exists() {
+            return Err(Error::invalid("the file exists; name one that does not, or move it away"));
+        }
+        let mut partial = to.as_os_str().to_owned();
+        partial.push(".partial");
+        let unfinished = Unfinished(PathBuf::from(partial));
+        unfinished.remove();
+        let mut connection = connect(&unfinished.0, None)?;
+        // Nothing of it counts before it is synced as a whole.
+        prepare(&connection, Durability::Memory)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
+        migrations::migrate(&mut connection)?;
+        connection.execute_batch("CREATE TEMP TABLE key_owner (task INTEGER PRIMARY KEY) STRICT")?;
+        let names = Names::load(&Database::from(&connection), None)?;
+        let (series, tags) = (HashMap::new(), HashMap::new());
+        Ok(Self { connection, options, to, names, series, tags, waiting: Waiting::default(), unfinished })
+    }
+
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        self.connection.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+
+    fn lane(&mut self, queue: &Name, kind: &Name, group: Option<&Name>) -> Result<i64> {
+        self.names.ensure_lane(&Database::from(&self.connection), queue, kind, group)
+    }
+
+    fn write(&mut self, piece: Difference) -> Result<()> {
+        self.waiting.items.extend(piece.items);
+        self.waiting.statistics.extend(piece.statistics);
+        self.waiting.days.extend(piece.days);
+        piece.keys.into_iter().try_for_each(|key| self.key(key))?;
+        for (task, dependent) in piece.waits {
+            self.execute("INSERT INTO dependency (task, dependent) VALUES (?, ?)", [task, dependent])?;
+        }
+        for (member, bundle) in piece.members {
+            self.execute("INSERT INTO member_of (task, bundle) VALUES (?, ?)", [member, bundle])?;
+        }
+        piece.live.into_iter().try_for_each(|row| self.live(row))?;
+        piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
+        piece.turns.iter().try_for_each(|turn| orchestrations::write_turn(&self.connection, turn))?;
+        piece.tags.into_iter().try_for_each(|(task, tag)| self.tag(task, tag))?;
+        piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
+    }
+
+    fn key(&mut self, row: KeyRow) -> Result<()> {
+        let Some(until) = row.until else {
+            return self.execute("INSERT INTO temp.key_owner (task) VALUES (?)", [row.task]);
+        };
+        let kind = self.names.ensure_kind(&Database::from(&self.connection), &Name::new(row.kind)?)?;
+        let key = String::from_utf8(row.key).map_err(|_| Error::corrupt("a key is not text; restore a backup"))?;
+        let sql = "INSERT INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)";
+        self.execute(sql, params![kind, key, row.task, until])
+    }
+
+    fn live(&mut self, row: TaskRow) -> Result<()> {
+        let task = row.into_task()?;
+        let waits = match task.state {
+            TaskState::Waiting => 0,
+            TaskState::Scheduled => 1,
+            TaskState::Blocked => 2,
+            state => return Err(Error::invalid(format!("task {} is {state}; stop whoever runs it", task.id))),
+        };
+        let lane = self.lane(&task.new.queue, &task.new.kind, task.new.group.as_ref())?;
+        let links = self.details(&task)?;
+        let sql = "INSERT INTO task (id, lane, priority, scheduled, run_at, claims, attempts, lost, cancel_requested, submitted_at, \
+                   started_at, expires_at, options, key, payload, links) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.execute(
+            sql,
+            params![
+                task.id.0,
+                lane,
+                task.new.priority.0,
+                waits,
+                task.run_at.as_microseconds(),
+                task.claims,
+                task.attempts,
+                task.lost,
+                task.cancel_requested,
+                task.submitted_at.as_microseconds(),
+                micros(task.started_at),
+                micros(task.expires_at),
+                options(&task),
+                key_of(&task),
+                &task.new.payload[..],
+                links
+            ],
+        )?;
+        match &task.new.affinity {
+            Some(series) if waits == 0 => self.wait_in_series(series.clone(), lane),
+            _ => Ok(()),
+        }
+    }
+
+    fn wait_in_series(&mut self, series: Name, lane: i64) -> Result<()> {
+        let next = self.series.len().cast_signed() as i64 + 1;
+        let number = *self.series.entry(series.clone()).or_insert(next);
+        if number == next {
+            self.execute("INSERT INTO affinity (id, name) VALUES (?, ?)", params![number, series.as_str()])?;
+        }
+        let sql = "INSERT OR IGNORE INTO affinity_line (line, lane) VALUES (?, ?)";
+        self.execute(sql, [number << SERIES_SHIFT | lane, lane])
+    }
+
+    fn ended(&mut self, row: TaskRow) -> Result<()> {
+        let task = row.into_task()?;
+        let lane = self.lane(&task.new.queue, &task.new.kind, task.new.group.as_ref())?;
+        self.details(&task)?;
+        let sql = "INSERT INTO history (id, lane, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at, \
+                   started_at, finished_at, expires_at, options, key, payload, result) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.execute(
+            sql,
+            params![
+                task.id.0,
+                lane,
+                task.state.code(),
+                task.end.map_or(0, |end| end.entry),
+                task.new.priority.0,
+                task.run_at.as_microseconds(),
+                task.claims,
+                task.attempts,
+                task.cancel_requested,
+                task.submitted_at.as_microseconds(),
+                micros(task.started_at),
+                micros(task.finished_at).unwrap_or_default(),
+                micros(task.expires_at),
+                options(&task),
+                key_of(&task),
+                &task.new.payload[..],
+                task.result.as_deref()
+            ],
+        )
+    }
+
+    /// Writes what few tasks have, each in a table of its own; answers the links that say so.
+    fn details(&self, task: &Task) -> Result<u8> {
+        let id = task.id.0;
+        let mut links = if task.members > 0 { BUNDLE } else { 0 };
+        if let Some(parent) = task.new.parent {
+            self.execute("INSERT INTO child (parent, child) VALUES (?, ?)", [parent.0, id])?;
+        }
+        for (number, error) in (0i64..).zip(&task.errors) {
+            let at = error.at.as_microseconds();
+            let sql = "INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)";
+            self.execute(sql, params![id, number, error.attempt, at, error.message])?;
+        }
+        self.progress(task)?;
+        orchestrations::write(&self.connection, task)?;
+        if let Some(memo) = &task.memo {
+            links |= MEMO;
+            self.execute("INSERT INTO memo (task, memo) VALUES (?, ?)", params![id, &memo[..]])?;
+        }
+        if let Some(awaited) = &task.awaited {
+            links |= AWAITED;
+            let wait = json(&awaited.wait)?;
+            let (until, expires_at) = (micros(awaited.until), micros(awaited.expires_at));
+            let sql = "INSERT INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)";
+            self.execute(sql, params![id, task.claims, wait, until, expires_at])?;
+        }
+        if let Some(queue) = &task.move_to {
+            links |= MOVING;
+            self.execute("INSERT INTO moving (task, queue) VALUES (?, ?)", params![id, queue.as_str()])?;
+        }
+        if let Some(follower) = &task.follower {
+            let text = json(&NewTask { payload: bytes::Bytes::new(), ..(**follower).clone() })?;
+            let sql = "INSERT INTO follower (task, new_task, payload) VALUES (?, ?, ?)";
+            self.execute(sql, params![id, text, &follower.payload[..]])?;
+        }
+        Ok(links)
+    }
+
+    fn progress(&self, task: &Task) -> Result<()> {
+        let Some(progress) = &task.progress else { return Ok(()) };
+        let (done, total) = progress.bytes.map_or((None, None), |bytes| (Some(bytes.done), bytes.total));
+        let sql = "INSERT INTO progress (task, fraction, message, at, done, total) VALUES (?, ?, ?, ?, ?, ?)";
+        self.execute(
+            sql,
+            params![
+                task.id.0,
+                progress.fraction,
+                progress.message,
+                progress.at.as_microseconds(),
+                done.map(u64::cast_signed),
+                total.map(u64::cast_signed)
+            ],
+        )
+    }
+
+    fn tag(&mut self, task: i64, tag: Vec<u8>) -> Result<()> {
+        let next = self.tags.len().cast_signed() as i64 + 1;
+        let number = match self.tags.get(&tag) {
+            Some(number) => *number,
+            None => {
+                let text = String::from_utf8_lossy(&tag);
+                let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+                let sql = "INSERT INTO tag (key, value, number, tasks) VALUES (?, ?, ?, 0)";
+                self.execute(sql, params![key, value, next])?;
+                self.tags.insert(tag, next);
+                next
+            }
+        };
+        self.execute("INSERT INTO tagged (tag, task) VALUES (?, ?)", [number, task])
+    }
+
+    fn log(&mut self, entry: i64, next_task: i64, text: &str) -> Result<()> {
+        let mut buffer = LogBuffer::default();
+        let mut at = None;
+        for row in read_changes(text)? {
+            let event = decode(row, crate::event::EventCursor::START)?;
+            at.get_or_insert(event.at);
+            let lane = self.lane(&event.queue, &event.kind, None)?;
+            buffer.push(event.task, lane, event.change);
+        }
+        let at = at.map_or(0, Timestamp::as_microseconds);
+        let sql = "INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)";
+        self.execute(sql, params![entry, at, next_task, buffer.bytes()])
+    }
+
+    /// Writes what follows from the rows.
+    fn settle(&mut self, counters: Counters) -> Result<()> {
+        self.connection.execute_batch(SETTLE)?;
+        let missing = "INSERT INTO log (id, at, next_task, changes) SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x'' \
+                       WHERE NOT EXISTS (SELECT 1 FROM log WHERE id >= ?1 AND next_task >= ?2)";
+        let now = self.options.clock_of().now().as_microseconds();
+        if counters != Counters::default() {
+            // The numbers given last, where no row has them: a log that begins anew says nothing.
+            self.execute(missing, params![counters.last_entry, counters.last_task + 1, now])?;
+        }
+        let sequence = "INSERT INTO sqlite_sequence (name, seq) VALUES ('session', ?)";
+        self.execute(sequence, [counters.last_session])?;
+        history::write(&self.connection, &mut self.names, &self.waiting)?;
+        self.waiting.write_rows(&self.connection, &mut self.names)
+    }
+}
+
+/// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted as they come.
+const SETTLE: &str = "
+    UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
+    UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);
+    UPDATE task SET links = links | 2 WHERE id IN (SELECT parent FROM child);
+    UPDATE tag SET tasks = (SELECT count(*) FROM tagged WHERE tag = number);
+    INSERT INTO bundle SELECT DISTINCT m.bundle FROM member_of m JOIN task t ON t.id = m.task;
+    INSERT INTO queue_size SELECT l.queue, 0, 0, count(*) FROM task t JOIN lane l ON l.id = t.lane WHERE t.scheduled = 2 GROUP BY l.queue;
+    UPDATE meta SET value = (SELECT max(coalesce((SELECT max(id) FROM task), 0), coalesce((SELECT max(id) FROM history), 0)))
+    WHERE name = 'tagged_to';
+";
+
+fn options(task: &Task) -> TaskOptions {
+    let members = std::num::NonZeroU32::new(task.members);
+    TaskOptions { io: task.io, members, ..TaskOptions::of(&task.new) }
+}
+
+fn key_of(task: &Task) -> Option<&str> {
+    task.new.unique.as_ref().map(|unique| unique.key.as_str())
+}
+
+fn micros(at: Option<Timestamp>) -> Option<i64> {
+    at.map(Timestamp::as_microseconds)
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::io("a row cannot be written").caused_by(error))
+}
+
+impl Target for SqliteTarget {
+    fn steady(&self) -> Duration {
+        self.options.clock_of().steady()
+    }
+
+    async fn put(&mut self, piece: Difference) -> Result<()> {
+        self.connection.execute_batch("BEGIN")?;
+        self.write(piece)?;
+        Ok(self.connection.execute_batch("COMMIT")?)
+    }
+
+    async fn end(mut self, counters: Counters) -> Result<()> {
+        self.connection.execute_batch("BEGIN")?;
+        self.settle(counters)?;
+        self.connection.execute_batch("COMMIT")?;
+        let Self { connection, options, to, waiting, unfinished, .. } = self;
+        drop(connection);
+        let writes = waiting.writes()?;
+        let connection = options.apply_alone(&unfinished.0, &writes)?;
+        waiting.write_what_writes_change(&connection)?;
+        finish(connection, &unfinished.0, &to).map_err(|error| error.about(&to.display().to_string()))
+    }
+}
+
+fn finish(connection: Connection, partial: &Path, to: &Path) -> Result<()> {
+    connection.pragma_update(None, "journal_mode", "DELETE")?;
+    connection.close().map_err(|(_, failure)| failure)?;
+    if to.exists() {
+        return Err(Error::invalid("a file came to be there meanwhile; move it away"));
+    }
+    put_in_place(partial, to)
+}

@@ -1,0 +1,188 @@
+//! What is no task, into its tables: names and rows first, the rest with the verbs of the store, which put the lines of tasks where they then belong.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use crate::error::Result;
+use crate::flow::{GroupShare, Limit, LimitScope, RateLimit, SetLimit};
+use crate::memory::{CollectionBody, DayCounts, ItemRow, Line, Over, Settings, SharesBody};
+use crate::name::Name;
+use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
+use crate::schedule::ScheduleRecord;
+use crate::sqlite::connection::Database;
+use crate::sqlite::names::Names;
+use crate::sqlite::schedules;
+use crate::store::KindStatistics;
+use crate::timestamp::Timestamp;
+use crate::write::{Scope, Write};
+
+/// What is written when the tasks are there.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) items: Vec<ItemRow>,
+    pub(super) statistics: Vec<KindStatistics>,
+    pub(super) days: Vec<DayCounts>,
+}
+
+impl Waiting {
+    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a ItemRow> {
+        self.items.iter().filter(move |item| item.sort == sort)
+    }
+
+    /// Writes what no line of tasks depends on.
+    pub(super) fn write_rows(&self, connection: &Connection, names: &mut Names) -> Result<()> {
+        self.names(connection, names)?;
+        for item in self.of("schedule") {
+            schedules::put(connection, &item.body::<ScheduleRecord>()?)?;
+        }
+        for item in self.of("shares") {
+            shares(connection, names, &item.key()?, item.body()?)?;
+        }
+        for item in self.of("collection") {
+            collection(connection, names, &item.key()?, &item.body()?)?;
+        }
+        for item in self.of("unsettled") {
+            unsettled(connection, item.body()?)?;
+        }
+        for item in self.of("bucket") {
+            if let LimitScope::Group(name) = item.key()? {
+                let group = names.ensure_group(&Database::from(connection), &name)?;
+                let full_at = nanoseconds(item.body()?);
+                connection.execute("UPDATE task_group SET full_at = ? WHERE id = ?", [full_at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues that were deleted are known by the names of their ended tasks.
+    fn names(&self, connection: &Connection, names: &mut Names) -> Result<()> {
+        let database = Database::from(connection);
+        let mut kept = BTreeSet::new();
+        for item in self.of("queue") {
+            kept.insert(names.ensure_queue(&database, &Name::new(&item.name)?)?);
+        }
+        for item in self.of("kind") {
+            names.ensure_kind(&database, &Name::new(&item.name)?)?;
+        }
+        for item in self.of("group") {
+            names.ensure_group(&database, &Name::new(&item.name)?)?;
+        }
+        for (_, number) in names.queues().filter(|(_, number)| !kept.contains(number)) {
+            connection.execute("UPDATE queue SET deleted = 1 WHERE id = ?", [number])?;
+        }
+        Ok(())
+    }
+
+    /// The writes that set what lines of tasks depend on.
+    pub(super) fn writes(&self) -> Result<Vec<Write>> {
+        let mut writes = Vec::new();
+        for item in self.of("settings") {
+            let QueueSettings { weight, concurrency, affinity_wait } = item.body()?;
+            let concurrency = concurrency.map_or(ConcurrencyLimit::Unlimited, ConcurrencyLimit::AtMost);
+            let affinity_wait = Some(affinity_wait);
+            let (weight, concurrency) = (Some(weight), Some(concurrency));
+            writes.push(Write::SetQueue(SetQueue { queue: item.key()?, weight, concurrency, affinity_wait }));
+        }
+        for item in self.of("limit") {
+            writes.push(Write::SetLimit(limit(item.key()?, item.body()?)));
+        }
+        for item in self.of("pause") {
+            let (scope, until): (Scope, Option<Timestamp>) = (item.key()?, item.body()?);
+            writes.push(Write::Pause { scope, until });
+        }
+        for item in self.of("store") {
+            writes.push(Write::SetQueueMode(item.body::<Settings>()?.mode));
+        }
+        Ok(writes)
+    }
+
+    /// What the writes have set as if it were new.
+    pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
+        for item in self.of("store") {
+            let Settings { configuration, schedule_revision, .. } = item.body()?;
+            for (name, value) in [("configuration", configuration), ("schedule_revision", schedule_revision)] {
+                connection.execute("UPDATE meta SET value = ? WHERE name = ?", params![value, name])?;
+            }
+        }
+        let buckets: Vec<(LimitScope, Duration)> =
+            self.of("bucket").map(|item| Ok((item.key()?, item.body()?))).collect::<Result<_>>()?;
+        for (scope, full_at) in buckets {
+            let (code, name) = match &scope {
+                LimitScope::All => (0, ""),
+                LimitScope::Queue(name) => (1, name.as_str()),
+                LimitScope::Kind(name) => (2, name.as_str()),
+                LimitScope::Group(_) | LimitScope::Groups(_) => continue,
+            };
+            let sql = "UPDATE task_limit SET full_at = ? WHERE scope = ? AND name = ?";
+            connection.execute(sql, params![nanoseconds(full_at), code, name])?;
+        }
+        Ok(())
+    }
+}
+
+fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
+    // A queue's concurrency is one of its settings.
+    let is_of_queue = matches!(scope, LimitScope::Queue(_));
+    let share = |share: Option<u32>| scope.is_of_groups().then(|| share.map_or(GroupShare::Unset, GroupShare::Of));
+    SetLimit {
+        concurrency: (!is_of_queue)
+            .then(|| limit.concurrency.map_or(ConcurrencyLimit::Unlimited, ConcurrencyLimit::AtMost)),
+        rate: Some(limit.rate.map_or(RateLimit::Unlimited, RateLimit::AtMost)),
+        weight: share(limit.weight),
+        minimum: share(limit.minimum),
+        scope,
+    }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: SharesBody) -> Result<()> {
+    let database = Database::from(connection);
+    let queue = names.ensure_queue(&database, queue)?;
+    let mut rows = BTreeMap::from([(crate::sqlite::shares::QUEUE, shares.now)]);
+    for (group, time) in shares.tags {
+        let group = group.map_or(Ok(0), |group| names.ensure_group(&database, &group))?;
+        rows.insert(group, time);
+    }
+    for (group, (guaranteed, shared)) in rows {
+        let sql = "INSERT INTO share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
+        connection.execute(sql, params![queue, group, guaranteed, shared])?;
+    }
+    Ok(())
+}
+
+fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
+    let (queue, kind, group) = line;
+    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref())?;
+    connection.execute(
+        include_str!("../sql/put_collection.sql"),
+        params![
+            lane,
+            body.began_with.0,
+            body.members,
+            body.bytes.cast_signed(),
+            body.began_at.as_microseconds(),
+            body.size,
+            body.deadline.as_microseconds(),
+            body.ripe_at.as_microseconds()
+        ],
+    )?;
+    for task in &body.tasks {
+        let sql = "INSERT INTO member (lane, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
+        connection.execute(sql, [lane, task.0])?;
+    }
+    Ok(())
+}
+
+fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
+    for over in line {
+        let code = over.ended.map_or(0, crate::task::TaskState::code);
+        let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";
+        connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
+    }
+    Ok(())
+}

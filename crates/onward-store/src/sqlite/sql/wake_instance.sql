@@ -1,0 +1,1 @@
+UPDATE task SET scheduled = 0, run_at = ?2 WHERE id = ?1

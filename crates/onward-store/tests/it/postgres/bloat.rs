@@ -1,0 +1,115 @@
+//! What is left behind by tasks that come and go, while somebody keeps an old snapshot and afterwards.
+
+use std::time::Duration;
+
+use onward_store::{
+    Claim, Clock, NewTask, OpenSession, Outcome, PostgresStore, Prune, SessionId, Store, SystemClock, TaskFilter, Write,
+};
+use onward_testkit::postgres::Server;
+use onward_testkit::soak::{self, Tally};
+use tokio_postgres::{Client, NoTls};
+
+use super::fixture::options;
+use super::server::open;
+
+/// How many rounds each part has, unless `ONWARD_ROUNDS` says otherwise.
+const ROUNDS: u64 = 30;
+
+/// How many tasks live and die in a round.
+const TASKS: usize = 100;
+
+/// How many ended ones are kept.
+const KEPT: u64 = 500;
+
+/// What a life may leave behind in bytes while nothing can be cleared away: the versions of its rows, and its part of those that a batch writes.
+const BYTES_PER_LIFE: i64 = 4096;
+
+/// The tables that change with every batch.
+const TABLES: [&str; 8] = ["task", "ended", "taken", "log", "item", "writer", "statistics", "day"];
+
+/// On a server of its own: transactions of other tests would keep rows from being cleared away.
+struct Site {
+    server: Server,
+    schema: String,
+    store: PostgresStore,
+    session: SessionId,
+    client: Client,
+}
+
+impl Site {
+    async fn open() -> Option<Self> {
+        let server = Server::start()?;
+        let store = open(&server.url(), options()).await;
+        let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
+        let lease = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(600)));
+        let Outcome::SessionOpened(session) = store.apply(vec![lease]).await.unwrap()[0] else { panic!("no session") };
+        let client = connect(&server.url()).await;
+        Some(Self { server, schema, store, session, client })
+    }
+
+    /// Tasks come, run, end and are forgotten, and the session says that it is alive.
+    async fn round(&self) -> u64 {
+        let submits = (0..TASKS).map(|_| Write::Submit(Box::new(NewTask::new("mail").unwrap()))).collect();
+        self.store.apply(submits).await.unwrap();
+        let claim = vec![Write::RenewSession { session: self.session }, Write::Claim(Claim::any(self.session, TASKS))];
+        let Outcome::Claimed(claimed) = self.store.apply(claim).await.unwrap().remove(1) else { panic!("no claim") };
+        let complete = |task: &onward_store::ClaimedTask| Write::Complete { lease: task.lease, result: None };
+        let outcomes = self.store.apply(claimed.tasks.iter().map(complete).collect()).await.unwrap();
+        let prune = Prune { keep: Some(KEPT), older_than: None, limit: 2 * TASKS };
+        self.store.apply(vec![Write::Prune(prune)]).await.unwrap();
+        outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count() as u64
+    }
+
+    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended and how large the tables are.
+    async fn part(&self, name: &str, rounds: u64) -> (u64, i64) {
+        let (began, mut done) = (SystemClock.steady(), 0);
+        for _ in 0..rounds {
+            done += self.round().await;
+        }
+        let took = (SystemClock.steady() - began) / u32::try_from(rounds).unwrap();
+        let mut sizes = Vec::new();
+        for table in TABLES {
+            self.client.batch_execute(&format!("VACUUM {}.{table}", self.schema)).await.unwrap();
+            let text = format!("SELECT pg_total_relation_size('{}.{table}')", self.schema);
+            sizes.push((table, self.client.query_one(&text, &[]).await.unwrap().get::<_, i64>(0)));
+        }
+        let kib: Vec<String> = sizes.iter().map(|(table, size)| format!("{table} {}", size / 1024)).collect();
+        println!("{name}: {done} lives, {took:?} a round of {TASKS}; KiB: {}", kib.join(", "));
+        (done, sizes.iter().map(|(_, size)| size).sum())
+    }
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// While the snapshot is kept the tables grow by what each life leaves; afterwards they grow no more, for what it left is used again.
+///
+/// Shows: B8
+#[tokio::test]
+async fn what_grew_under_an_old_snapshot_is_used_again_when_that_is_gone() {
+    let Some(site) = Site::open().await else { return };
+    let rounds = soak::number("ONWARD_ROUNDS").unwrap_or(ROUNDS);
+    let (mut ended, before) = site.part("before", rounds).await;
+    let mut other = connect(&site.server.url()).await;
+    let pinned = other.build_transaction().isolation_level(tokio_postgres::IsolationLevel::RepeatableRead);
+    let pinned = pinned.start().await.unwrap();
+    pinned.query("SELECT 1 FROM pg_class LIMIT 1", &[]).await.unwrap();
+    let (lives, under) = site.part("under an old snapshot", rounds).await;
+    pinned.rollback().await.unwrap();
+    ended += lives;
+    let cleared = site.part("cleared", 1).await.0;
+    let (first, after) = site.part("after", rounds).await;
+    let (second, later) = site.part("later", rounds).await;
+    ended += cleared + first + second;
+    let attempted = (4 * rounds + 1) * TASKS as u64;
+    let left = site.store.count(TaskFilter::default()).await.unwrap();
+    let tally =
+        Tally { attempted, acknowledged: ended, lost: attempted - ended, seed: soak::seed(), ..Tally::default() };
+    println!("{tally}");
+    assert_eq!((ended, left), (attempted, KEPT));
+    assert!(under - before < BYTES_PER_LIFE * i64::try_from(lives).unwrap(), "{before} became {under}");
+    assert!(after <= under + under / 10 && later <= after + after / 10, "{under}, {after} and {later}");
+}

@@ -1,0 +1,261 @@
+//! Nodes at work on one server, each a process of its own, and what they were heard to say.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use onward_store::{
+    Claim, Clock, Durability, OpenSession, Outcome, PostgresStore, QueueRecord, SessionRecord, Store, SystemClock,
+    Write,
+};
+use onward_testkit::postgres::Server;
+use onward_testkit::{close_sessions, soak};
+use tokio::runtime::Runtime;
+
+use crate::child::{Process, Speech};
+use crate::ledger::{Known, Tally};
+use crate::load::{self, Fact};
+
+/// How many nodes there are.
+pub(crate) const NODES: usize = 3;
+/// Something stands still if nothing is heard for so long.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How many rows are looked at after each fault; the others are counted, and in the events.
+const ROWS: usize = 100;
+/// After how long a server of these tests ends the transaction of a process that says nothing.
+const IDLE: &str = "idle_in_transaction_session_timeout=1s";
+
+/// A process that works as hard as it can.
+struct Node {
+    process: Process,
+    /// Where it finds the server.
+    url: String,
+    /// Which of those that were started it is, so that what its forerunner said is not taken for its own.
+    number: usize,
+}
+
+/// What a node said, and which.
+type Said = (usize, Fact);
+
+/// Three nodes, and a view of the server of their own that no fault touches but that of the server.
+pub(crate) struct Cluster {
+    pub(crate) server: Server,
+    pub(crate) random: fastrand::Rng,
+    runtime: Runtime,
+    store: Arc<PostgresStore>,
+    nodes: Vec<Node>,
+    lease: Duration,
+    started: usize,
+    sender: Sender<Said>,
+    facts: Receiver<Said>,
+    /// Heard since the last look.
+    heard: Vec<Fact>,
+    known: Known,
+    tally: Tally,
+}
+
+/// A server on which a process that stands still does not hold up the others for long.
+pub(crate) fn server() -> Option<Server> {
+    Server::with_settings(&[IDLE])
+}
+
+impl Cluster {
+    /// Starts a node at each of these ways to the server.
+    pub(crate) fn start(server: Server, urls: [String; NODES], lease: Duration) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let store = runtime.block_on(PostgresStore::open(&server.url())).expect("a store opens");
+        let (sender, facts) = channel();
+        let seed = soak::seed();
+        let mut tally = Tally::default();
+        tally.sum.seed = seed;
+        let mut cluster = Self {
+            server,
+            random: fastrand::Rng::with_seed(seed),
+            runtime,
+            store: Arc::new(store),
+            nodes: Vec::new(),
+            lease,
+            started: 0,
+            sender,
+            facts,
+            heard: Vec::new(),
+            known: Known::default(),
+            tally,
+        };
+        for url in urls {
+            let node = cluster.new_node(url);
+            cluster.nodes.push(node);
+        }
+        cluster
+    }
+
+    /// Has a fault happen under load so many times, and looks after each whether anything was lost, doubled, or stands still. Prints the counts.
+    pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) {
+        for _ in 0..rounds {
+            let enough = self.random.usize(1..200);
+            self.hear(enough);
+            // A fact has just been told, which is no random moment; a little later is one.
+            (0..self.random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
+            fault(&mut self);
+            self.await_progress();
+            self.examine();
+        }
+        let stuck = self.finish();
+        let Tally { sum, complaints } = &self.tally;
+        println!("stuck={stuck} {sum}");
+        assert_eq!((sum.lost, sum.duplicated, stuck), (0, 0, 0), "{}", complaints.join("\n"));
+    }
+
+    /// One of the nodes, at random.
+    pub(crate) fn any(&mut self) -> usize {
+        self.random.usize(0..NODES)
+    }
+
+    /// `kill -9`, and another in its place; waits until the server has given up the one that was killed.
+    pub(crate) fn replace(&mut self, node: usize) {
+        let url = self.nodes[node].url.clone();
+        let new = self.new_node(url);
+        let mut old = std::mem::replace(&mut self.nodes[node], new);
+        let name = load::session_name(old.process.id());
+        old.process.kill();
+        self.await_lapse(&name);
+    }
+
+    /// `kill -STOP` until the server has given it up, and then `kill -CONT`.
+    pub(crate) fn stand_still(&mut self, node: usize) {
+        self.nodes[node].process.stop();
+        self.give_up(node);
+        self.nodes[node].process.go_on();
+    }
+
+    /// Waits until the server has given up a node that it does not hear of.
+    pub(crate) fn give_up(&mut self, node: usize) {
+        let name = load::session_name(self.nodes[node].process.id());
+        self.await_lapse(&name);
+    }
+
+    fn new_node(&mut self, url: String) -> Node {
+        let (process, speech) = load::start(&url, Durability::Full, self.lease, self.random.u64(..));
+        self.started += 1;
+        let number = self.started;
+        hear_aside(speech, number, self.sender.clone());
+        Node { process, url, number }
+    }
+
+    /// So many facts.
+    fn hear(&mut self, count: usize) {
+        for _ in 0..count {
+            self.hear_one();
+        }
+    }
+
+    fn hear_one(&mut self) -> Said {
+        let said = self.facts.recv_timeout(SILENCE).expect("the nodes go on");
+        self.heard.push(said.1);
+        said
+    }
+
+    /// Waits until each node has done something that it had not done yet.
+    fn await_progress(&mut self) {
+        self.heard.extend(self.facts.try_iter().map(|(_, fact)| fact));
+        self.hear_from_all(|fact| matches!(fact, Fact::Completed(_)));
+    }
+
+    fn hear_from_all(&mut self, is_meant: impl Fn(&Fact) -> bool) {
+        let mut silent: HashSet<usize> = self.nodes.iter().map(|node| node.number).collect();
+        while !silent.is_empty() {
+            let (number, fact) = self.hear_one();
+            if is_meant(&fact) {
+                silent.remove(&number);
+            }
+        }
+    }
+
+    /// Has every node finish what is under way, which each of its calls must, and holds what was said against what is there.
+    fn examine(&mut self) {
+        self.tell(load::HOLD);
+        self.hear_from_all(|fact| *fact == Fact::Quiet);
+        self.look();
+        self.tell(load::GO_ON);
+    }
+
+    fn tell(&mut self, order: &str) {
+        self.nodes.iter_mut().for_each(|node| node.process.tell(order));
+    }
+
+    fn look(&mut self) {
+        let Self { runtime, store, known, tally, heard, .. } = self;
+        let facts = std::mem::take(heard);
+        known.learn(&facts, tally);
+        runtime.block_on(async {
+            sweep(store).await;
+            known.examine(&**store, ROWS, tally).await;
+            known.examine_sizes(&**store, tally).await;
+            let running: u64 = store.queues().await.unwrap().iter().map(|queue| queue.running).sum();
+            assert_eq!(running, 0, "seed {}: nobody works, and tasks are held", tally.sum.seed);
+        });
+        tally.sum.recovered = known.taken_back();
+    }
+
+    /// Waits until the lease of a session that is renewed no more is over, and its tasks are taken back.
+    fn await_lapse(&mut self, name: &str) {
+        let (store, clock) = (Arc::clone(&self.store), SystemClock);
+        let over = clock.steady() + self.lease;
+        let holds = |session: &SessionRecord| session.name == name && session.running > 0;
+        self.runtime.block_on(async {
+            while store.sessions().await.unwrap().iter().any(holds) || clock.steady() < over {
+                sweep(&store).await;
+            }
+        });
+    }
+
+    /// Ends the nodes, and does all that is left; answers how many tasks would not end.
+    fn finish(&mut self) -> u64 {
+        self.tell(load::HOLD);
+        self.hear_from_all(|fact| *fact == Fact::Quiet);
+        self.nodes.iter_mut().for_each(|node| node.process.kill());
+        self.heard.extend(self.facts.try_iter().map(|(_, fact)| fact));
+        self.look();
+        let store = Arc::clone(&self.store);
+        self.runtime.block_on(async {
+            close_sessions(&*store).await;
+            // What would not end is what is left then.
+            let _ = tokio::time::timeout(SILENCE, work_off(&store)).await;
+            store.queues().await.unwrap().iter().map(live).sum()
+        })
+    }
+}
+
+fn live(queue: &QueueRecord) -> u64 {
+    queue.blocked + queue.scheduled + queue.waiting + queue.running
+}
+
+async fn sweep(store: &PostgresStore) {
+    let outcomes = store.apply(vec![Write::Sweep]).await.unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Swept(_)]), "{outcomes:?}");
+}
+
+/// Completes whatever there is, until there is nothing.
+async fn work_off(store: &PostgresStore) {
+    let open = OpenSession::new("the last one", Duration::from_secs(600));
+    let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
+    let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
+    while store.queues().await.unwrap().iter().map(live).sum::<u64>() > 0 {
+        let claim = Write::Claim(Claim::any(session, 1000));
+        let mut outcomes = store.apply(vec![Write::Sweep, claim]).await.unwrap();
+        let Some(Outcome::Claimed(claimed)) = outcomes.pop() else { panic!("a claim answered {outcomes:?}") };
+        let complete = |task: &onward_store::ClaimedTask| Write::Complete { lease: task.lease, result: None };
+        store.apply(claimed.tasks.iter().map(complete).collect()).await.unwrap();
+    }
+}
+
+/// Ends with the process; one that failed by itself is told to have been, and then nothing more is heard of it.
+fn hear_aside(speech: Speech, number: usize, sender: Sender<Said>) {
+    std::thread::spawn(move || {
+        for line in speech {
+            // When the test is over nobody listens.
+            let _ = sender.send((number, Fact::parse(&line)));
+        }
+    });
+}

@@ -1,0 +1,314 @@
+//! What the server may answer, and what comes of it: tried again, or reported with the server's name and the remedy; nothing lost, nothing done twice.
+
+use std::time::Duration;
+
+use onward_store::{
+    Claim, Error, KindSelection, Name, NewTask, OpenSession, Outcome, SessionId, SetQueue, Store, Write,
+};
+use onward_testkit::postgres::Server;
+
+use super::server::url;
+use super::trouble::{Moment, Troubled, connect, submit, with_settings};
+use crate::mount::Mount;
+
+/// How often the server fails before it does as it is told.
+const TIMES: u32 = 3;
+
+/// An error that passes when the same is tried again: nobody hears of it.
+async fn assert_is_tried_again(code: &str) {
+    for moment in [Moment::Change, Moment::Commit] {
+        let Some(url) = url() else { return };
+        let troubled = Troubled::new(&url, &[]).await;
+        troubled.fail(moment, TIMES, code).await;
+        troubled.assert_submits().await;
+        assert_eq!(troubled.troubles().await, i64::from(TIMES) + 1, "{moment:?}");
+    }
+}
+
+/// An error that is told to the caller; nothing of the call happened, and the next one may go well.
+async fn assert_is_reported(code: &str, remedy: &str) -> Option<Error> {
+    let url = url()?;
+    let mut reported = None;
+    for moment in [Moment::Change, Moment::Commit] {
+        let troubled = Troubled::new(&url, &[]).await;
+        troubled.fail(moment, 1, code).await;
+        let error = troubled.submit().await.unwrap_err();
+        assert_names_server_and_remedy(&error, remedy);
+        assert!(error.is_transient(), "an engine would give up: {error:?}");
+        assert_eq!(troubled.count().await, 0);
+        troubled.assert_submits().await;
+        reported = Some(error);
+    }
+    reported
+}
+
+fn assert_names_server_and_remedy(error: &Error, remedy: &str) {
+    let text = error.to_string();
+    assert!(text.contains("postgres://127.0.0.1") && text.contains(remedy), "{text}");
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_serialization_failure_is_tried_again() {
+    assert_is_tried_again("40001").await;
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_deadlock_is_tried_again() {
+    assert_is_tried_again("40P01").await;
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_lock_that_is_not_to_be_had_in_time_is_tried_again() {
+    assert_is_tried_again("55P03").await;
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_connection_that_the_server_says_is_broken_is_made_again() {
+    for code in ["08000", "08003", "08006", "08P01"] {
+        assert_is_tried_again(code).await;
+    }
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_connection_that_an_administrator_ends_within_a_write_is_made_again() {
+    let Some(url) = url() else { return };
+    for moment in [Moment::Change, Moment::Commit] {
+        let troubled = Troubled::new(&url, &[]).await;
+        troubled.prepare(moment, TIMES, "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60)").await;
+        troubled.assert_submits().await;
+        assert_eq!(troubled.troubles().await, i64::from(TIMES) + 1, "{moment:?}");
+    }
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_server_that_runs_out_of_memory_is_reported() {
+    assert_is_reported("53200", "memory").await;
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_server_that_says_that_its_disk_is_full_is_reported() {
+    let Some(error) = assert_is_reported("53100", "make room").await else { return };
+    assert!(error.is_full(), "{error:?}");
+}
+
+/// As of a pooler that cannot reach its server, which is no reason to give up.
+///
+/// Shows: T21, B4
+#[tokio::test]
+async fn an_internal_error_of_the_server_is_reported_and_no_damage_of_the_store() {
+    let Some(error) = assert_is_reported("XX000", "XX000").await else { return };
+    assert!(!error.is_corrupt(), "{error:?}");
+}
+
+/// Not an answer that was made up: a tablespace without room.
+///
+/// Shows: T21, B4
+#[test]
+fn a_disk_of_the_server_that_is_full_is_reported_and_the_store_goes_on_when_there_is_room() {
+    let (Some(url), Some(mount)) = (url(), Mount::new("8m")) else { return };
+    mount.give_to("postgres");
+    let place = format!("small{}", std::process::id());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let administrator = connect(&url).await;
+        let make = format!("CREATE TABLESPACE {place} LOCATION '{}'", mount.path().display());
+        administrator.batch_execute(&make).await.unwrap();
+        let troubled = Troubled::new(&url, &[&format!("default_tablespace={place}")]).await;
+        troubled.assert_submits().await;
+        mount.fill_but(0);
+        let mut acknowledged = 1;
+        let error = loop {
+            match troubled.store.apply(vec![submit(); 100]).await {
+                Ok(_) => acknowledged += 100,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_full(), "{error:?}");
+        assert_names_server_and_remedy(&error, "make room");
+        assert_eq!(troubled.count().await, acknowledged);
+        mount.make_room();
+        troubled.assert_submits().await;
+        administrator.batch_execute(&format!("DROP SCHEMA {} CASCADE", troubled.schema())).await.unwrap();
+        administrator.batch_execute(&format!("DROP TABLESPACE {place}")).await.unwrap();
+    });
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_reported() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &["statement_timeout=1s"]).await;
+    troubled.prepare(Moment::Change, 1, "PERFORM pg_sleep(60)").await;
+    let error = troubled.submit().await.unwrap_err();
+    assert_names_server_and_remedy(&error, "statement_timeout");
+    assert!(error.is_transient(), "{error:?}");
+    assert_eq!(troubled.count().await, 0);
+    troubled.assert_submits().await;
+}
+
+/// Each of them is quick enough.
+///
+/// Shows: T21, B4
+#[tokio::test]
+async fn callers_who_together_take_too_long_for_one_statement_are_served_one_by_one() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &["statement_timeout=1s"]).await;
+    troubled.prepare(Moment::Change, 1000, "PERFORM pg_sleep(0.2)").await;
+    let calls = futures_util::future::join_all((0..8).map(|_| troubled.submit())).await;
+    assert!(calls.iter().all(Result::is_ok), "{calls:?}");
+    assert_eq!(troubled.count().await, 8);
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn connections_that_the_server_ends_for_being_idle_are_made_again() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &["idle_session_timeout=100ms"]).await;
+    while troubled.connections().await > 0 {}
+    troubled.assert_submits().await;
+}
+
+/// A snapshot of before the lock would be a view of the store as it was before the others' writes.
+///
+/// Shows: B4, W10
+#[tokio::test]
+async fn nodes_together_never_exceed_a_limit_where_transactions_are_serializable_unless_told_otherwise() {
+    for level in ["serializable", "repeatable\\%20read"] {
+        let Some(url) = url() else { return };
+        let troubled = Troubled::new(&url, &[&format!("default_transaction_isolation={level}")]).await;
+        let another = troubled.another().await;
+        let queue = SetQueue::new(Name::default_queue()).concurrency(3);
+        troubled.store.apply(vec![Write::SetQueue(queue)]).await.unwrap();
+        let kinds = ["mail", "image"];
+        let submits = (0..120).map(|number| Write::Submit(Box::new(NewTask::new(kinds[number % 2]).unwrap())));
+        troubled.store.apply(submits.collect()).await.unwrap();
+        let sessions = [open_session(&troubled.store).await, open_session(&another).await];
+        for _ in 0..20 {
+            let (mut one, other) =
+                tokio::join!(claim(&troubled.store, sessions[0], kinds[0]), claim(&another, sessions[1], kinds[1]));
+            one.extend(other);
+            assert_eq!(one.len(), 3, "{level}");
+            troubled.store.apply(one).await.unwrap();
+        }
+    }
+}
+
+async fn open_session(store: &dyn Store) -> SessionId {
+    let open = OpenSession::new("node", Duration::from_secs(600));
+    let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
+    let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
+    session
+}
+
+/// Claims what it may of a kind; answers what completes that.
+async fn claim(store: &dyn Store, session: SessionId, kind: &str) -> Vec<Write> {
+    let kinds = KindSelection::Only([Name::new(kind).unwrap()].into());
+    let outcomes = store.apply(vec![Write::Claim(Claim { kinds, ..Claim::any(session, 10) })]).await.unwrap();
+    let [Outcome::Claimed(claimed)] = &outcomes[..] else { panic!("a claim answered {outcomes:?}") };
+    claimed.tasks.iter().map(|task| Write::Complete { lease: task.lease, result: None }).collect()
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_server_that_takes_no_more_connections_is_waited_for() {
+    let Some(server) = Server::with_settings(&["max_connections=12", "superuser_reserved_connections=0"]) else {
+        return;
+    };
+    let troubled = Troubled::new(&server.url(), &[]).await;
+    let mut others = Vec::new();
+    while let Ok((client, connection)) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await {
+        others.push((client, tokio::spawn(connection)));
+    }
+    troubled.end_connections().await;
+    // Whoever is quicker has the places that have become free.
+    while let Ok((client, connection)) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await {
+        others.push((client, tokio::spawn(connection)));
+    }
+    let mut submitted = std::pin::pin!(troubled.assert_submits());
+    let early = tokio::time::timeout(Duration::from_millis(100), &mut submitted).await;
+    assert!(early.is_err(), "there was a place after all");
+    others.iter().for_each(|(_, connection)| connection.abort());
+    submitted.await;
+}
+
+/// Connections that were made meanwhile stay as they are when the database is no longer so.
+///
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_database_that_is_read_only_for_a_while_is_waited_for_and_its_connections_are_made_again() {
+    let Some(server) = Server::start() else { return };
+    let troubled = Troubled::new(&server.url(), &[]).await;
+    troubled.assert_submits().await;
+    let administrator = connect(&with_settings(&server.url(), &["default_transaction_read_only=off"])).await;
+    administrator.batch_execute("ALTER DATABASE postgres SET default_transaction_read_only = on").await.unwrap();
+    troubled.end_connections().await;
+    let error = troubled.try_another(&troubled.url).await.unwrap_err();
+    assert!(error.is_read_only(), "{error:?}");
+    assert_names_server_and_remedy(&error, "primary");
+    let refusals = || server.log().matches("in a read-only transaction").count();
+    let before = refusals();
+    let writable = async {
+        while refusals() == before {
+            tokio::task::yield_now().await;
+        }
+        administrator.batch_execute("ALTER DATABASE postgres RESET default_transaction_read_only").await.unwrap();
+    };
+    tokio::join!(troubled.assert_submits(), writable);
+}
+
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_server_that_stays_read_only_is_reported_as_such() {
+    let Some(server) = Server::start() else { return };
+    let troubled = Troubled::new(&server.url(), &[]).await;
+    let impatient = troubled.impatient().await;
+    let administrator = connect(&server.url()).await;
+    administrator.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on").await.unwrap();
+    administrator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let error = loop {
+        // What was open goes by it a moment later.
+        if let Err(error) = impatient.apply(vec![submit()]).await {
+            break error;
+        }
+    };
+    assert!(error.is_read_only() && error.is_transient(), "{error:?}");
+    assert_names_server_and_remedy(&error, "primary");
+}
+
+/// Shows: B4
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_with_the_reason_and_the_remedy() {
+    let Some(server) = Server::start() else { return };
+    server.stop("immediate");
+    let error = onward_store::PostgresStore::open(&server.url()).await.unwrap_err();
+    let text = error.to_string();
+    for part in [&format!("127.0.0.1:{}", server.port()), "refused", "check that it runs"] {
+        assert!(text.contains(part), "no `{part}`: {text}");
+    }
+    server.go_on();
+}
+
+/// Shows: B4
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named_with_the_remedy() {
+    let Some(url) = url() else { return };
+    let error = onward_store::PostgresStore::open(&url.replace("/postgres", "/nowhere")).await.unwrap_err();
+    assert!(error.is_invalid(), "{error:?}");
+    assert_names_server_and_remedy(&error, "createdb");
+}
+
+/// Shows: B4
+#[tokio::test]
+async fn a_user_who_may_not_connect_is_told_the_remedy() {
+    let Some(url) = url() else { return };
+    let error = onward_store::PostgresStore::open(&url.replace("onward@", "nobody@")).await.unwrap_err();
+    assert!(error.is_invalid(), "{error:?}");
+    assert_names_server_and_remedy(&error, "user and password");
+}

@@ -1,0 +1,85 @@
+//! Faults under load, three nodes: nothing acknowledged is lost, nothing is completed twice, nothing stands still.
+//!
+//! `ONWARD_ROUNDS` says how often each fault happens (default: 10), `ONWARD_SEED` how the chances fall (default: another way each time).
+
+use std::time::Duration;
+
+use onward_testkit::postgres::{Crash, Pooler, Wire};
+use onward_testkit::soak;
+
+use super::cluster::{Cluster, NODES, server};
+
+/// Shorter than what happens to a node.
+const SHORT_LEASE: Duration = Duration::from_secs(1);
+/// Longer than the server is away.
+const LONG_LEASE: Duration = Duration::from_secs(10);
+
+fn rounds() -> u64 {
+    soak::number("ONWARD_ROUNDS").unwrap_or(10)
+}
+
+/// Shows: T21, B4, W10
+#[test]
+fn a_node_that_is_killed_loses_and_doubles_nothing() {
+    let Some(server) = server() else { return };
+    let urls = [(); NODES].map(|()| server.url());
+    Cluster::start(server, urls, SHORT_LEASE).survive(rounds(), |cluster| {
+        let node = cluster.any();
+        cluster.replace(node);
+    });
+}
+
+/// What it reports when it goes on is refused, for others have its tasks by then.
+///
+/// Shows: T21, B4, W10
+#[test]
+fn a_node_that_stands_still_for_longer_than_its_lease_loses_and_doubles_nothing() {
+    let Some(server) = server() else { return };
+    let urls = [(); NODES].map(|()| server.url());
+    Cluster::start(server, urls, SHORT_LEASE).survive(rounds(), |cluster| {
+        let node = cluster.any();
+        cluster.stand_still(node);
+    });
+}
+
+/// Shows: T21, B4, W10
+#[test]
+fn a_server_that_is_killed_and_restarted_loses_and_doubles_nothing() {
+    let Some(server) = server() else { return };
+    let urls = [(); NODES].map(|()| server.url());
+    Cluster::start(server, urls, LONG_LEASE).survive(rounds(), |cluster| {
+        let meanwhile = cluster.random.u32(0..1_000_000);
+        cluster.server.crash(Crash::Killed, || (0..meanwhile).for_each(|_| std::hint::spin_loop()));
+    });
+}
+
+/// The network comes back as it was, or with every connection broken.
+///
+/// Shows: T21, B4, W10
+#[test]
+fn a_node_that_is_cut_off_for_longer_than_its_lease_loses_and_doubles_nothing() {
+    let Some(server) = server() else { return };
+    let wires = [(); NODES].map(|()| Wire::to(server.port()));
+    let urls = wires.each_ref().map(|wire| format!("postgres://onward@127.0.0.1:{}/postgres", wire.port()));
+    Cluster::start(server, urls, SHORT_LEASE).survive(rounds(), |cluster| {
+        let node = cluster.any();
+        wires[node].cut();
+        cluster.give_up(node);
+        if cluster.random.bool() { wires[node].heal() } else { wires[node].heal_anew() }
+    });
+}
+
+/// Shows: T21, B4, W10
+#[test]
+fn a_pooler_that_is_killed_and_restarted_loses_and_doubles_nothing() {
+    let Some(server) = server() else { return };
+    let Some(mut pooler) = Pooler::start(&server) else {
+        println!("not tested: there is no pgbouncer");
+        return;
+    };
+    let urls = [(); NODES].map(|()| pooler.url());
+    Cluster::start(server, urls, LONG_LEASE).survive(rounds(), |cluster| {
+        let meanwhile = cluster.random.u32(0..1_000_000);
+        pooler.crash(|| (0..meanwhile).for_each(|_| std::hint::spin_loop()));
+    });
+}

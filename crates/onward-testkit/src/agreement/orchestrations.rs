@@ -1,0 +1,64 @@
+//! Turns of orchestrations, and signals to them.
+
+use bytes::Bytes;
+use onward_store::{Dependencies, NewTask};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::steps::{Act, NextTurn, TurnAct};
+use super::strategy::{delay, kind, new_task, pick};
+
+pub(super) fn act() -> impl Strategy<Value = Act> {
+    let key = select(vec!["a", "b", "b", "ä"]);
+    prop_oneof![
+        6 => turn().prop_map(|turn| Act::Turn(Box::new(turn))),
+        3 => pick().prop_map(Act::Signal),
+        1 => pick().prop_map(Act::Terminate),
+        1 => (kind(), key).prop_map(|(kind, key)| Act::SignalKey { kind, key: key.to_owned() }),
+    ]
+}
+
+fn turn() -> impl Strategy<Value = TurnAct> {
+    let appended = (0..3u64, prop_oneof![9 => Just(0), 1 => 1..3u64]);
+    let consumed = prop_oneof![3 => Just(64u64), 1 => 0..3u64];
+    let told = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
+    let tasks = (vec(submit(), 0..3), vec(pick(), 0..2));
+    (pick(), appended, consumed, told, tasks, next_turn()).prop_map(
+        |(lease, (events, behind), consumed, (status, values), (submits, cancels), next)| TurnAct {
+            lease,
+            events,
+            behind,
+            consumed,
+            status,
+            values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            submits,
+            cancels,
+            next,
+        },
+    )
+}
+
+fn blob() -> impl Strategy<Value = Bytes> {
+    select(vec![b"".as_slice(), b"value", &[0; 33]]).prop_map(Into::into)
+}
+
+/// Mostly what a turn may submit, and now and then what has it refused. A parent stands for the orchestration itself.
+fn submit() -> impl Strategy<Value = NewTask> {
+    (new_task(), prop_oneof![9 => Just(true), 1 => Just(false)]).prop_map(|(new, is_allowed)| {
+        if is_allowed { NewTask { depends_on: Dependencies::default(), aggregate: None, ..new } } else { new }
+    })
+}
+
+fn next_turn() -> impl Strategy<Value = NextTurn> {
+    prop_oneof![
+        3 => Just(NextTurn::Continue),
+        6 => option::of(delay()).prop_map(NextTurn::Park),
+        1 => option::of(blob()).prop_map(NextTurn::Complete),
+        1 => Just(NextTurn::Fail),
+        2 => Just(NextTurn::Dead),
+        1 => Just(NextTurn::Cancelled),
+        2 => (blob(), 0..3u64).prop_map(|(payload, events)| NextTurn::ContinueAsNew { payload, events }),
+    ]
+}

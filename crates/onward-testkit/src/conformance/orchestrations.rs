@@ -1,0 +1,594 @@
+//! Orchestrations: tasks with turns, a history and a mailbox.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_store::{
+    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, MessageBody, NewTask, OnDuplicate, Outcome, Recipient,
+    Refusal, SessionId, Signal, Submitted, TaskId, TaskState, Turn, Turned, UniqueKey, When, Write, limits,
+};
+
+use crate::bench::{Bench, LEASE, name, task};
+
+const SECOND: Duration = Duration::from_secs(1);
+const PARK: AfterTurn = AfterTurn::Park { until: None };
+
+fn orchestration() -> NewTask {
+    NewTask { orchestration: true, ..task("order") }
+}
+
+fn keyed(key: &str, on_duplicate: OnDuplicate) -> NewTask {
+    let unique = Some(UniqueKey { key: key.into(), on_duplicate, keep_for: Duration::ZERO });
+    NewTask { unique, ..orchestration() }
+}
+
+/// A task whose end an orchestration hears of.
+fn activity(of: TaskId, reference: u64) -> NewTask {
+    NewTask { parent: Some(of), report: Some(reference), ..task("charge") }
+}
+
+/// A turn that appends one event.
+fn one_event(lease: Lease, length: u64, next: AfterTurn) -> Turn {
+    Turn { events: 1, chunk: Bytes::from_static(b"event"), ..Turn::new(lease, length, next) }
+}
+
+async fn turned(bench: &Bench, turn: Turn) -> Turned {
+    match bench.write(Write::Turn(Box::new(turn))).await {
+        Outcome::Turned(turned) => turned,
+        other => panic!("the turn should have been written: {other:?}"),
+    }
+}
+
+async fn refused(bench: &Bench, turn: Turn) -> Refusal {
+    bench.refused(Write::Turn(Box::new(turn))).await
+}
+
+fn signal(to: Recipient, payload: &'static str) -> Write {
+    Write::Signal(Box::new(Signal { to, name: name("paid"), payload: payload.into() }))
+}
+
+async fn claim(bench: &Bench, session: SessionId) -> ClaimedTask {
+    bench.claim(session, 1).await.remove(0)
+}
+
+fn messages(task: &ClaimedTask) -> Vec<MessageBody> {
+    task.instance.as_ref().unwrap().messages.iter().map(|message| message.body.clone()).collect()
+}
+
+fn paid(payload: &'static str) -> MessageBody {
+    MessageBody::Signal { name: name("paid"), payload: payload.into() }
+}
+
+/// An orchestration that has had one turn and is parked, and the session that did it.
+async fn parked(bench: &Bench) -> (TaskId, SessionId) {
+    let lease = bench.running(orchestration()).await;
+    assert_eq!(turned(bench, one_event(lease, 0, PARK)).await.state, TaskState::Blocked);
+    (lease.task, lease.session)
+}
+
+/// An orchestration that runs a task and is parked until that has ended; the lease of the task.
+async fn awaiting(bench: &Bench) -> (TaskId, Lease) {
+    let lease = bench.running(orchestration()).await;
+    let submits = vec![activity(lease.task, 7)];
+    turned(bench, Turn { submits, ..one_event(lease, 0, PARK) }).await;
+    (lease.task, bench.claim_one(lease.session).await)
+}
+
+async fn history(bench: &Bench, task: TaskId, from: u64) -> Vec<HistoryChunk> {
+    bench.store().instance_history(task, from, 100).await.unwrap()
+}
+
+/// Shows: D1
+pub async fn a_claim_of_an_orchestration_says_that_it_is_one(bench: Bench) {
+    bench.submit_new(orchestration()).await;
+    bench.submit("plain").await;
+    let claimed = bench.claim(bench.session().await, 2).await;
+    assert_eq!(claimed[0].instance.as_ref().map(|it| (it.generation, it.length, it.messages.len())), Some((0, 0, 0)));
+    assert!(claimed[1].instance.is_none());
+}
+
+/// Shows: D1
+pub async fn a_turn_appends_to_the_history_and_parks(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    let record = bench.record(task).await;
+    assert_eq!((record.state, record.session, record.attempts), (TaskState::Blocked, None, 0));
+    assert_eq!(bench.claim(session, 1).await.len(), 0);
+    let chunk = HistoryChunk { first: 0, events: 1, chunk: Bytes::from_static(b"event") };
+    assert_eq!(history(&bench, task, 0).await, [chunk]);
+}
+
+/// Shows: D10
+pub async fn a_history_is_read_from_the_chunk_that_has_an_event_on(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    for (length, events) in [(0, 2), (2, 3), (5, 1)] {
+        let turn = Turn::new(lease, length, AfterTurn::Continue);
+        turned(&bench, Turn { events, chunk: vec![b'e'; 4].into(), ..turn }).await;
+    }
+    let first = |chunks: Vec<HistoryChunk>| chunks.iter().map(|chunk| chunk.first).collect::<Vec<_>>();
+    assert_eq!(first(history(&bench, lease.task, 4).await), [2, 5]);
+    assert_eq!(first(history(&bench, lease.task, 5).await), [5]);
+    assert_eq!(first(history(&bench, lease.task, 6).await), [0; 0]);
+}
+
+/// Shows: D3
+pub async fn a_parked_orchestration_goes_on_at_its_moment(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let until = Some(bench.now().plus(LEASE));
+    let state = turned(&bench, one_event(lease, 0, AfterTurn::Park { until })).await.state;
+    assert_eq!(state, TaskState::Scheduled);
+    let session = bench.session_for(LEASE * 2).await;
+    assert_eq!(bench.claim(session, 1).await.len(), 0);
+    bench.advance(LEASE);
+    assert_eq!(bench.claim(session, 1).await.len(), 1);
+}
+
+/// Shows: D3
+pub async fn a_signal_wakes_what_is_parked(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "10")).await;
+    let claimed = claim(&bench, session).await;
+    assert_eq!(messages(&claimed), [paid("10")]);
+    assert_eq!(claimed.instance.unwrap().length, 1);
+}
+
+/// Shows: D3
+pub async fn a_signal_wakes_what_is_parked_until_a_moment(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let until = Some(bench.now().plus(LEASE));
+    turned(&bench, one_event(lease, 0, AfterTurn::Park { until })).await;
+    bench.advance(SECOND);
+    bench.done(signal(Recipient::Task(lease.task), "10")).await;
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!((claimed.run_at, messages(&claimed)), (bench.now(), vec![paid("10")]));
+}
+
+/// Shows: D3
+pub async fn signals_from_before_the_first_turn_are_kept_in_order(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    let claimed = claim(&bench, bench.session().await).await;
+    assert_eq!(messages(&claimed), [paid("1"), paid("2")]);
+}
+
+/// Shows: D3
+pub async fn a_signal_does_not_start_what_is_not_due(bench: Bench) {
+    let task = bench.submit_new(NewTask { when: When::After(LEASE), ..orchestration() }).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    assert_eq!(bench.state(task).await, TaskState::Scheduled);
+}
+
+/// Shows: D3
+pub async fn a_signal_finds_its_orchestration_by_the_key(bench: Bench) {
+    let task = bench.submit_new(keyed("order-1", OnDuplicate::Skip)).await;
+    let to = |key: &str| Recipient::Key { kind: name("order"), key: key.into() };
+    bench.done(signal(to("order-1"), "1")).await;
+    let refusal = bench.refused(signal(to("order-2"), "1")).await;
+    assert_eq!(refusal, Refusal::NoneWithKey { kind: name("order"), key: "order-2".into() });
+    assert_eq!(bench.store().instance(task).await.unwrap().unwrap().waiting, 1);
+}
+
+/// Shows: D3
+pub async fn a_signal_for_nobody_is_refused_and_disturbs_no_other(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    let plain = bench.completed(task_of("plain")).await;
+    let missing = TaskId(999);
+    let outcomes = bench
+        .apply(vec![
+            signal(Recipient::Task(missing), "1"),
+            signal(Recipient::Task(plain), "1"),
+            signal(Recipient::Task(task), "1"),
+        ])
+        .await;
+    let ended = Refusal::AlreadyEnded { task: plain, state: TaskState::Completed };
+    let refused = [Refusal::TaskNotFound(missing), ended].map(Outcome::Refused);
+    assert_eq!(outcomes[..2], refused);
+    assert_eq!(messages(&claim(&bench, session).await), [paid("1")]);
+}
+
+fn task_of(kind: &str) -> NewTask {
+    task(kind)
+}
+
+/// Shows: D3
+pub async fn a_task_that_is_no_orchestration_has_no_mailbox(bench: Bench) {
+    let task = bench.submit("plain").await;
+    assert_eq!(bench.refused(signal(Recipient::Task(task), "1")).await, Refusal::NotAnOrchestration(task));
+    let lease = bench.start_one().await;
+    assert_eq!(refused(&bench, one_event(lease, 0, PARK)).await, Refusal::NotAnOrchestration(task));
+    assert_eq!(bench.store().instance(task).await.unwrap(), None);
+}
+
+/// Shows: D3
+pub async fn messages_that_were_taken_in_are_forgotten(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    let lease = claim(&bench, session).await.lease;
+    let turn = Turn { consumed: 1, ..one_event(lease, 1, PARK) };
+    assert_eq!(turned(&bench, turn).await.state, TaskState::Waiting);
+    let claimed = claim(&bench, session).await;
+    assert_eq!(messages(&claimed), [paid("2")]);
+    assert_eq!(claimed.instance.unwrap().messages[0].number, 2);
+}
+
+/// Shows: D3
+pub async fn what_comes_during_a_turn_has_the_orchestration_go_on(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let lease = claim(&bench, session).await.lease;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    let turn = Turn { consumed: 1, ..one_event(lease, 1, PARK) };
+    assert_eq!(turned(&bench, turn).await.state, TaskState::Waiting);
+}
+
+/// Shows: D2
+pub async fn a_turn_that_is_kept_is_handed_what_came(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let lease = claim(&bench, session).await.lease;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    let turned = turned(&bench, Turn { consumed: 1, ..one_event(lease, 1, AfterTurn::Continue) }).await;
+    assert_eq!(turned.state, TaskState::Running);
+    assert_eq!(turned.messages.iter().map(|message| &message.body).collect::<Vec<_>>(), [&paid("2")]);
+}
+
+/// Shows: D1
+pub async fn the_end_of_a_submitted_task_comes_as_a_message(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    bench.done(Write::Complete { lease, result: Some("ok".into()) }).await;
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(claimed.lease.task, task);
+    let state = TaskState::Completed;
+    let result = Some("ok".into());
+    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: lease.task, state, result, error: None }]);
+}
+
+/// Shows: D1
+pub async fn completions_of_one_call_come_each_as_a_message(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let submits = (0..20).map(|reference| activity(lease.task, reference)).collect();
+    turned(&bench, Turn { submits, ..one_event(lease, 0, PARK) }).await;
+    let tasks = bench.claim(lease.session, 20).await;
+    bench.apply(tasks.iter().map(|task| Write::Complete { lease: task.lease, result: None }).collect()).await;
+    let claimed = claim(&bench, lease.session).await;
+    let references = messages(&claimed).into_iter().map(|message| match message {
+        MessageBody::Ended { reference, .. } => reference,
+        other => panic!("another message: {other:?}"),
+    });
+    assert_eq!(references.collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+}
+
+/// Shows: D9
+pub async fn a_submitted_task_that_fails_says_why(bench: Bench) {
+    let (_, lease) = awaiting(&bench).await;
+    bench.fail(lease, AfterFailure::Dead).await;
+    let (state, error) = (TaskState::Dead, Some("oops".to_owned()));
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: lease.task, state, result: None, error }]);
+}
+
+/// Shows: D2
+pub async fn a_submitted_task_that_is_tried_again_is_not_told_of(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    bench.fail(lease, AfterFailure::Retry { after: SECOND, uses_attempt: true, hold: false }).await;
+    assert_eq!(bench.state(task).await, TaskState::Blocked);
+}
+
+/// Shows: D9
+pub async fn a_submitted_task_that_is_removed_counts_as_cancelled(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let submits = vec![activity(lease.task, 7)];
+    let submitted = turned(&bench, Turn { submits, ..one_event(lease, 0, PARK) }).await.submitted;
+    let child = submitted[0].id();
+    bench.done(Write::Delete { task: child }).await;
+    let (state, result, error) = (TaskState::Cancelled, None, None);
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(messages(&claimed), [MessageBody::Ended { reference: 7, task: child, state, result, error }]);
+}
+
+/// Shows: D4
+pub async fn a_task_that_was_not_taken_is_told_of(bench: Bench) {
+    let existing = bench.submit_new(NewTask { when: When::After(LEASE), ..keyed("a", OnDuplicate::Skip) }).await;
+    let lease = bench.running(task_is_orchestration("parent")).await;
+    let child = NewTask { parent: Some(lease.task), report: Some(3), ..keyed("a", OnDuplicate::Reject) };
+    let turned = turned(&bench, Turn { submits: vec![child], ..one_event(lease, 0, PARK) }).await;
+    assert_eq!(turned.submitted, [Submitted::Rejected { id: existing }]);
+    assert_eq!(turned.state, TaskState::Waiting);
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(messages(&claimed), [MessageBody::NotStarted { reference: 3, existing }]);
+}
+
+fn task_is_orchestration(kind: &str) -> NewTask {
+    NewTask { orchestration: true, ..task(kind) }
+}
+
+/// Shows: D9
+pub async fn a_turn_from_another_history_is_refused_and_leaves_no_trace(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let submits = vec![activity(lease.task, 1)];
+    let refusal = refused(&bench, Turn { submits, ..one_event(lease, 3, PARK) }).await;
+    assert_eq!(refusal, Refusal::HistoryMoved { task: lease.task, length: 0 });
+    assert_eq!(bench.state(lease.task).await, TaskState::Running);
+    assert_eq!(history(&bench, lease.task, 0).await, []);
+    assert_eq!(bench.claim(lease.session, 1).await.len(), 0);
+}
+
+/// Shows: D9
+pub async fn a_turn_under_a_lease_that_is_lost_changes_nothing(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    bench.lapse().await;
+    let submits = vec![activity(lease.task, 1)];
+    let refusal = refused(&bench, Turn { submits, ..one_event(lease, 0, PARK) }).await;
+    assert!(matches!(refusal, Refusal::SessionLost(_) | Refusal::LeaseLost(_)), "{refusal}");
+    assert_eq!(history(&bench, lease.task, 0).await, []);
+    let claimed = bench.claim(bench.session().await, 9).await;
+    assert_eq!(claimed.iter().map(|task| task.lease.task).collect::<Vec<_>>(), [lease.task]);
+}
+
+/// Shows: D9
+pub async fn a_turn_that_submits_what_no_store_takes_is_refused_whole(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let payload = vec![0; bench.payload_limit() + 1].into();
+    let submits = vec![activity(lease.task, 1), NewTask { payload, ..activity(lease.task, 2) }];
+    let refusal = refused(&bench, Turn { submits, ..one_event(lease, 0, PARK) }).await;
+    assert!(matches!(&refusal, Refusal::Invalid(text) if text.contains("payload")), "{refusal}");
+    assert_eq!(bench.claim(lease.session, 9).await.len(), 0);
+}
+
+/// Shows: D9
+pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let turn = || one_event(lease, 0, PARK);
+    let stranger = NewTask { parent: Some(TaskId(lease.task.0 + 1)), ..task("charge") };
+    let wrong = [
+        (Turn { consumed: 1, ..turn() }, "never came"),
+        (Turn { events: 0, ..turn() }, "bytes without events"),
+        (Turn { submits: vec![stranger], ..turn() }, "child of another"),
+        (Turn { submits: vec![task("charge"); limits::TURN_TASKS + 1], ..turn() }, "more than 10000 tasks"),
+        (Turn { values: vec![(String::new(), None)], ..turn() }, "key is empty"),
+    ];
+    for (turn, expected) in wrong {
+        let text = bench.invalid(Write::Turn(Box::new(turn))).await;
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// Shows: D1
+pub async fn an_orchestration_ends_with_a_result(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let result = Some("done".into());
+    let turned = turned(&bench, one_event(lease, 0, AfterTurn::Complete { result })).await;
+    assert_eq!(turned.state, TaskState::Completed);
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.attempts, record.result), (TaskState::Completed, 1, Some("done".into())));
+    assert_eq!(history(&bench, lease.task, 0).await.len(), 1);
+}
+
+/// Shows: D9
+pub async fn an_orchestration_that_fails_says_why(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Fail { error: "no stock".into() })).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.errors[0].message.as_str()), (TaskState::Failed, "no stock"));
+}
+
+/// Shows: D4
+pub async fn the_end_of_a_sub_orchestration_comes_as_a_message(bench: Bench) {
+    let parent = bench.running(task_is_orchestration("parent")).await;
+    let child = NewTask { parent: Some(parent.task), report: Some(1), ..orchestration() };
+    turned(&bench, Turn { submits: vec![child], ..one_event(parent, 0, PARK) }).await;
+    let child = bench.claim_one(parent.session).await;
+    turned(&bench, one_event(child, 0, AfterTurn::Complete { result: None })).await;
+    let claimed = claim(&bench, parent.session).await;
+    let ended =
+        MessageBody::Ended { reference: 1, task: child.task, state: TaskState::Completed, result: None, error: None };
+    assert_eq!((claimed.lease.task, messages(&claimed)), (parent.task, vec![ended]));
+}
+
+/// Shows: D4
+pub async fn an_orchestration_that_fails_takes_its_tasks_with_it(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let turn = bench.claim_one(lease.session).await;
+    turned(&bench, one_event(turn, 1, AfterTurn::Fail { error: "enough".into() })).await;
+    assert!(bench.record(lease.task).await.cancel_requested);
+}
+
+/// Shows: D9
+pub async fn a_dead_orchestration_keeps_its_tasks_and_goes_on_when_it_is_tried_again(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let turn = bench.claim_one(lease.session).await;
+    turned(&bench, Turn::new(turn, 1, AfterTurn::Dead { error: "another version of the code".into() })).await;
+    assert_eq!(bench.state(task).await, TaskState::Dead);
+    bench.done(Write::Complete { lease, result: None }).await;
+    bench.done(Write::Retry { task }).await;
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!((messages(&claimed).len(), claimed.instance.unwrap().length), (2, 1));
+}
+
+/// Shows: D2
+pub async fn a_turn_cancels_tasks_of_its_own(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    let stranger = bench.submit("stranger").await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let turn = bench.claim_kinds_leases(lease.session, &["order"]).await.remove(0);
+    let cancels = vec![lease.task, stranger, TaskId(999)];
+    turned(&bench, Turn { cancels, ..one_event(turn, 1, PARK) }).await;
+    assert!(bench.record(lease.task).await.cancel_requested);
+    assert_eq!(bench.state(stranger).await, TaskState::Waiting);
+}
+
+/// Shows: D8
+pub async fn an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::CancelRequested);
+    assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::CancelRequested);
+    let claimed = claim(&bench, session).await;
+    assert_eq!(messages(&claimed), [MessageBody::Cancel]);
+    let reason = "cleaned up".to_owned();
+    turned(&bench, one_event(claimed.lease, 1, AfterTurn::Cancelled { reason })).await;
+    assert_eq!(bench.state(task).await, TaskState::Cancelled);
+}
+
+/// Shows: D8
+pub async fn an_orchestration_that_has_not_begun_is_cancelled_at_once(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::Cancelled);
+    assert_eq!(bench.state(task).await, TaskState::Cancelled);
+}
+
+fn terminate(task: TaskId) -> Write {
+    Write::Terminate { task, reason: "enough".into() }
+}
+
+/// Shows: D8
+pub async fn an_orchestration_is_terminated_without_hearing_of_it(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    assert_eq!(bench.write(terminate(task)).await, Outcome::Cancelled);
+    let record = bench.record(task).await;
+    assert_eq!((record.state, record.errors[0].message.as_str()), (TaskState::Cancelled, "enough"));
+    assert_eq!(bench.claim(session, 1).await, []);
+}
+
+/// Shows: D8
+pub async fn a_turn_under_way_counts_for_nothing_once_its_orchestration_is_terminated(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    assert_eq!(bench.write(terminate(lease.task)).await, Outcome::Cancelled);
+    assert!(matches!(refused(&bench, one_event(lease, 0, PARK)).await, Refusal::LeaseLost(_)));
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+}
+
+/// Shows: D8
+pub async fn what_a_terminated_orchestration_waits_for_is_cancelled(bench: Bench) {
+    let (task, activity) = awaiting(&bench).await;
+    bench.write(terminate(task)).await;
+    assert!(bench.record(activity.task).await.cancel_requested);
+}
+
+/// Shows: D8
+pub async fn only_an_orchestration_that_has_not_ended_is_terminated(bench: Bench) {
+    let (ended, _) = parked(&bench).await;
+    bench.write(terminate(ended)).await;
+    assert!(matches!(bench.refused(terminate(ended)).await, Refusal::AlreadyEnded { .. }));
+    let plain = bench.submit_new(task("charge")).await;
+    assert_eq!(bench.refused(terminate(plain)).await, Refusal::NotAnOrchestration(plain));
+}
+
+/// Shows: D8
+pub async fn a_sub_orchestration_hears_that_its_parent_has_failed(bench: Bench) {
+    let parent = bench.running(task_is_orchestration("parent")).await;
+    let child = NewTask { parent: Some(parent.task), ..orchestration() };
+    turned(&bench, Turn { submits: vec![child], ..one_event(parent, 0, AfterTurn::Continue) }).await;
+    let child = bench.claim_one(parent.session).await;
+    turned(&bench, one_event(child, 0, PARK)).await;
+    turned(&bench, one_event(parent, 1, AfterTurn::Fail { error: "enough".into() })).await;
+    assert_eq!(messages(&claim(&bench, parent.session).await), [MessageBody::Cancel]);
+}
+
+/// Shows: D4
+pub async fn an_orchestration_begins_again_with_what_waits_for_it(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    let lease = claim(&bench, session).await.lease;
+    let next = AfterTurn::ContinueAsNew { payload: "carried".into(), events: 0, chunk: Bytes::new() };
+    let turn = Turn { consumed: 1, submits: vec![task_of("detached")], ..one_event(lease, 1, next) };
+    assert_eq!(turned(&bench, turn).await.state, TaskState::Waiting);
+    assert_eq!(history(&bench, task, 0).await, []);
+    let claimed = bench.claim_kinds_tasks(session, &["order"]).await.remove(0);
+    let instance = claimed.instance.clone().unwrap();
+    assert_eq!((instance.generation, instance.length, &claimed.payload[..]), (1, 0, &b"carried"[..]));
+    assert_eq!(messages(&claimed), [paid("2")]);
+    assert_eq!(bench.claim_kinds(session, 9, &["detached"]).await.len(), 1);
+}
+
+/// Shows: D4
+pub async fn an_orchestration_begins_again_with_what_it_carries(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Continue)).await;
+    let chunk = Bytes::from_static(b"carried");
+    let next = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 2, chunk: chunk.clone() };
+    turned(&bench, one_event(lease, 1, next)).await;
+    assert_eq!(history(&bench, lease.task, 0).await, [HistoryChunk { first: 0, events: 2, chunk }]);
+    let record = bench.store().instance(lease.task).await.unwrap().unwrap();
+    assert_eq!((record.generation, record.length, record.bytes), (1, 2, 7));
+}
+
+/// Shows: D6
+pub async fn an_orchestration_shows_its_status_and_values(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let values = vec![("step".into(), Some("1".into())), ("user".into(), Some("ada".into()))];
+    let turn = Turn { status: Some("working".into()), values, ..one_event(lease, 0, AfterTurn::Continue) };
+    turned(&bench, turn).await;
+    let values = vec![("step".into(), Some("2".into())), ("user".into(), None)];
+    turned(&bench, Turn { values, ..one_event(lease, 1, AfterTurn::Continue) }).await;
+    let record = bench.store().instance(lease.task).await.unwrap().unwrap();
+    assert_eq!((record.status, record.length, record.bytes), (Some("working".into()), 2, 10));
+    assert_eq!(record.values.into_iter().collect::<Vec<_>>(), [("step".to_owned(), Bytes::from("2"))]);
+}
+
+/// Shows: D9
+pub async fn lost_leases_count_from_the_last_turn(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    for length in 0..4 {
+        bench.start_one().await;
+        bench.lapse().await;
+        let lease = bench.start_one().await;
+        turned(&bench, one_event(lease, length, AfterTurn::Continue)).await;
+        bench.release(lease, Duration::ZERO).await;
+    }
+    assert_eq!(bench.state(task).await, TaskState::Waiting);
+}
+
+/// Shows: D9
+pub async fn an_orchestration_whose_key_is_taken_ends_with_its_turn(bench: Bench) {
+    let lease = bench.running(keyed("a", OnDuplicate::Skip)).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Continue)).await;
+    let new = bench.submitted(keyed("a", OnDuplicate::Supersede)).await.id();
+    assert_eq!(turned(&bench, one_event(lease, 1, PARK)).await.state, TaskState::Cancelled);
+    assert_eq!(bench.state(new).await, TaskState::Waiting);
+}
+
+/// Shows: D10
+pub async fn a_removed_orchestration_leaves_no_history(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let values = vec![("step".into(), Some("1".into()))];
+    let turn = Turn { values, ..one_event(lease, 0, AfterTurn::Complete { result: None }) };
+    turned(&bench, turn).await;
+    bench.done(Write::Delete { task: lease.task }).await;
+    assert_eq!(history(&bench, lease.task, 0).await, []);
+    assert_eq!(bench.store().instance(lease.task).await.unwrap(), None);
+}
+
+/// Shows: D9
+pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    let signals = (0..limits::MAILBOX).map(|_| signal(Recipient::Task(task), "1")).collect();
+    let outcomes = bench.apply(signals).await;
+    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done));
+    assert_eq!(bench.refused(signal(Recipient::Task(task), "1")).await, Refusal::MailboxFull(task));
+    let claimed = claim(&bench, bench.session().await).await;
+    assert_eq!(claimed.instance.unwrap().messages.len(), limits::TURN_MESSAGES);
+}
+
+/// Shows: D11
+pub async fn what_waits_for_an_orchestration_survives_a_restart(mut bench: Bench) {
+    let (task, _) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.reopen().await;
+    let claimed = claim(&bench, bench.session().await).await;
+    assert_eq!((messages(&claimed), claimed.instance.unwrap().length), (vec![paid("1")], 1));
+    assert_eq!(history(&bench, task, 0).await.len(), 1);
+}
+
+/// Shows: D11
+pub async fn a_parked_orchestration_survives_a_restart(mut bench: Bench) {
+    let (task, _) = parked(&bench).await;
+    bench.reopen().await;
+    assert_eq!(bench.state(task).await, TaskState::Blocked);
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    assert_eq!(bench.state(task).await, TaskState::Waiting);
+}

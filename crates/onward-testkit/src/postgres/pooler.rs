@@ -1,0 +1,79 @@
+//! A pooler before a server.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Child;
+
+use super::directory::{Directory, free_port};
+use super::server::Server;
+
+/// PgBouncer in transaction mode before a server; stopped when it is dropped.
+#[derive(Debug)]
+pub struct Pooler {
+    program: &'static Path,
+    directory: Directory,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl Pooler {
+    /// Starts one; `None` if there is no PgBouncer here.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start(server: &Server) -> Option<Self> {
+        let places = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().map(Path::new);
+        let program = places.into_iter().find(|program| program.exists())?;
+        let (directory, port) = (Directory::new(), free_port());
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={} user=onward\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             auth_type = any\npool_mode = transaction\nunix_socket_dir =\nignore_startup_parameters = extra_float_digits\n",
+            server.port()
+        );
+        std::fs::write(directory.path().join("pgbouncer.ini"), settings).expect("its settings are written");
+        let mut pooler = Self { program, directory, port, child: None };
+        pooler.go_on();
+        Some(pooler)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// `kill -9`; it comes back after `meanwhile`.
+    ///
+    /// # Panics
+    /// If it does not come back.
+    pub fn crash(&mut self, meanwhile: impl FnOnce()) {
+        self.kill();
+        meanwhile();
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
+        let mut start = self.directory.program(self.program);
+        start.arg("-q").arg(self.directory.path().join("pgbouncer.ini"));
+        self.child = Some(start.spawn().expect("it starts"));
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+            assert!(ended.is_none(), "the pooler ended: {ended:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

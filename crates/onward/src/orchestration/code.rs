@@ -1,0 +1,145 @@
+//! Which code a kind of orchestrations has.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::Arc;
+
+use onward_store::{KindSelection, Name};
+
+use super::context::OrchestrationContext;
+use super::machine::{Code, CodeFuture};
+use crate::error::{Error, Result};
+use crate::failure::Failure;
+use crate::typed::{Task, encode_result};
+
+/// Which code of a kind this is, and whose orchestrations it goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OrchestrationOptions {
+    version: u32,
+    since: Option<u32>,
+}
+
+impl OrchestrationOptions {
+    /// Version 0, which goes on with what it began.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of this code. Orchestrations that begin get the newest code of their kind, and keep its number; another number's code goes on with
+    /// them only where it says so. Default: 0.
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// It goes on with orchestrations that codes since this number began, too: its changes are behind
+    /// [`patched`](super::OrchestrationContext::patched), or do not touch what is in their histories. 0 for all. Default: only with those of its own
+    /// number.
+    #[must_use]
+    pub fn since(mut self, version: u32) -> Self {
+        self.since = Some(version);
+        self
+    }
+}
+
+/// The code that was registered, under the kinds as the program wrote them.
+#[derive(Clone, Default)]
+pub(crate) struct Registered(Vec<(String, OrchestrationOptions, Code)>);
+
+impl Registered {
+    pub(crate) fn add<T, F, Answer>(&mut self, options: OrchestrationOptions, function: F)
+    where
+        T: Task,
+        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    {
+        self.0.push((T::KIND.to_owned(), options, typed(function)));
+    }
+
+    /// The code by kind.
+    pub(crate) fn table(&self) -> Result<CodeTable> {
+        let mut kinds: HashMap<Name, Versions> = HashMap::new();
+        for (kind, options, code) in &self.0 {
+            let kind = Name::new(kind)?;
+            let version = options.version;
+            let versioned = Versioned { since: options.since.unwrap_or(version), code: Arc::clone(code) };
+            if versioned.since > version {
+                let since = versioned.since;
+                return Err(Error::invalid(format!(
+                    "version {version} of `{kind}` is to go on with those since {since}, which is later"
+                )));
+            }
+            if kinds.entry(kind.clone()).or_default().0.insert(version, versioned).is_some() {
+                return Err(Error::invalid(format!(
+                    "the kind `{kind}` has two orchestrations of version {version}; register one, or give the other another version"
+                )));
+            }
+        }
+        Ok(CodeTable(kinds))
+    }
+}
+
+struct Versioned {
+    /// The first version whose orchestrations it goes on with.
+    since: u32,
+    code: Code,
+}
+
+/// The codes of one kind, by version.
+#[derive(Default)]
+pub(super) struct Versions(BTreeMap<u32, Versioned>);
+
+impl Versions {
+    /// The newest, and its version: for those that begin.
+    pub(super) fn newest(&self) -> Option<(u32, &Code)> {
+        self.0.last_key_value().map(|(version, versioned)| (*version, &versioned.code))
+    }
+
+    /// That which goes on with what a version began: its own, else the oldest that says it can.
+    pub(super) fn going_on_with(&self, version: u32) -> Option<&Code> {
+        self.0
+            .range(version..)
+            .find(|(known, versioned)| **known == version || versioned.since <= version)
+            .map(|(_, it)| &it.code)
+    }
+}
+
+fn typed<T, F, Answer>(function: F) -> Code
+where
+    T: Task,
+    F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
+    Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+{
+    Arc::new(move |journal| {
+        let input = serde_json::from_slice::<T>(&journal.payload);
+        let answer = input.map(|input| function(input, OrchestrationContext::new(journal)));
+        Box::pin(async move {
+            let answer = answer.map_err(|error| {
+                Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND))
+            })?;
+            encode_result(&answer.await?)
+        }) as CodeFuture
+    })
+}
+
+/// The code of the orchestrations of one run.
+#[derive(Default)]
+pub(crate) struct CodeTable(HashMap<Name, Versions>);
+
+impl CodeTable {
+    pub(super) fn get(&self, kind: &Name) -> Option<&Versions> {
+        self.0.get(kind)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn kinds(&self) -> KindSelection {
+        let mut kinds: Vec<Name> = self.0.keys().cloned().collect();
+        kinds.sort();
+        KindSelection::Only(kinds)
+    }
+}

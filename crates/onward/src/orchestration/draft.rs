@@ -1,0 +1,93 @@
+//! What a turn is going to write.
+
+use bytes::Bytes;
+use onward_store::{AfterTurn, Lease, Message, MessageBody, NewTask, TaskId, TaskState, Turn};
+
+use super::history::{HistoryEvent, TaskEnd, encode};
+use super::journal::Command;
+use crate::error::Result;
+
+/// What has happened since the last write.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) events: Vec<HistoryEvent>,
+    pub(super) consumed: u64,
+    submits: Vec<NewTask>,
+    /// The operations of the submits; none of those that nobody waits for.
+    pub(super) operations: Vec<Option<u64>>,
+    /// Operations whose tasks are to be cancelled.
+    pub(super) cancelled: Vec<u64>,
+    /// Whether anything of it should be known to others before a step has ended.
+    pub(super) is_urgent: bool,
+}
+
+impl Draft {
+    /// One that begins with what happened elsewhere.
+    pub(super) fn taken_over(events: Vec<HistoryEvent>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
+    /// Takes what has come and what the code did about it.
+    pub(super) fn add(&mut self, event: HistoryEvent, commands: Vec<Command>) {
+        self.events.push(event);
+        for command in commands {
+            self.events.push(command.event());
+            self.is_urgent = true;
+            match command {
+                Command::Submit { operation, task } => self.submit(*task, Some(operation)),
+                Command::Detach { task } => self.submit(*task, None),
+                Command::Cancel { operation } => self.cancel(operation),
+                Command::StartTimer { .. } | Command::Patch { .. } => {}
+            }
+        }
+    }
+
+    fn submit(&mut self, task: NewTask, operation: Option<u64>) {
+        self.submits.push(task);
+        self.operations.push(operation);
+    }
+
+    /// A task that would be submitted by this very write never is.
+    fn cancel(&mut self, operation: u64) {
+        match self.operations.iter().position(|submitted| *submitted == Some(operation)) {
+            Some(place) => {
+                self.submits.remove(place);
+                self.operations.remove(place);
+            }
+            None => self.cancelled.push(operation),
+        }
+    }
+
+    pub(super) fn write(&mut self, lease: Lease, length: u64, cancels: Vec<TaskId>, next: AfterTurn) -> Result<Turn> {
+        let chunk = if self.events.is_empty() { Bytes::new() } else { encode(&self.events)?.into() };
+        Ok(Turn {
+            events: self.events.len() as u64,
+            chunk,
+            consumed: self.consumed,
+            submits: std::mem::take(&mut self.submits),
+            cancels,
+            ..Turn::new(lease, length, next)
+        })
+    }
+}
+
+/// What a message is in a history.
+pub(super) fn event_of(message: &Message) -> HistoryEvent {
+    match &message.body {
+        MessageBody::Ended { reference, state: TaskState::Completed, result, .. } => {
+            let result = result.as_ref().map(|result| result.to_vec().into());
+            HistoryEvent::TaskEnded { operation: *reference, end: TaskEnd::Completed { result } }
+        }
+        MessageBody::Ended { reference, state, error, .. } => HistoryEvent::TaskEnded {
+            operation: *reference,
+            end: TaskEnd::Failed { state: state.code(), error: error.clone() },
+        },
+        MessageBody::NotStarted { reference, existing } => {
+            HistoryEvent::TaskEnded { operation: *reference, end: TaskEnd::NotStarted { existing: existing.0 } }
+        }
+        MessageBody::Signal { name, payload } => {
+            HistoryEvent::SignalReceived { name: name.to_string(), payload: payload.to_vec().into() }
+        }
+        MessageBody::Cancel => HistoryEvent::CancelRequested,
+    }
+}

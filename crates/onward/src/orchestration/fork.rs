@@ -1,0 +1,118 @@
+//! Orchestrations that begin in the midst of another's history.
+
+use onward_store::{NewTask, OnDuplicate, Outcome, Store, Submitted, Tags, TaskId, TaskRecord, UniqueKey, Write};
+
+use super::history::HistoryEvent;
+use super::live::{History, read_history};
+use super::machine::is_command;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+/// The tag by which a fork knows where it begins.
+const FORKED_FROM: &str = "onward.forked-from";
+
+/// Where a fork begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) task: TaskId,
+    /// How many events it takes over.
+    events: u64,
+}
+
+impl Origin {
+    /// That of an orchestration, if it is a fork.
+    pub(super) fn of(tags: &Tags) -> Option<Self> {
+        let (task, events) = tags.get(FORKED_FROM)?.split_once(':')?;
+        Some(Self { task: TaskId(task.parse().ok()?), events: events.parse().ok()? })
+    }
+
+    /// What it takes over.
+    pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>> {
+        let Self { task, events } = *self;
+        let missing = |_| {
+            Error::invalid(format!(
+                "the history of orchestration {task}, from which this one is forked, is gone; start another"
+            ))
+        };
+        let mut history = read_history(store, task, events).await.map_err(missing)?;
+        history.events.truncate(usize::try_from(events).unwrap_or(usize::MAX));
+        Ok(history.events)
+    }
+}
+
+/// Going back in a history.
+impl Engine {
+    /// Starts another orchestration that begins with the first `events` events of this one's history, and goes on by itself from there: with code that
+    /// was mended, or to see what else may come of it. What was under way then is submitted again. It has no key. Answers its number.
+    ///
+    /// The history of the first has to be there until the second has begun.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the history is shorter, or cannot be cut there; the text says where it can.
+    pub async fn fork(&self, orchestration: TaskId, events: u64) -> Result<TaskId> {
+        let new = self.new_fork(orchestration, events).await?.1;
+        Ok(self.submit_task(new).await?.id())
+    }
+
+    /// The same, and it takes the key and the place of the first, which is [terminated](Self::terminate) if it has not ended: both or neither.
+    ///
+    /// # Errors
+    /// As [`fork`](Self::fork).
+    pub async fn reset(&self, orchestration: TaskId, events: u64, reason: &str) -> Result<TaskId> {
+        let (record, mut new) = self.new_fork(orchestration, events).await?;
+        new.unique = record.key.clone().map(|key| UniqueKey {
+            key,
+            on_duplicate: OnDuplicate::Reject,
+            keep_for: std::time::Duration::ZERO,
+        });
+        let mut writes = vec![Write::Submit(Box::new(new))];
+        if !record.state.is_ended() {
+            writes.insert(0, Write::Terminate { task: orchestration, reason: reason.to_owned() });
+        }
+        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
+            return Err(Error::unexpected("a reset"));
+        };
+        match outcomes.last() {
+            Some(Outcome::Submitted(Submitted::Rejected { id: existing })) => Err(Error::invalid(format!(
+                "another orchestration, {existing}, has the key of {orchestration} meanwhile; reset that, or fork this"
+            ))),
+            Some(Outcome::Submitted(submitted)) => Ok(submitted.id()),
+            _ => Err(Error::unexpected("a reset")),
+        }
+    }
+
+    async fn new_fork(&self, orchestration: TaskId, events: u64) -> Result<(TaskRecord, NewTask)> {
+        let (_, history) = self.read_begun(orchestration).await?;
+        check_cut(orchestration, &history, events)?;
+        let record = self.record(orchestration).await?;
+        let mut new = NewTask::new(record.kind.as_str())?;
+        new.orchestration = true;
+        new.queue = record.queue.clone();
+        new.group.clone_from(&record.group);
+        new.affinity.clone_from(&record.affinity);
+        new.priority = record.priority;
+        new.payload = record.payload.clone().unwrap_or_default();
+        new.tags = record.tags.clone();
+        new.tags.set(FORKED_FROM, format!("{}:{events}", orchestration.0));
+        Ok((record, new))
+    }
+}
+
+/// A history is cut between what the code did about one arrival and the next arrival.
+fn check_cut(orchestration: TaskId, history: &History, events: u64) -> Result<()> {
+    let length = history.events.len() as u64;
+    let wanted = usize::try_from(events).unwrap_or(usize::MAX);
+    if events == 0 || events > length {
+        return Err(Error::invalid(format!(
+            "the history of orchestration {orchestration} has {length} events, and {events} of them cannot be taken over; take from 1 to {length}"
+        )));
+    }
+    let behind = history.events[wanted..].iter().take_while(|event| is_command(event)).count();
+    if behind == 0 {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "the history of orchestration {orchestration} cannot be cut behind event {events}, in the midst of what the code did; cut it behind {}",
+        wanted + behind
+    )))
+}

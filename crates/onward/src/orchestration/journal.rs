@@ -1,0 +1,493 @@
+//! What the code of an orchestration and the machine that runs it have in common.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use onward_store::{Name, NewTask, TaskId, Timestamp};
+use rustc_hash::FxHashMap;
+
+use super::history::{HistoryEvent, StepEnd, TaskEnd};
+use crate::failure::Failure;
+
+/// A step that is run in the turn.
+pub(super) type StepFuture = Pin<Box<dyn Future<Output = StepEnd> + Send>>;
+
+/// What the code does that a history tells of.
+#[derive(Debug)]
+pub(super) enum Command {
+    Submit { operation: u64, task: Box<NewTask> },
+    Detach { task: Box<NewTask> },
+    StartTimer { operation: u64, until: Timestamp },
+    Cancel { operation: u64 },
+    Patch { patch: String },
+}
+
+impl Command {
+    pub(super) fn event(&self) -> HistoryEvent {
+        match self {
+            Self::Submit { operation, task } => {
+                HistoryEvent::TaskSubmitted { operation: *operation, kind: task.kind.to_string() }
+            }
+            Self::Detach { task } => HistoryEvent::TaskDetached { kind: task.kind.to_string() },
+            Self::StartTimer { operation, until } => {
+                HistoryEvent::TimerStarted { operation: *operation, until: until.as_microseconds() }
+            }
+            Self::Cancel { operation } => HistoryEvent::OperationCancelled { operation: *operation },
+            Self::Patch { patch } => HistoryEvent::Patched { patch: patch.clone() },
+        }
+    }
+}
+
+/// What an operation has come to.
+#[derive(Debug)]
+pub(super) enum Delivery {
+    Task(TaskEnd),
+    Fired,
+    Signal(Bytes),
+    Step(StepEnd),
+}
+
+#[derive(Debug)]
+enum Kind {
+    Task,
+    Timer(Timestamp),
+    Signal(Name),
+    Step(String),
+}
+
+#[derive(Debug)]
+struct Operation {
+    kind: Kind,
+    delivery: Option<Delivery>,
+    waker: Option<Waker>,
+}
+
+/// Signals of one name: those that nobody took, or those who wait.
+#[derive(Debug, Default)]
+struct Inbox {
+    waiting: VecDeque<Bytes>,
+    waiters: VecDeque<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Cancellation {
+    is_requested: bool,
+    /// Whether the code has asked to hear of it.
+    is_handled: bool,
+    wakers: Vec<Waker>,
+}
+
+/// What an orchestration shows of itself, where it has said so in this turn.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    pub(super) status: Option<Bytes>,
+    pub(super) values: Vec<(String, Option<Bytes>)>,
+}
+
+/// What answers a question: the name of the question is known.
+pub(super) type Answer = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
+
+/// A step that the code has begun.
+pub(super) struct NewStep {
+    pub(super) operation: u64,
+    pub(super) name: String,
+    pub(super) future: StepFuture,
+}
+
+struct State {
+    now: Timestamp,
+    random: fastrand::Rng,
+    next_operation: u64,
+    operations: FxHashMap<u64, Operation>,
+    emitted: VecDeque<Command>,
+    /// The tasks that are under way, while a history is taken over that submits them again; else none is kept.
+    submitted: Option<FxHashMap<u64, NewTask>>,
+    steps: Vec<NewStep>,
+    timers: BTreeSet<(Timestamp, u64)>,
+    inboxes: BTreeMap<Name, Inbox>,
+    cancellation: Cancellation,
+    shown: Shown,
+    answers: BTreeMap<String, Answer>,
+    /// How many updates were answered.
+    replies: u64,
+    /// The patches of the history that is replayed; `None` while it is not.
+    replayed_patches: Option<Arc<HashSet<String>>>,
+    is_closed: bool,
+}
+
+/// The journal of one orchestration. Everything in it happens in the turns of that, one after the other.
+pub(super) struct Journal {
+    pub(super) task: TaskId,
+    pub(super) kind: Name,
+    pub(super) payload: Bytes,
+    pub(super) generation: u32,
+    pub(super) payload_limit: usize,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Journal").field("task", &self.task).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    pub(super) fn new(task: TaskId, kind: Name, payload: Bytes, generation: u32, payload_limit: usize) -> Self {
+        let state = State {
+            now: Timestamp::MIN,
+            random: fastrand::Rng::with_seed(0),
+            next_operation: 1,
+            operations: FxHashMap::default(),
+            emitted: VecDeque::new(),
+            submitted: None,
+            steps: Vec::new(),
+            timers: BTreeSet::new(),
+            inboxes: BTreeMap::new(),
+            cancellation: Cancellation::default(),
+            shown: Shown::default(),
+            answers: BTreeMap::new(),
+            replies: 0,
+            replayed_patches: None,
+            is_closed: false,
+        };
+        Self { task, kind, payload, generation, payload_limit, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// For the code.
+impl Journal {
+    pub(super) fn now(&self) -> Timestamp {
+        self.state().now
+    }
+
+    pub(super) fn random(&self) -> u64 {
+        self.state().random.u64(..)
+    }
+
+    pub(super) fn is_replaying(&self) -> bool {
+        self.state().replayed_patches.is_some()
+    }
+
+    pub(super) fn submit(&self, task: NewTask) -> u64 {
+        let mut state = self.state();
+        let operation = state.begin(Kind::Task);
+        let task = NewTask { parent: Some(self.task), report: Some(operation), ..task };
+        if let Some(submitted) = &mut state.submitted {
+            submitted.insert(operation, task.clone());
+        }
+        state.emitted.push_back(Command::Submit { operation, task: Box::new(task) });
+        operation
+    }
+
+    pub(super) fn detach(&self, task: NewTask) {
+        self.state().emitted.push_back(Command::Detach { task: Box::new(task) });
+    }
+
+    pub(super) fn start_timer(&self, until: Timestamp) -> u64 {
+        let mut state = self.state();
+        let operation = state.begin(Kind::Timer(until));
+        state.timers.insert((until, operation));
+        state.emitted.push_back(Command::StartTimer { operation, until });
+        operation
+    }
+
+    pub(super) fn await_signal(&self, name: &Name) -> u64 {
+        let mut state = self.state();
+        let operation = state.begin(Kind::Signal(name.clone()));
+        let inbox = state.inboxes.entry(name.clone()).or_default();
+        match inbox.waiting.pop_front() {
+            Some(payload) => state.deliver(operation, Delivery::Signal(payload)),
+            None => inbox.waiters.push_back(operation),
+        }
+        operation
+    }
+
+    pub(super) fn begin_step(&self, name: String, future: StepFuture) -> u64 {
+        let mut state = self.state();
+        let operation = state.begin(Kind::Step(name.clone()));
+        state.steps.push(NewStep { operation, name, future });
+        operation
+    }
+
+    /// Whether the code goes the way of a patch: always, but for a history from before it.
+    pub(super) fn is_patched(&self, patch: &str) -> bool {
+        let mut state = self.state();
+        let is_patched = state.replayed_patches.as_ref().is_none_or(|patches| patches.contains(patch));
+        if is_patched {
+            state.emitted.push_back(Command::Patch { patch: patch.to_owned() });
+        }
+        is_patched
+    }
+
+    pub(super) fn show_status(&self, status: Bytes) {
+        self.state().shown.status = Some(status);
+    }
+
+    pub(super) fn show_value(&self, key: String, value: Option<Bytes>) {
+        let mut state = self.state();
+        state.shown.values.retain(|(known, _)| *known != key);
+        state.shown.values.push((key, value));
+    }
+
+    /// Keeps the answer to an update, in the place of the one that is the oldest.
+    pub(super) fn reply(&self, key: impl FnOnce(u64) -> String, reply: Bytes) {
+        let mut state = self.state();
+        if state.is_closed {
+            return;
+        }
+        let key = key(state.replies);
+        state.replies += 1;
+        drop(state);
+        self.show_value(key, Some(reply));
+    }
+
+    pub(super) fn answer_with(&self, name: String, answer: Answer) {
+        self.state().answers.insert(name, answer);
+    }
+
+    /// From now on the code says what a request to stop means.
+    pub(super) fn handle_cancellation(&self) {
+        self.state().cancellation.is_handled = true;
+    }
+
+    pub(super) fn is_cancel_requested(&self) -> bool {
+        self.state().cancellation.is_requested
+    }
+
+    pub(super) fn poll_cancelled(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.cancellation.is_requested {
+            return Poll::Ready(());
+        }
+        if !state.cancellation.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            state.cancellation.wakers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn poll(&self, operation: u64, context: &Context<'_>) -> Poll<Delivery> {
+        let mut state = self.state();
+        let Some(known) = state.operations.get_mut(&operation) else { return Poll::Pending };
+        if known.delivery.is_none() {
+            known.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let taken = state.operations.remove(&operation).and_then(|known| known.delivery);
+        taken.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// The code waits for an operation no longer.
+    pub(super) fn abandon(&self, operation: u64) {
+        let mut state = self.state();
+        if !state.is_closed {
+            state.abandon(operation);
+        }
+    }
+}
+
+impl State {
+    fn begin(&mut self, kind: Kind) -> u64 {
+        let operation = self.next_operation;
+        self.next_operation += 1;
+        self.operations.insert(operation, Operation { kind, delivery: None, waker: None });
+        operation
+    }
+
+    fn deliver(&mut self, operation: u64, delivery: Delivery) {
+        if let Some(known) = self.operations.get_mut(&operation) {
+            known.delivery = Some(delivery);
+            if let Some(waker) = known.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    fn abandon(&mut self, operation: u64) {
+        let Some(Operation { kind, delivery, .. }) = self.operations.remove(&operation) else { return };
+        match (kind, delivery) {
+            (Kind::Task, None) => self.emitted.push_back(Command::Cancel { operation }),
+            (Kind::Timer(until), None) => {
+                self.timers.remove(&(until, operation));
+                self.emitted.push_back(Command::Cancel { operation });
+            }
+            (Kind::Signal(name), Some(Delivery::Signal(payload))) => self.take_back(&name, payload),
+            (Kind::Signal(name), _) => {
+                if let Some(inbox) = self.inboxes.get_mut(&name) {
+                    inbox.waiters.retain(|waiter| *waiter != operation);
+                }
+            }
+            (Kind::Step(_), _) => self.steps.retain(|step| step.operation != operation),
+            (Kind::Task | Kind::Timer(_), Some(_)) => {}
+        }
+    }
+
+    /// A signal that was taken and not looked at goes to the next who waits, or is the first again.
+    fn take_back(&mut self, name: &Name, payload: Bytes) {
+        let inbox = self.inboxes.entry(name.clone()).or_default();
+        match inbox.waiters.pop_front() {
+            Some(waiter) => self.deliver(waiter, Delivery::Signal(payload)),
+            None => inbox.waiting.push_front(payload),
+        }
+    }
+}
+
+/// For the machine.
+impl Journal {
+    pub(super) fn begin(&self, now: Timestamp, seed: u64) {
+        let mut state = self.state();
+        (state.now, state.random) = (now, fastrand::Rng::with_seed(seed));
+    }
+
+    pub(super) fn set_now(&self, now: Timestamp) {
+        self.state().now = now;
+    }
+
+    pub(super) fn replay(&self, patches: Option<Arc<HashSet<String>>>) {
+        self.state().replayed_patches = patches;
+    }
+
+    /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
+    pub(super) fn keep_submitted(&self, keep: bool) {
+        self.state().submitted = keep.then(FxHashMap::default);
+    }
+
+    /// Submits again what is still waited for, in the order in which it was.
+    pub(super) fn submit_again(&self) {
+        let mut state = self.state();
+        let submitted = state.submitted.take().unwrap_or_default();
+        let waited_for =
+            |operation: &u64| state.operations.get(operation).is_some_and(|known| known.delivery.is_none());
+        let mut again: Vec<(u64, NewTask)> =
+            submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
+        again.sort_by_key(|(operation, _)| *operation);
+        let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
+        state.emitted.extend(commands);
+        state.submitted = Some(FxHashMap::default());
+    }
+
+    /// Whether a task is waited for.
+    pub(super) fn awaits_task(&self, operation: u64) -> bool {
+        self.awaits(operation, |kind| matches!(kind, Kind::Task))
+    }
+
+    pub(super) fn awaits_timer(&self, operation: u64) -> bool {
+        self.awaits(operation, |kind| matches!(kind, Kind::Timer(_)))
+    }
+
+    pub(super) fn awaits_step(&self, operation: u64, name: &str) -> bool {
+        self.awaits(operation, |kind| matches!(kind, Kind::Step(step) if step == name))
+    }
+
+    fn awaits(&self, operation: u64, is_kind: impl FnOnce(&Kind) -> bool) -> bool {
+        let state = self.state();
+        let known = state.operations.get(&operation);
+        known.is_some_and(|known| known.delivery.is_none() && is_kind(&known.kind))
+    }
+
+    pub(super) fn end_task(&self, operation: u64, end: TaskEnd) {
+        self.state().deliver(operation, Delivery::Task(end));
+    }
+
+    pub(super) fn fire(&self, operation: u64) {
+        let mut state = self.state();
+        state.timers.retain(|(_, timer)| *timer != operation);
+        state.deliver(operation, Delivery::Fired);
+    }
+
+    pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
+        let mut state = self.state();
+        state.steps.retain(|step| step.operation != operation);
+        state.deliver(operation, Delivery::Step(end));
+    }
+
+    pub(super) fn receive(&self, name: &Name, payload: Bytes) {
+        let mut state = self.state();
+        let inbox = state.inboxes.entry(name.clone()).or_default();
+        match inbox.waiters.pop_front() {
+            Some(waiter) => state.deliver(waiter, Delivery::Signal(payload)),
+            None => inbox.waiting.push_back(payload),
+        }
+    }
+
+    /// Tells the code that somebody wants it cancelled; answers whether it handles that.
+    pub(super) fn request_cancel(&self) -> bool {
+        let mut state = self.state();
+        state.cancellation.is_requested = true;
+        state.cancellation.wakers.drain(..).for_each(Waker::wake);
+        state.cancellation.is_handled
+    }
+
+    /// The first timer that is due by a moment.
+    pub(super) fn due_timer(&self, now: Timestamp) -> Option<u64> {
+        self.state().timers.first().filter(|(until, _)| *until <= now).map(|(_, operation)| *operation)
+    }
+
+    pub(super) fn next_timer(&self) -> Option<Timestamp> {
+        self.state().timers.first().map(|(until, _)| *until)
+    }
+
+    pub(super) fn pop_emitted(&self) -> Option<Command> {
+        self.state().emitted.pop_front()
+    }
+
+    pub(super) fn first_emitted(&self) -> Option<HistoryEvent> {
+        self.state().emitted.front().map(Command::event)
+    }
+
+    pub(super) fn take_steps(&self) -> Vec<NewStep> {
+        std::mem::take(&mut self.state().steps)
+    }
+
+    /// What was sent and nobody took, by name, in the order in which it came.
+    pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
+        let inboxes = std::mem::take(&mut self.state().inboxes);
+        let carried = |(name, inbox): (Name, Inbox)| {
+            inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
+                name: name.to_string(),
+                payload: payload.to_vec().into(),
+            })
+        };
+        inboxes.into_iter().flat_map(carried).collect()
+    }
+
+    pub(super) fn take_shown(&self) -> Shown {
+        std::mem::take(&mut self.state().shown)
+    }
+
+    /// What the code answers to a question.
+    pub(super) fn answer(&self, name: &str, question: &[u8]) -> Result<Bytes, Failure> {
+        let state = self.state();
+        let Some(answer) = state.answers.get(name).cloned() else {
+            let known: Vec<&str> = state.answers.keys().map(String::as_str).collect();
+            let text = format!("the code of `{}` answers no query `{name}` there; it knows {known:?}", self.kind);
+            return Err(Failure::permanent(text));
+        };
+        drop(state);
+        let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
+        catch_unwind(AssertUnwindSafe(|| answer(question))).map_err(panicked)?
+    }
+
+    /// Whether anything that is still to come can have the code go on.
+    pub(super) fn awaits_anything(&self) -> bool {
+        let state = self.state();
+        let has_operations = state.operations.values().any(|operation| operation.delivery.is_none());
+        has_operations || !state.cancellation.wakers.is_empty()
+    }
+
+    /// From now on nothing that the code lets go of is cancelled: it is put away, not ended.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        // What answers may hold on to the journal.
+        let _answers = std::mem::take(&mut state.answers);
+        drop(state);
+    }
+}

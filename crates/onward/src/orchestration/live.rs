@@ -1,0 +1,195 @@
+//! One orchestration in memory: its code where it stands, and which tasks it waits for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use onward_store::{ClaimedTask, Name, Page, Store, TaskFilter, TaskId};
+use rustc_hash::FxHashMap;
+
+use super::code::CodeTable;
+use super::draft::Draft;
+use super::fork::Origin;
+use super::history::{HistoryEvent, decode_history, version_of};
+use super::journal::Journal;
+use super::machine::{Machine, Nondeterminism};
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// An orchestration that has been brought to where its history ends.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) machine: Machine,
+    /// The version of the code that began it.
+    pub(super) version: u32,
+    generation: u32,
+    /// The tasks of its operations, so far as they are known: of those from before a replay they are not.
+    tasks: FxHashMap<u64, TaskId>,
+    is_replayed: bool,
+    /// How many bytes its history has.
+    pub(super) bytes: u64,
+}
+
+/// What an orchestration begins with.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub(super) task: TaskId,
+    pub(super) kind: Name,
+    pub(super) payload: Bytes,
+    pub(super) generation: u32,
+}
+
+/// A history that was read.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    pub(super) events: Vec<HistoryEvent>,
+    pub(super) bytes: u64,
+}
+
+/// Reads a history of at least so many events.
+pub(super) async fn read_history(store: &dyn Store, task: TaskId, length: u64) -> Result<History> {
+    let mut history = History::default();
+    while (history.events.len() as u64) < length {
+        let from = history.events.len() as u64;
+        let chunks = store.instance_history(task, from, limits::HISTORY_CHUNKS).await?;
+        if chunks.is_empty() {
+            let text = format!("the history of orchestration {task} ends at event {from} of {length}");
+            return Err(onward_store::Error::corrupt(text).into());
+        }
+        for chunk in &chunks {
+            history.bytes += chunk.chunk.len() as u64;
+            history.events.extend(decode_history(chunk)?);
+        }
+    }
+    Ok(history)
+}
+
+/// Why there is none.
+#[derive(Debug)]
+pub(super) enum Unplayable {
+    /// The history could not be read.
+    Unread(Error),
+    /// What a fork is to take over is no longer there.
+    Gone(Error),
+    /// There is no code for its kind; or none that goes on with what a version of it began.
+    NoCode(Name, Option<u32>),
+    /// The code does something else.
+    Nondeterminism(Box<Nondeterminism>),
+}
+
+impl fmt::Display for Unplayable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unread(error) | Self::Gone(error) => error.fmt(f),
+            Self::NoCode(kind, None) => write!(f, "this engine has no code for orchestrations of kind `{kind}`"),
+            Self::NoCode(kind, Some(version)) => write!(
+                f,
+                "this engine has no code for orchestrations of kind `{kind}` that version {version} began; register that, or say `since` of a later one"
+            ),
+            Self::Nondeterminism(difference) => difference.fmt(f),
+        }
+    }
+}
+
+impl Live {
+    /// Whether it is as far as a history.
+    pub(super) fn is_at(&self, generation: u32, length: u64) -> bool {
+        self.generation == generation && self.machine.length() == length
+    }
+
+    /// Makes one from its history; of a fork, with what it takes over, which is to be written.
+    pub(super) async fn replayed(
+        store: &dyn Store,
+        codes: &CodeTable,
+        task: &ClaimedTask,
+    ) -> Result<(Self, Draft), Unplayable> {
+        let (id, limit) = (task.lease.task, store.info().payload_limit);
+        let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
+        let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation };
+        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
+            let events = origin.history(store).await.map_err(Unplayable::Gone)?;
+            return Self::new(limit, codes, begun, &events)?.forked(origin, events);
+        }
+        let history = read_history(store, id, length).await.map_err(Unplayable::Unread)?;
+        let mut live = Self::new(limit, codes, begun, &history.events)?;
+        if length > 0 {
+            live.replay(&history)?;
+        }
+        Ok((live, Draft::default()))
+    }
+
+    /// Begins with what another orchestration has come to.
+    fn forked(mut self, origin: Origin, events: Vec<HistoryEvent>) -> Result<(Self, Draft), Unplayable> {
+        let commands = self.machine.fork(origin.task, &events).map_err(Unplayable::Nondeterminism)?;
+        let mut draft = Draft::taken_over(events);
+        draft.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
+        Ok((self, draft))
+    }
+
+    /// One before its first event: with the newest code, or with that which goes on with a history.
+    pub(super) fn new(
+        payload_limit: usize,
+        codes: &CodeTable,
+        begun: Begun,
+        history: &[HistoryEvent],
+    ) -> Result<Self, Unplayable> {
+        let missing = |version| Unplayable::NoCode(begun.kind.clone(), version);
+        let versions = codes.get(&begun.kind).ok_or_else(|| missing(None))?;
+        let (version, code) = if history.is_empty() {
+            versions.newest().ok_or_else(|| missing(None))?
+        } else {
+            let version = version_of(history);
+            (version, versions.going_on_with(version).ok_or_else(|| missing(Some(version)))?)
+        };
+        let Begun { task, kind, payload, generation } = begun;
+        let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
+        let machine = Machine::new(code, journal);
+        let tasks = FxHashMap::default();
+        Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })
+    }
+
+    /// Brings it to where a history ends.
+    pub(super) fn replay(&mut self, history: &History) -> Result<(), Unplayable> {
+        self.is_replayed = true;
+        self.bytes = history.bytes;
+        self.machine.replay(&history.events).map_err(Unplayable::Nondeterminism)
+    }
+
+    pub(super) fn learn(&mut self, operation: u64, task: TaskId) {
+        self.tasks.insert(operation, task);
+    }
+
+    pub(super) fn forget(&mut self, operation: u64) {
+        self.tasks.remove(&operation);
+    }
+
+    /// The task that an operation submitted.
+    pub(super) async fn task_of(
+        &mut self,
+        store: &dyn Store,
+        parent: TaskId,
+        operation: u64,
+    ) -> Result<Option<TaskId>> {
+        if std::mem::take(&mut self.is_replayed) && !self.tasks.contains_key(&operation) {
+            self.read_tasks(store, parent).await?;
+        }
+        Ok(self.tasks.get(&operation).copied())
+    }
+
+    async fn read_tasks(&mut self, store: &dyn Store, parent: TaskId) -> Result<()> {
+        let filter = TaskFilter { parent: Some(parent), ..TaskFilter::default() };
+        let mut page = Page::default();
+        loop {
+            let found = store.tasks(filter.clone(), page).await?;
+            for task in &found.tasks {
+                if let Some(operation) = task.report {
+                    self.tasks.entry(operation).or_insert(task.id);
+                }
+            }
+            match found.next {
+                Some(before) => page.before = Some(before),
+                None => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! Running the code of an orchestration, without a clock, a store or a runtime: events in, commands out.
+//!
+//! The code is polled once after each thing that comes from outside. What it does about it ([`Command`]) belongs behind that in the history,
+//! so that a replay, which feeds the same events, can compare what the code does now with what it did then.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use bytes::Bytes;
+use onward_store::{Name, TaskId, Timestamp};
+use tracing::subscriber::NoSubscriber;
+
+use super::history::HistoryEvent;
+use super::journal::{Command, Journal};
+use crate::failure::{Failure, Instead};
+use crate::limits;
+
+/// The code of one orchestration, under way.
+pub(crate) type CodeFuture = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send>>;
+
+/// The code of a kind of orchestrations.
+pub(crate) type Code = Arc<dyn Fn(Arc<Journal>) -> CodeFuture + Send + Sync>;
+
+/// How the code has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Finish {
+    Completed(Option<Bytes>),
+    Failed(String),
+    /// Somebody wanted it cancelled, and it did not say what that means.
+    Cancelled,
+    ContinuedAsNew(Bytes),
+    /// It cannot go on: it panicked, or waits for something that is not of the orchestration.
+    Stuck(String),
+}
+
+/// The code of an orchestration does not do what a history says that it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nondeterminism {
+    /// The place of the event in the history, from 0.
+    pub place: u64,
+    /// What the history has there; `None` at its end.
+    pub expected: Option<HistoryEvent>,
+    /// What the code does; `None` for nothing.
+    pub found: Option<HistoryEvent>,
+}
+
+impl std::error::Error for Nondeterminism {}
+
+impl fmt::Display for Nondeterminism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, expected, found } = self;
+        write!(f, "the code does not do what its history says: at event {place} ")?;
+        match expected {
+            Some(expected) => write!(f, "the history has {expected:?}")?,
+            None => f.write_str("the history ends")?,
+        }
+        match found {
+            Some(found) => write!(f, ", and the code does {found:?}")?,
+            None => f.write_str(", and the code does nothing of the kind")?,
+        }
+        f.write_str("; bring back the code that wrote it or put the change behind `patched`, then retry the task")
+    }
+}
+
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One orchestration in memory.
+pub(super) struct Machine {
+    journal: Arc<Journal>,
+    code: Option<CodeFuture>,
+    flag: Arc<Flag>,
+    finish: Option<Finish>,
+    /// How many events it has been fed.
+    length: u64,
+    has_started: bool,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("journal", &self.journal).field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.journal.close();
+    }
+}
+
+impl Machine {
+    /// The code before its first event.
+    pub(super) fn new(code: &Code, journal: Arc<Journal>) -> Self {
+        let future = code(Arc::clone(&journal));
+        Self { journal, code: Some(future), flag: Arc::default(), finish: None, length: 0, has_started: false }
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether the code has begun.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// How the code has ended, if it has.
+    pub(super) fn finish(&self) -> Option<&Finish> {
+        self.finish.as_ref()
+    }
+
+    /// Feeds the events of a history, and compares what the code does with what it did.
+    pub(super) fn replay(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        let is_fork = events.iter().any(|event| matches!(event, HistoryEvent::Forked { .. }));
+        self.journal.keep_submitted(is_fork);
+        self.replay_kept(events)?;
+        self.journal.keep_submitted(false);
+        Ok(())
+    }
+
+    fn replay_kept(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        let patches: HashSet<String> = events.iter().filter_map(patch).collect();
+        self.journal.replay(Some(Arc::new(patches)));
+        // What the code tells a log now it has told before.
+        tracing::subscriber::with_default(NoSubscriber::new(), || {
+            events.iter().try_for_each(|event| {
+                self.replay_one(event)?;
+                self.length += 1;
+                Ok::<_, Box<Nondeterminism>>(())
+            })
+        })?;
+        if let Some(found) = self.journal.first_emitted() {
+            return Err(Box::new(Nondeterminism { place: self.length, expected: None, found: Some(found) }));
+        }
+        self.journal.replay(None);
+        // What it showed then was written then.
+        self.journal.take_shown();
+        Ok(())
+    }
+
+    /// Takes over the beginning of another orchestration's history; answers what is to be submitted again.
+    pub(super) fn fork(&mut self, from: TaskId, events: &[HistoryEvent]) -> Result<Vec<Command>, Box<Nondeterminism>> {
+        let forked = HistoryEvent::Forked { from: from.0 };
+        self.journal.keep_submitted(true);
+        self.replay_kept(events)?;
+        let commands = self.feed(&forked);
+        self.journal.keep_submitted(false);
+        Ok(commands)
+    }
+
+    fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
+        let found = self.journal.first_emitted();
+        let differs = |found| Box::new(Nondeterminism { place: self.length, expected: Some(event.clone()), found });
+        if is_command(event) {
+            if found.as_ref() != Some(event) {
+                return Err(differs(found));
+            }
+            self.journal.pop_emitted();
+            return Ok(());
+        }
+        if found.is_some() || !self.takes(event) {
+            return Err(differs(found));
+        }
+        self.act_on(event);
+        Ok(())
+    }
+
+    /// Whether the code waits for what has come. In a history it always did.
+    pub(super) fn takes(&self, event: &HistoryEvent) -> bool {
+        match event {
+            HistoryEvent::TaskEnded { operation, .. } => self.journal.awaits_task(*operation),
+            HistoryEvent::TimerFired { operation } => self.journal.awaits_timer(*operation),
+            HistoryEvent::StepEnded { operation, name, .. } => self.journal.awaits_step(*operation, name),
+            _ => true,
+        }
+    }
+
+    /// Feeds what has come; answers what the code does about it, in order. The event counts as part of the history, and so does what follows.
+    pub(super) fn feed(&mut self, event: &HistoryEvent) -> Vec<Command> {
+        self.act_on(event);
+        let commands: Vec<Command> = std::iter::from_fn(|| self.journal.pop_emitted()).collect();
+        self.length += 1 + commands.len() as u64;
+        commands
+    }
+
+    fn act_on(&mut self, event: &HistoryEvent) {
+        match event {
+            HistoryEvent::Started { at, seed, .. } => {
+                self.journal.begin(Timestamp::from_microseconds(*at), *seed);
+                self.has_started = true;
+            }
+            HistoryEvent::TurnBegan { at } => return self.journal.set_now(Timestamp::from_microseconds(*at)),
+            HistoryEvent::TaskEnded { operation, end } => self.journal.end_task(*operation, end.clone()),
+            HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
+            HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
+            HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
+            HistoryEvent::StepEnded { operation, end, .. } => self.journal.end_step(*operation, end.clone()),
+            HistoryEvent::CancelRequested => return self.cancel(),
+            HistoryEvent::Forked { .. } => return self.journal.submit_again(),
+            HistoryEvent::TaskSubmitted { .. }
+            | HistoryEvent::TimerStarted { .. }
+            | HistoryEvent::OperationCancelled { .. }
+            | HistoryEvent::TaskDetached { .. }
+            | HistoryEvent::Patched { .. } => return,
+        }
+        self.poll();
+    }
+
+    fn receive(&self, name: &str, payload: &[u8]) {
+        if let Ok(name) = Name::new(name) {
+            self.journal.receive(&name, Bytes::copy_from_slice(payload));
+        }
+    }
+
+    fn cancel(&mut self) {
+        if self.journal.request_cancel() {
+            self.poll();
+        } else if self.code.take().is_some() {
+            // What it waited for was let go of, and so is cancelled.
+            self.finish = Some(Finish::Cancelled);
+        }
+    }
+
+    fn poll(&mut self) {
+        for _ in 0..limits::ORCHESTRATION_POLLS {
+            self.flag.0.store(false, Ordering::Relaxed);
+            if self.poll_once() || !self.flag.0.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+        self.stop(Finish::Stuck(
+            "the code wakes itself again and again and gets nowhere; have it await something".into(),
+        ));
+    }
+
+    /// Answers whether it is over.
+    fn poll_once(&mut self) -> bool {
+        let Some(code) = &mut self.code else { return true };
+        let waker = Waker::from(Arc::clone(&self.flag));
+        let polled = catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut Context::from_waker(&waker))));
+        match polled {
+            Ok(Poll::Pending) => return false,
+            Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),
+            Err(panic) => {
+                let failure = Failure::of_panic(&*panic);
+                self.stop(Finish::Stuck(format!("the code: {}; mend it, then retry the task", failure.message())));
+            }
+        }
+        true
+    }
+
+    fn stop(&mut self, finish: Finish) {
+        self.code = None;
+        self.finish = Some(finish);
+    }
+
+    /// Ends what can never go on, since the code awaits something that is not of the orchestration.
+    pub(super) fn notice_if_stuck(&mut self) {
+        if self.finish.is_none() && !self.journal.awaits_anything() {
+            let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
+            self.stop(Finish::Stuck(text.to_owned()));
+        }
+    }
+}
+
+fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
+    match answer {
+        Ok(result) => Finish::Completed(result),
+        Err(failure) => match failure.instead() {
+            Some(Instead::ContinueAsNew(payload)) => Finish::ContinuedAsNew(payload.clone()),
+            Some(_) => Finish::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
+            None => Finish::Failed(failure.message().to_owned()),
+        },
+    }
+}
+
+fn patch(event: &HistoryEvent) -> Option<String> {
+    if let HistoryEvent::Patched { patch } = event { Some(patch.clone()) } else { None }
+}
+
+/// Whether an event tells of what the code did, and not of what came.
+pub(super) fn is_command(event: &HistoryEvent) -> bool {
+    matches!(
+        event,
+        HistoryEvent::TaskSubmitted { .. }
+            | HistoryEvent::TimerStarted { .. }
+            | HistoryEvent::OperationCancelled { .. }
+            | HistoryEvent::TaskDetached { .. }
+            | HistoryEvent::Patched { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use onward_store::NewTask;
+
+    use super::super::context::OrchestrationContext;
+    use super::super::history::TaskEnd;
+    use super::*;
+
+    type Answer = Result<Option<Bytes>, Failure>;
+
+    fn code<A: Future<Output = Answer> + Send + 'static>(
+        code: impl Fn(OrchestrationContext) -> A + Send + Sync + 'static,
+    ) -> Code {
+        Arc::new(move |journal| Box::pin(code(OrchestrationContext::new(journal))))
+    }
+
+    fn machine(code: &Code) -> Machine {
+        let kind = Name::new("order").unwrap();
+        Machine::new(code, Arc::new(Journal::new(TaskId(1), kind, Bytes::new(), 0, 1 << 20)))
+    }
+
+    fn charge(context: &OrchestrationContext) -> super::super::Running<u32> {
+        context.activity_task(NewTask::new("charge").unwrap()).start()
+    }
+
+    /// Charges, waits a second, and answers what was charged.
+    fn charging() -> Code {
+        code(|context| async move {
+            let charged = charge(&context).await?;
+            context.timer(Duration::from_secs(1)).await;
+            Ok(Some(charged.to_string().into()))
+        })
+    }
+
+    const STARTED: HistoryEvent = HistoryEvent::Started { at: 0, seed: 7, version: None };
+
+    fn submitted(operation: u64, kind: &str) -> HistoryEvent {
+        HistoryEvent::TaskSubmitted { operation, kind: kind.to_owned() }
+    }
+
+    fn ended(operation: u64, result: &str) -> HistoryEvent {
+        let result = Some(result.as_bytes().to_vec().into());
+        HistoryEvent::TaskEnded { operation, end: TaskEnd::Completed { result } }
+    }
+
+    fn timer(operation: u64, until: i64) -> HistoryEvent {
+        HistoryEvent::TimerStarted { operation, until }
+    }
+
+    fn events(commands: &[Command]) -> Vec<HistoryEvent> {
+        commands.iter().map(Command::event).collect()
+    }
+
+    fn difference(code: &Code, history: &[HistoryEvent]) -> Nondeterminism {
+        *machine(code).replay(history).unwrap_err()
+    }
+
+    /// Shows: D1
+    #[test]
+    fn what_the_code_does_about_an_event_comes_back_as_commands() {
+        let mut machine = machine(&charging());
+        assert_eq!(events(&machine.feed(&STARTED)), [submitted(1, "charge")]);
+        assert_eq!(events(&machine.feed(&ended(1, "5"))), [timer(2, 1_000_000)]);
+        assert!(machine.feed(&HistoryEvent::TimerFired { operation: 2 }).is_empty());
+        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("5".into()))));
+    }
+
+    /// Shows: D1
+    #[test]
+    fn a_replay_goes_on_where_its_history_ends() {
+        let mut machine = machine(&charging());
+        machine.replay(&[STARTED, submitted(1, "charge"), ended(1, "5"), timer(2, 1_000_000)]).unwrap();
+        assert_eq!((machine.length(), machine.finish()), (4, None));
+        machine.feed(&HistoryEvent::TimerFired { operation: 2 });
+        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("5".into()))));
+    }
+
+    /// Shows: D5
+    #[test]
+    fn another_command_than_the_history_has_is_told_with_both() {
+        let found = difference(&charging(), &[STARTED, submitted(1, "refund")]);
+        let (expected, found_event) = (Some(submitted(1, "refund")), Some(submitted(1, "charge")));
+        assert_eq!(found, Nondeterminism { place: 1, expected, found: found_event });
+    }
+
+    /// Shows: D5
+    #[test]
+    fn a_command_that_the_history_does_not_have_is_told_at_its_place() {
+        let found = difference(&charging(), &[STARTED, ended(1, "5")]);
+        assert_eq!((found.place, found.found), (1, Some(submitted(1, "charge"))));
+    }
+
+    /// Shows: D5
+    #[test]
+    fn a_command_behind_the_end_of_the_history_is_told() {
+        let found = difference(&charging(), &[STARTED]);
+        assert_eq!(found, Nondeterminism { place: 1, expected: None, found: Some(submitted(1, "charge")) });
+    }
+
+    /// Shows: D5
+    #[test]
+    fn code_that_has_ended_too_early_is_told() {
+        let early = code(|_| async { Ok(None) });
+        let found = difference(&early, &[STARTED, submitted(1, "charge")]);
+        assert_eq!(found, Nondeterminism { place: 1, expected: Some(submitted(1, "charge")), found: None });
+    }
+
+    /// Shows: D5
+    #[test]
+    fn the_end_of_a_task_that_nobody_waits_for_is_told() {
+        let history = [STARTED, submitted(1, "charge"), ended(2, "5")];
+        let found = difference(&charging(), &history);
+        assert_eq!(found, Nondeterminism { place: 2, expected: Some(ended(2, "5")), found: None });
+    }
+
+    /// Shows: D5
+    #[test]
+    fn a_history_from_before_a_patch_goes_the_old_way() {
+        let patched = code(|context| async move {
+            if context.patched("wait-first") {
+                context.timer(Duration::from_secs(1)).await;
+            }
+            charge(&context).await?;
+            Ok(None)
+        });
+        machine(&patched).replay(&[STARTED, submitted(1, "charge")]).unwrap();
+        let new = [HistoryEvent::Patched { patch: "wait-first".into() }, timer(1, 1_000_000)];
+        assert_eq!(events(&machine(&patched).feed(&STARTED)), new);
+        machine(&patched).replay(&[&[STARTED], &new[..]].concat()).unwrap();
+    }
+
+    /// Shows: D4
+    #[test]
+    fn what_the_code_lets_go_of_is_cancelled() {
+        let letting_go = code(|context| async move {
+            drop(charge(&context));
+            drop(context.timer(Duration::from_secs(1)));
+            Ok(None)
+        });
+        let cancelled = |operation| HistoryEvent::OperationCancelled { operation };
+        let expected = [submitted(1, "charge"), cancelled(1), timer(2, 1_000_000), cancelled(2)];
+        assert_eq!(events(&machine(&letting_go).feed(&STARTED)), expected);
+    }
+
+    /// Shows: D9
+    #[test]
+    fn a_machine_that_is_put_away_cancels_nothing() {
+        let journal = Arc::new(Journal::new(TaskId(1), Name::new("order").unwrap(), Bytes::new(), 0, 1 << 20));
+        let mut machine = Machine::new(&charging(), Arc::clone(&journal));
+        machine.feed(&STARTED);
+        drop(machine);
+        assert!(journal.pop_emitted().is_none());
+    }
+
+    /// Shows: D8
+    #[test]
+    fn a_fork_submits_again_what_was_under_way() {
+        let two = code(|context| async move {
+            let (first, second) = (charge(&context), charge(&context));
+            Ok(Some(format!("{} {}", first.await?, second.await?).into()))
+        });
+        let history = [STARTED, submitted(1, "charge"), submitted(2, "charge"), ended(1, "5")];
+        let mut fork = machine(&two);
+        assert_eq!(events(&fork.fork(TaskId(9), &history).unwrap()), [submitted(2, "charge")]);
+        let whole = [&history[..], &[HistoryEvent::Forked { from: 9 }, submitted(2, "charge")]].concat();
+        assert_eq!(fork.length(), whole.len() as u64);
+        let mut again = machine(&two);
+        again.replay(&whole).unwrap();
+        again.feed(&ended(2, "6"));
+        assert_eq!(again.finish(), Some(&Finish::Completed(Some("5 6".into()))));
+    }
+}

@@ -1,0 +1,84 @@
+//! Orchestrations: functions that cannot be lost.
+//!
+//! An orchestration is an ordinary async function that may run for months. What it awaits (activities, which are [tasks](crate::Task); timers;
+//! what somebody sends; other orchestrations) is kept in its history; when its process dies, another runs the code again and feeds it the
+//! history, so that it stands where it stood. While it lives it stays in memory, and an event costs the event.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use onward::orchestration::{Either, OrchestrationContext, select};
+//! use onward::prelude::*;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Charge { cents: u64 }
+//!
+//! impl Task for Charge {
+//!     const KIND: &'static str = "charge";
+//!     type Output = String;
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Order { id: String, cents: u64 }
+//!
+//! impl Task for Order {
+//!     const KIND: &'static str = "order";
+//!     const ORCHESTRATION: bool = true;
+//!     type Output = String;
+//!
+//!     fn key(&self) -> Option<String> {
+//!         Some(self.id.clone())
+//!     }
+//! }
+//!
+//! async fn order(order: Order, context: OrchestrationContext) -> Result<String, Failure> {
+//!     let receipt = context.activity(Charge { cents: order.cents }).await?;
+//!     let packed = context.event::<String>("packed")?;
+//!     match select(packed, context.timer(Duration::from_secs(7 * 24 * 3600))).await {
+//!         Either::First(parcel) => Ok(format!("{receipt}, sent as {}", parcel?)),
+//!         Either::Second(()) => Err(Failure::permanent("nobody packed it within a week")),
+//!     }
+//! }
+//!
+//! let engine = Engine::builder().memory().open().await?;
+//! engine.register(|charge: Charge, _| async move { Ok(format!("paid {}", charge.cents)) });
+//! engine.orchestrate(order);
+//!
+//! let running = engine.submit(Order { id: "A-17".into(), cents: 1999 }).await?;
+//! engine.run_until_idle().await?;
+//! engine.signal(running.id(), "packed", &"parcel 4").await?;
+//! engine.run_until_idle().await?;
+//! assert_eq!(running.wait().await?, "paid 1999, sent as parcel 4");
+//! # Ok(()) }
+//! ```
+
+mod client;
+mod code;
+mod combinators;
+mod context;
+mod draft;
+mod fork;
+mod history;
+mod journal;
+mod live;
+mod machine;
+mod operation;
+mod perform;
+mod query;
+mod recorded;
+mod stage;
+mod update;
+
+pub use client::OrchestrationStatus;
+pub use code::OrchestrationOptions;
+pub(crate) use code::{CodeTable, Registered};
+pub use combinators::{Either, join_all, select, select_all, try_join_all};
+pub use context::OrchestrationContext;
+pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
+pub use machine::Nondeterminism;
+pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
+pub use recorded::{CheckFailure, RecordedHistory};
+pub(crate) use stage::Stage;
+pub use update::{Asked, Update, UpdateQueue};

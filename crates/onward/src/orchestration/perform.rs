@@ -1,0 +1,337 @@
+//! One turn of an orchestration: what came is fed to its code, steps are run, and what it did is written.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
+
+use super::draft::{Draft, event_of};
+use super::history::{HistoryEvent, StepEnd, encode};
+use super::journal::NewStep;
+use super::live::{Live, Unplayable};
+use super::machine::Finish;
+use super::stage::{Leaving, Slot};
+use crate::failure::Failure;
+use crate::limits;
+use crate::run::Run;
+use crate::timer;
+
+/// A step at work: its operation, its name and what came of it.
+type RunningStep = BoxFuture<'static, (u64, String, StepEnd)>;
+
+/// Why a turn ends without having been written to the end.
+#[derive(Debug)]
+enum Stop {
+    /// The lease is lost, or the store knows of more than we do: somebody else goes on.
+    Lost(String),
+    /// It is given back, to be tried again after a time.
+    GiveBack(Duration, String),
+    /// It cannot go on until somebody has mended something.
+    Dead(String),
+}
+
+/// Does a turn, whatever comes of it.
+pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
+    let lease = task.lease;
+    let begun = Performance::begin(run, task, slot).await;
+    let stopped = match begun {
+        Ok(mut performance) => match performance.play().await {
+            Ok(parked) => {
+                if let Some(leaving) = parked {
+                    leaving.keep(performance.live);
+                }
+                return;
+            }
+            Err(stop) => (stop, performance.written),
+        },
+        Err((stop, length)) => (stop, length),
+    };
+    give_up(run, lease, stopped).await;
+}
+
+/// Says what becomes of an orchestration whose turn came to nothing.
+async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) {
+    let task = lease.task.0;
+    let write = match stop {
+        Stop::Lost(reason) => {
+            tracing::warn!(task, reason, "the turn of an orchestration is dropped");
+            return;
+        }
+        Stop::GiveBack(after, reason) => {
+            tracing::warn!(task, reason, ?after, "an orchestration is given back and tried again later");
+            Write::Release { lease, after }
+        }
+        Stop::Dead(error) => {
+            tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
+            Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Dead { error })))
+        }
+    };
+    if let Some(Outcome::Turned(turned)) = insist(run, write).await {
+        run.stage.count(turned.state);
+    }
+}
+
+struct Performance<'a> {
+    run: &'a Arc<Run>,
+    lease: Lease,
+    live: Box<Live>,
+    /// What is still to be taken in.
+    messages: Vec<Message>,
+    /// When the turn began.
+    now: Timestamp,
+    draft: Draft,
+    /// How many events the store has.
+    written: u64,
+    steps: FuturesUnordered<RunningStep>,
+    /// Until there is nothing left but to write.
+    slot: Option<Slot>,
+}
+
+impl<'a> Performance<'a> {
+    async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
+        let (id, lease) = (task.lease.task, task.lease);
+        let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
+        let (live, draft) = match run.stage.take(id, generation, length).await {
+            Some(live) => (live, Draft::default()),
+            None => load(run, &task).await.map_err(|stop| (stop, length))?,
+        };
+        // The store's clock may be ahead of this one: what it held to be due is.
+        let now = run.inner.clock.now().max(task.run_at);
+        let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
+        let steps = FuturesUnordered::new();
+        Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
+    }
+
+    /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
+    async fn play(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
+        self.open();
+        loop {
+            self.take_in();
+            self.begin_steps();
+            if self.steps.is_empty() || self.live.machine.finish().is_some() {
+                return self.close().await;
+            }
+            if self.draft.is_urgent {
+                self.write(AfterTurn::Continue).await?;
+                continue;
+            }
+            self.run_steps().await?;
+            self.write(AfterTurn::Continue).await?;
+        }
+    }
+
+    /// Tells the code that a turn begins, and when; a turn for which nothing has come is none.
+    fn open(&mut self) {
+        let at = self.now.as_microseconds();
+        if !self.live.machine.has_started() {
+            let version = Some(self.live.version).filter(|version| *version > 0);
+            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
+        } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
+            self.feed(HistoryEvent::TurnBegan { at });
+        }
+    }
+
+    fn feed(&mut self, event: HistoryEvent) {
+        let commands = self.live.machine.feed(&event);
+        self.draft.add(event, commands);
+    }
+
+    /// Feeds messages and due timers. What comes after the end of the code stays for whoever goes on.
+    fn take_in(&mut self) {
+        for message in std::mem::take(&mut self.messages) {
+            if self.live.machine.finish().is_some() {
+                return;
+            }
+            self.draft.consumed = message.number;
+            let event = event_of(&message);
+            if let HistoryEvent::TaskEnded { operation, .. } = &event {
+                self.live.forget(*operation);
+            }
+            if self.live.machine.takes(&event) {
+                self.feed(event);
+            }
+        }
+        while self.live.machine.finish().is_none()
+            && let Some(operation) = self.live.machine.journal().due_timer(self.now)
+        {
+            self.feed(HistoryEvent::TimerFired { operation });
+        }
+    }
+
+    fn begin_steps(&mut self) {
+        for NewStep { operation, name, future } in self.live.machine.journal().take_steps() {
+            self.steps.push(Box::pin(async move {
+                let end = AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panicked(&name, panic));
+                (operation, name, end)
+            }));
+        }
+    }
+
+    /// Runs steps until one has ended, and takes in all that have by then.
+    async fn run_steps(&mut self) -> Result<(), Stop> {
+        let ended = tokio::select! {
+            biased;
+            ended = self.steps.next() => ended,
+            () = self.run.stage.abort.cancelled() => {
+                return Err(Stop::GiveBack(Duration::ZERO, "the engine stops while a step runs".to_owned()));
+            }
+        };
+        self.end_step(ended);
+        while let Some(ended) = self.steps.next().now_or_never() {
+            if ended.is_none() {
+                break;
+            }
+            self.end_step(ended);
+        }
+        Ok(())
+    }
+
+    fn end_step(&mut self, ended: Option<(u64, String, StepEnd)>) {
+        let Some((operation, name, end)) = ended else { return };
+        let event = HistoryEvent::StepEnded { operation, name, end };
+        if self.live.machine.takes(&event) {
+            self.feed(event);
+        }
+    }
+
+    /// Writes how the orchestration goes on.
+    async fn close(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
+        self.live.machine.notice_if_stuck();
+        let next = match self.live.machine.finish() {
+            None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
+            Some(Finish::Completed(result)) => AfterTurn::Complete { result: result.clone() },
+            Some(Finish::Failed(error)) => AfterTurn::Fail { error: error.clone() },
+            Some(Finish::Cancelled) => AfterTurn::Cancelled { reason: "somebody cancelled it".to_owned() },
+            Some(Finish::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
+            // Nothing of it is kept, so that mended code is given the same again.
+            Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
+        };
+        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
+        // Others may play while this is written, and what they claim is in the same commit.
+        self.slot = None;
+        let state = self.write(next).await?;
+        if state.is_ended() {
+            self.run.stage.count(state);
+            self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
+        }
+        Ok(leaving.filter(|_| !state.is_ended()))
+    }
+
+    /// What was sent to the code and not taken goes with it.
+    fn begin_again(&self, payload: bytes::Bytes) -> Result<AfterTurn, Stop> {
+        let carried = self.live.machine.journal().take_untaken();
+        let chunk = encode(&carried).map_err(|error| Stop::Dead(error.to_string()))?.into();
+        Ok(AfterTurn::ContinueAsNew { payload, events: carried.len() as u64, chunk })
+    }
+
+    /// Writes what has happened since the last write.
+    async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
+        self.check_growth(&next)?;
+        let cancels = self.cancels().await?;
+        let mut draft = std::mem::take(&mut self.draft);
+        let shown = self.live.machine.journal().take_shown();
+        let turn =
+            draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
+        let turn = Turn { status: shown.status, values: shown.values, ..turn };
+        let (events, cancels) = (turn.events, turn.cancels.clone());
+        self.live.bytes += turn.chunk.len() as u64;
+        let turned = apply(self.run, turn).await?;
+        self.written += events;
+        // Those that run elsewhere hear of it when their engine asks.
+        cancels.iter().for_each(|task| self.run.floor.cancel(*task));
+        for (operation, submitted) in draft.operations.iter().zip(&turned.submitted) {
+            operation.iter().for_each(|operation| self.live.learn(*operation, submitted.id()));
+        }
+        self.messages = turned.messages;
+        Ok(turned.state)
+    }
+
+    /// Warns of a history that has come to half of what it may have, and stops one that would have more.
+    fn check_growth(&self, next: &AfterTurn) -> Result<(), Stop> {
+        if !matches!(next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+            return Ok(());
+        }
+        let settings = &self.run.inner.settings;
+        let (before, after, bytes) = (self.written, self.written + self.draft.events.len() as u64, self.live.bytes);
+        if after > settings.history_events || bytes > settings.history_bytes {
+            return Err(Stop::Dead(format!(
+                "its history would have {after} events and has {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+                 raise `history_events` and `history_bytes`, then retry the task",
+                settings.history_events, settings.history_bytes
+            )));
+        }
+        let half = settings.history_events / 2;
+        if before <= half && after > half {
+            let (task, most) = (self.lease.task.0, settings.history_events);
+            tracing::warn!(
+                task,
+                events = after,
+                most,
+                "the history of an orchestration grows long; have its code continue as new"
+            );
+        }
+        Ok(())
+    }
+
+    async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, Stop> {
+        let mut cancels = Vec::with_capacity(self.draft.cancelled.len());
+        for operation in std::mem::take(&mut self.draft.cancelled) {
+            let task = self.live.task_of(&*self.run.inner.store, self.lease.task, operation).await;
+            let task = task.map_err(|error| Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string()))?;
+            cancels.extend(task);
+            self.live.forget(operation);
+        }
+        Ok(cancels)
+    }
+}
+
+async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
+    match Live::replayed(&*run.inner.store, &run.orchestrations, task).await {
+        Ok((live, draft)) => Ok((Box::new(live), draft)),
+        Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
+        Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
+        Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_))) => Err(Stop::Dead(error.to_string())),
+    }
+}
+
+/// Writes something, however often the store fails: nobody else can, as long as the lease holds. `None` when the run is over.
+async fn insist(run: &Run, write: Write) -> Option<Outcome> {
+    let mut pause = limits::STORE_RETRY_FIRST;
+    loop {
+        match run.inner.store.apply(vec![write.clone()]).await {
+            Ok(outcomes) => return outcomes.into_iter().next(),
+            Err(error) => {
+                tracing::warn!(%error, "the turn of an orchestration could not be written; trying again after a pause")
+            }
+        }
+        let clock = &*run.inner.clock;
+        tokio::select! {
+            () = timer::reached(clock, clock.steady().saturating_add(pause)) => {}
+            () = run.stage.abort.cancelled() => return None,
+        }
+        pause = pause.saturating_mul(2).min(limits::STORE_RETRY_LONGEST);
+    }
+}
+
+async fn apply(run: &Run, turn: Turn) -> Result<Turned, Stop> {
+    match insist(run, Write::Turn(Box::new(turn))).await {
+        Some(Outcome::Turned(turned)) => Ok(turned),
+        Some(Outcome::Refused(Refusal::Invalid(text))) => Err(Stop::Dead(text)),
+        // It was written, and the answer was lost: what is in memory is behind.
+        Some(Outcome::Refused(refusal @ Refusal::HistoryMoved { .. })) => {
+            Err(Stop::GiveBack(Duration::ZERO, refusal.to_string()))
+        }
+        Some(Outcome::Refused(refusal)) => Err(Stop::Lost(refusal.to_string())),
+        None => Err(Stop::Lost("the run is over".to_owned())),
+        Some(other) => Err(Stop::Lost(format!("the store answered a turn with {other:?}"))),
+    }
+}
+
+fn panicked(name: &str, panic: Box<dyn Any + Send>) -> StepEnd {
+    StepEnd::Failed { error: format!("the step `{name}`: {}", Failure::of_panic(&*panic).message()) }
+}

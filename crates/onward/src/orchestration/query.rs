@@ -1,0 +1,42 @@
+//! Questions to the code of an orchestration, which change nothing.
+
+use onward_store::TaskId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::context::json;
+use super::live::{Live, Unplayable};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+impl Engine {
+    /// Asks the code of an orchestration, by what it answers [`on_query`](super::OrchestrationContext::on_query). The code is replayed for that in this process,
+    /// up to the last turn that was written: nothing is written, nobody is disturbed, and one that has ended answers too. It takes a read of
+    /// the history, and this engine needs the code.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code for its kind here, it does something else than its history says, it does not know
+    /// the question, refuses it, or answers something else than an `A`.
+    pub async fn query<Q: Serialize + Sync, A: DeserializeOwned>(
+        &self,
+        orchestration: TaskId,
+        name: &str,
+        question: &Q,
+    ) -> Result<A> {
+        let question = json("question", question)?;
+        let live = self.replayed(orchestration).await?;
+        let answer = live.machine.journal().answer(name, &question);
+        let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;
+        serde_json::from_slice(&answer)
+            .map_err(|error| Error::invalid(format!("the answer to the query `{name}` is of another type: {error}")))
+    }
+
+    async fn replayed(&self, orchestration: TaskId) -> Result<Live> {
+        let (begun, history) = self.read_begun(orchestration).await?;
+        let invalid = |error: Unplayable| Error::invalid(error.to_string());
+        let limit = self.store().info().payload_limit;
+        let mut live = Live::new(limit, &self.inner.codes()?, begun, &history.events).map_err(invalid)?;
+        live.replay(&history).map_err(invalid)?;
+        Ok(live)
+    }
+}

@@ -1,0 +1,170 @@
+//! The orchestrations that one run has in memory.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use onward_store::{ClaimedTask, TaskId, TaskState};
+use rustc_hash::FxHashMap;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::live::Live;
+use super::perform::perform;
+use crate::run::Run;
+use crate::summary::DrainSummary;
+
+/// Orchestrations between two turns, up to a number of them, and how many turns are under way.
+pub(crate) struct Stage {
+    kept: Mutex<Kept>,
+    /// Turns that are under way, until they are written.
+    running: AtomicUsize,
+    /// Those of them that have a slot: whose code may still do something.
+    playing: AtomicUsize,
+    summary: Mutex<DrainSummary>,
+    /// Has steps end where they await.
+    pub(super) abort: CancellationToken,
+}
+
+struct Kept {
+    parked: LruCache<TaskId, Box<Live>>,
+    /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn before they are parked.
+    leaving: FxHashMap<TaskId, oneshot::Receiver<Box<Live>>>,
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+impl Stage {
+    /// A stage that keeps so many orchestrations.
+    pub(crate) fn new(kept: usize) -> Self {
+        let kept = NonZeroUsize::new(kept).unwrap_or(NonZeroUsize::MIN);
+        let mut parked = LruCache::unbounded();
+        parked.resize(kept);
+        Self {
+            kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
+            running: AtomicUsize::new(0),
+            playing: AtomicUsize::new(0),
+            summary: Mutex::default(),
+            abort: CancellationToken::new(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many turns are under way.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// How many turns may begin where so many may play at once. A turn that is only being written holds none of the others up, but no more
+    /// of them wait for the store than there are slots.
+    pub(crate) fn free(&self, slots: usize) -> usize {
+        let unwritten = slots.saturating_mul(2).saturating_sub(self.running());
+        slots.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
+    }
+
+    /// Begins a turn.
+    pub(crate) fn begin(run: &Arc<Run>, task: ClaimedTask) {
+        run.stage.running.fetch_add(1, Ordering::AcqRel);
+        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+        let (run, slot) = (Arc::clone(run), Slot(Arc::clone(run)));
+        tokio::spawn(async move {
+            let _ending = EndOfTurn(Arc::clone(&run));
+            perform(&run, task, slot).await;
+        });
+    }
+
+    /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being written, when that is done.
+    pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Live>> {
+        let (parked, leaving) = {
+            let mut kept = self.kept();
+            (kept.parked.pop(&task), kept.leaving.remove(&task))
+        };
+        let live = match (parked, leaving) {
+            (Some(live), _) => live,
+            (None, Some(leaving)) => leaving.await.ok()?,
+            (None, None) => return None,
+        };
+        live.is_at(generation, length).then_some(live)
+    }
+
+    /// Says that an orchestration is about to be parked.
+    pub(super) fn leave(&self, task: TaskId) -> Leaving<'_> {
+        let (sender, receiver) = oneshot::channel();
+        self.kept().leaving.insert(task, receiver);
+        Leaving { stage: self, task, sender: Some(sender) }
+    }
+
+    pub(super) fn count(&self, state: TaskState) {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).count(state);
+    }
+
+    /// How orchestrations have ended in this run.
+    pub(crate) fn summary(&self) -> DrainSummary {
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has turns that run steps give up.
+    pub(crate) fn abort(&self) {
+        self.abort.cancel();
+    }
+}
+
+/// Counts a turn off, however it ended, and has the dispatcher look.
+struct EndOfTurn(Arc<Run>);
+
+impl Drop for EndOfTurn {
+    fn drop(&mut self) {
+        self.0.stage.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.floor.stir();
+    }
+}
+
+/// The slot of a turn.
+pub(super) struct Slot(Arc<Run>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let playing = self.0.stage.playing.fetch_sub(1, Ordering::AcqRel);
+        // Only then may anything have waited for it.
+        if playing >= self.0.inner.settings.turns {
+            self.0.floor.stir();
+        }
+    }
+}
+
+/// An orchestration whose turn is being written. Dropped before it is kept, it is put away.
+pub(super) struct Leaving<'a> {
+    stage: &'a Stage,
+    task: TaskId,
+    sender: Option<oneshot::Sender<Box<Live>>>,
+}
+
+impl Leaving<'_> {
+    /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that which has had none for the longest time is put away.
+    pub(super) fn keep(mut self, live: Box<Live>) {
+        let Some(sender) = self.sender.take() else { return };
+        let mut kept = self.stage.kept();
+        // Dropped when the lock is free again: what code drops is the user's.
+        let _put_away = match kept.leaving.remove(&self.task) {
+            Some(_nobody_waits) => kept.parked.push(self.task, live).map(|(_, live)| live),
+            None => sender.send(live).err(),
+        };
+        drop(kept);
+    }
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if self.sender.is_some() {
+            self.stage.kept().leaving.remove(&self.task);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Requests to the code of an orchestration that it answers.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use onward_store::{InstanceRecord, Name, Recipient, TaskId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::context::json;
+use super::journal::{Delivery, Journal};
+use super::operation::Operation;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// An update as it is sent.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    /// Which one it is.
+    update: String,
+    payload: Value,
+}
+
+/// What the code answered, as it is kept among the values of the orchestration.
+#[derive(Serialize, Deserialize)]
+struct Reply {
+    update: String,
+    answer: std::result::Result<Value, String>,
+}
+
+/// Under which name a signal comes that is an update.
+fn signal_name(update: &str) -> String {
+    format!("update.{update}")
+}
+
+/// Under which key a reply is kept: the newest take the places of the oldest.
+fn reply_key(place: u64) -> String {
+    format!("onward.reply.{}", place % limits::UPDATE_REPLIES)
+}
+
+/// Updates of one name, one after the other.
+#[derive(Debug, Clone)]
+pub struct UpdateQueue<U> {
+    journal: Arc<Journal>,
+    name: Name,
+    payload: PhantomData<fn() -> U>,
+}
+
+impl<U: DeserializeOwned> UpdateQueue<U> {
+    pub(super) fn new(journal: Arc<Journal>, name: &str) -> Result<Self> {
+        Ok(Self { journal, name: Name::new(signal_name(name))?, payload: PhantomData })
+    }
+
+    /// Waits for the next. One whose payload is no `U` is refused and passed over.
+    pub fn next(&self) -> Asked<U> {
+        let operation = Operation::new(Arc::clone(&self.journal), self.journal.await_signal(&self.name));
+        Asked {
+            queue: Self { journal: Arc::clone(&self.journal), name: self.name.clone(), payload: PhantomData },
+            operation,
+        }
+    }
+
+    fn read(&self, signal: &Bytes) -> Option<Update<U>> {
+        let request: Request = serde_json::from_slice(signal).ok()?;
+        let mut ticket = Ticket { journal: Arc::clone(&self.journal), update: Some(request.update) };
+        match serde_json::from_value(request.payload) {
+            Ok(payload) => Some(Update { ticket, payload }),
+            Err(error) => {
+                ticket.reply(Err(format!("the payload is not what the code expects: {error}")));
+                None
+            }
+        }
+    }
+}
+
+/// An update that is to come. Dropped before, it is waited for no longer.
+#[must_use = "it is waited for when it is awaited"]
+pub struct Asked<U> {
+    queue: UpdateQueue<U>,
+    operation: Operation,
+}
+
+impl<U> fmt::Debug for Asked<U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked").field("name", &self.queue.name).finish_non_exhaustive()
+    }
+}
+
+impl<U: DeserializeOwned> Future for Asked<U> {
+    type Output = Update<U>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Update<U>> {
+        loop {
+            let Poll::Ready(Delivery::Signal(signal)) = Pin::new(&mut self.operation).poll(context) else {
+                return Poll::Pending;
+            };
+            if let Some(update) = self.queue.read(&signal) {
+                return Poll::Ready(update);
+            }
+            let journal = &self.queue.journal;
+            let next = Operation::new(Arc::clone(journal), journal.await_signal(&self.queue.name));
+            self.operation = next;
+        }
+    }
+}
+
+/// A request that waits for an answer: [`accept`](Self::accept) or [`refuse`](Self::refuse) it. Dropped without, it is refused.
+#[must_use = "dropped, it is refused"]
+pub struct Update<U> {
+    ticket: Ticket,
+    payload: U,
+}
+
+/// The right to answer an update, once.
+struct Ticket {
+    journal: Arc<Journal>,
+    /// Which update; none when it is answered.
+    update: Option<String>,
+}
+
+impl<U: fmt::Debug> fmt::Debug for Update<U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Update").field("payload", &self.payload).finish_non_exhaustive()
+    }
+}
+
+impl<U> Update<U> {
+    /// What is asked for.
+    #[must_use]
+    pub fn payload(&self) -> &U {
+        &self.payload
+    }
+
+    /// Answers.
+    ///
+    /// # Errors
+    /// If the answer cannot be written as JSON, or is larger than a payload may be; then the update is refused with that.
+    pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
+        let answer = json("answer", answer).and_then(|answer| {
+            let limit = self.ticket.journal.payload_limit / 2;
+            if answer.len() > limit {
+                return Err(Error::invalid(format!("the answer has {} bytes, and may have {limit}", answer.len())));
+            }
+            serde_json::from_slice(&answer)
+                .map_err(|error| Error::invalid(format!("the answer cannot be written as JSON: {error}")))
+        });
+        match answer {
+            Ok(answer) => {
+                self.ticket.reply(Ok(answer));
+                Ok(())
+            }
+            Err(error) => {
+                self.ticket.reply(Err(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Says no, and why.
+    pub fn refuse(mut self, reason: &str) {
+        self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::limits::ERROR_BYTES)));
+    }
+}
+
+impl Ticket {
+    fn reply(&mut self, answer: std::result::Result<Value, String>) {
+        let Some(update) = self.update.take() else { return };
+        if let Ok(reply) = serde_json::to_vec(&Reply { update, answer }) {
+            self.journal.reply(reply_key, reply.into());
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.reply(Err("the code of the orchestration has not answered it".to_owned()));
+    }
+}
+
+impl Engine {
+    /// Asks an orchestration for something, and waits for the answer of its code ([`updates`](super::OrchestrationContext::updates)). The request is
+    /// durable before it is waited for, and is taken in exactly once; the answer is durable before it is given. If the future is dropped, it may be carried
+    /// out all the same. An answer that nobody fetches is kept until as many as [`limits::UPDATE_REPLIES`] newer ones are there.
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or answers something else than an `A`;
+    /// [`is_already_ended`](Error::is_already_ended) if the orchestration ends without an answer.
+    pub async fn update<U: Serialize + Sync, A: DeserializeOwned>(
+        &self,
+        orchestration: TaskId,
+        name: &str,
+        payload: &U,
+    ) -> Result<A> {
+        let id = format!("{:032x}", fastrand::u128(..));
+        let payload = serde_json::to_value(payload)
+            .map_err(|error| Error::invalid(format!("the update cannot be written as JSON: {error}")))?;
+        let request = json("update", &Request { update: id.clone(), payload })?;
+        let mut changes = self.store().changes();
+        self.send(Recipient::Task(orchestration), &signal_name(name), request).await?;
+        loop {
+            changes.hint();
+            let record = self.record(orchestration).await?;
+            let status = self.orchestration_status(orchestration).await?;
+            if let Some(reply) = reply_to(&id, status.record()) {
+                return answer_of(name, reply);
+            }
+            if record.state.is_ended() {
+                let refusal = onward_store::Refusal::AlreadyEnded { task: orchestration, state: record.state };
+                return Err(refusal.into());
+            }
+            if changes.changed().await.is_none() {
+                return Err(onward_store::Error::closed().into());
+            }
+        }
+    }
+}
+
+fn reply_to(update: &str, record: &InstanceRecord) -> Option<Reply> {
+    let replies = (0..limits::UPDATE_REPLIES).filter_map(|place| record.values.get(&reply_key(place)));
+    replies.filter_map(|reply| serde_json::from_slice::<Reply>(reply).ok()).find(|reply| reply.update == update)
+}
+
+fn answer_of<A: DeserializeOwned>(name: &str, reply: Reply) -> Result<A> {
+    let answer = reply.answer.map_err(|reason| Error::invalid(format!("the update `{name}` was refused: {reason}")))?;
+    serde_json::from_value(answer)
+        .map_err(|error| Error::invalid(format!("the answer to the update `{name}` is of another type: {error}")))
+}

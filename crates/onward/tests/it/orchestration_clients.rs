@@ -1,0 +1,493 @@
+//! What programs do to orchestrations from outside, and what these can ask for, on every store.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
+use onward::{Engine, Failure, TaskId, TaskState};
+use serde::{Deserialize, Serialize};
+
+use crate::fixture::{World, error, record, start as start_run, state, stop, worlds};
+use crate::orchestrations::{Double, Part, Work, engine, finish, start};
+
+/// Shows: D3
+#[tokio::test]
+async fn a_queue_of_events_gives_one_after_the_other() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let words = context.queue::<String>("word")?;
+            Ok(format!("{} {}", words.next().await?, words.next().await?))
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.signal(task, "word", &"good").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.signal(task, "word", &"night").await.unwrap();
+        assert_eq!(finish(&engine, task).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_activity_has_a_time_for_all_its_attempts() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let never = context.activity_task::<()>(onward::NewTask::new("fails")?);
+            let policy = onward::RetryPolicy {
+                attempts: 100,
+                backoff: onward::Backoff::Constant { delay: Duration::from_secs(40) },
+            };
+            let failed = never.retry(policy).overall_timeout(Duration::from_secs(60)).await.unwrap_err();
+            Ok(failed.to_string())
+        })
+        .await;
+        engine.handle("fails", |_| async { Err::<(), _>(Failure::retryable("not now")) });
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        world.clock.advance(Duration::from_secs(40));
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("fails") && said.contains("not now"), "{said}");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_signal_starts_what_is_not_there() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
+            let words = context.queue::<String>("word")?;
+            Ok(format!("{} {}", words.next().await?, words.next().await?))
+        });
+        let first = engine.signal_or_start(Part("a".into()), "word", &"good").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        let second = engine.signal_or_start(Part("a".into()), "word", &"night").await.unwrap();
+        assert_eq!(first.id(), second.id());
+        assert_eq!(finish(&engine, first.id()).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_signal_starts_nothing_that_has_no_key() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        let said = engine.signal_or_start(Work(1), "word", &"good").await.unwrap_err().to_string();
+        assert!(said.contains("this `work` has no key"), "{said}");
+        assert!(engine.cancel(TaskId(1)).await.unwrap_err().is_not_found());
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_terminated_orchestration_hears_nothing() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.cancelled().await;
+            context.set_status(&"heard")?;
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        engine.terminate(task, "the customer left").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Cancelled);
+        assert_eq!(error(&world, task).await, "the customer left");
+        let status = engine.orchestration_status(task).await.unwrap();
+        assert_eq!(status.status::<String>().unwrap(), None);
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Shows: D10
+#[tokio::test]
+async fn what_the_code_tells_a_log_is_told_once() {
+    for world in worlds().await {
+        let code = |_: Work, context: OrchestrationContext| async move {
+            tracing::info!("before the event");
+            context.event::<()>("go")?.await?;
+            tracing::info!("after it");
+            Ok(context.activity(Double(1)).await?.to_string())
+        };
+        let lines = Lines::default();
+        let told = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let first = engine(&world, code).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        first.signal(task, "go", &()).await.unwrap();
+        finish(&engine(&world, code).await, task).await.unwrap();
+        let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(lines.matches("before the event").count(), 1, "{lines}");
+        assert_eq!(lines.matches("after it").count(), 1, "{lines}");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_recorded_history_is_checked_against_new_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let doubled = context.activity(Double(2)).await?;
+            Ok(doubled.to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        finish(&engine, task).await.unwrap();
+        let recorded = engine.record_history(task).await.unwrap().to_bytes().unwrap();
+        let recorded = RecordedHistory::from_bytes(&recorded).unwrap();
+        engine.check_history(&recorded).unwrap();
+
+        let changed = crate::orchestrations::engine(&world, |_, context: OrchestrationContext| async move {
+            context.timer(Duration::from_secs(1)).await;
+            Ok(String::new())
+        });
+        let Err(CheckFailure::Differs(difference)) = changed.await.check_history(&recorded) else { panic!("it fits") };
+        assert_eq!(difference.place, 1);
+        assert_eq!(difference.expected, Some(HistoryEvent::TaskSubmitted { operation: 1, kind: "double".into() }));
+        assert!(matches!(difference.found, Some(HistoryEvent::TimerStarted { .. })));
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_history_is_not_checked_without_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        let task = start(&engine).await;
+        finish(&engine, task).await.unwrap();
+        let recorded = engine.record_history(task).await.unwrap();
+        let without = world.engine().await;
+        let said = without.check_history(&recorded).unwrap_err().to_string();
+        assert!(said.contains("no code is registered for orchestrations of kind `work`"), "{said}");
+    }
+}
+
+/// A counter that is asked for its sum, and told to add.
+async fn sum(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let sum = Arc::new(Mutex::new(0_u32));
+    let shared = Arc::clone(&sum);
+    context.on_query("sum", move |times: u32| Ok(*shared.lock().unwrap() * times));
+    let additions = context.updates::<u32>("add")?;
+    loop {
+        let addition = additions.next().await;
+        let more = *addition.payload();
+        if more == 0 {
+            addition.refuse("nothing is no sum");
+            continue;
+        }
+        let sum = {
+            let mut sum = sum.lock().unwrap();
+            *sum += more;
+            *sum
+        };
+        addition.accept(&sum)?;
+        if sum > 10 {
+            return Ok(sum.to_string());
+        }
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn an_update_is_answered_by_the_code() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        assert_eq!(engine.update::<_, u32>(task, "add", &3).await.unwrap(), 3);
+        assert_eq!(engine.update::<_, u32>(task, "add", &4).await.unwrap(), 7);
+        let refused = engine.update::<_, u32>(task, "add", &0).await.unwrap_err().to_string();
+        assert!(refused.contains("nothing is no sum"), "{refused}");
+        let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
+        assert!(unreadable.contains("not what the code expects"), "{unreadable}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn an_update_of_what_has_ended_is_told_so() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.event::<()>("go")?.await?;
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.signal(task, "go", &()).await.unwrap();
+        let run = start_run(&engine);
+        let refused = engine.update::<_, u32>(task, "add", &1).await.unwrap_err();
+        assert!(refused.is_already_ended(), "{refused}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_is_answered_from_the_history_also_after_the_end() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        engine.update::<_, u32>(task, "add", &4).await.unwrap();
+        let asking = crate::orchestrations::engine(&world, sum).await;
+        assert_eq!(asking.query::<_, u32>(task, "sum", &10).await.unwrap(), 40);
+        engine.update::<_, u32>(task, "add", &8).await.unwrap();
+        engine.wait(task).await.unwrap();
+        assert_eq!(asking.query::<_, u32>(task, "sum", &1).await.unwrap(), 12);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does() {
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let said = engine.query::<_, u32>(task, "total", &1).await.unwrap_err().to_string();
+        assert!(said.contains("no query `total`") && said.contains("sum"), "{said}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn what_is_too_large_to_be_shown_is_told_to_the_code() {
+    for world in worlds().await {
+        let limit = world.store.info().payload_limit;
+        let engine = engine(&world, move |_, context| async move {
+            let value = context.set_value("large", &"x".repeat(limit)).unwrap_err();
+            let key = context.set_value("", &1).unwrap_err();
+            Ok(format!("{value}; {key}"))
+        })
+        .await;
+        let task = start(&engine).await;
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("value") && said.contains("the key of a value has from 1 to 512 bytes"), "{said}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_higher_limit() {
+    for world in worlds().await {
+        let code = |_: Work, context: OrchestrationContext| async move {
+            let mut sum = 0;
+            for number in 0..10_u32 {
+                sum += context.step("number", move || async move { Ok(number) }).await?;
+            }
+            Ok(sum.to_string())
+        };
+        let narrow = world.builder().history_events(8).open().await.unwrap();
+        narrow.orchestrate(code);
+        let task = start(&narrow).await;
+        narrow.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        let said = error(&world, task).await;
+        assert!(said.contains("may have 8") && said.contains("continue as new"), "{said}");
+        let wide = engine(&world, code).await;
+        wide.retry(task).await.unwrap();
+        assert_eq!(finish(&wide, task).await.unwrap(), "45");
+    }
+}
+
+/// Code that doubles, awaits an event and squares what it has then; and one more that doubles.
+async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let doubled = context.activity(Double(work.0)).await?;
+    let beside = context.activity_task::<u32>(onward::NewTask::new("slow")?).start();
+    let sent = context.event::<u32>("add")?.await?;
+    Ok(format!("{} {}", doubled + sent, beside.await?))
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_fork_goes_on_from_the_midst_of_a_history() {
+    for world in worlds().await {
+        let first = engine(&world, double_then_add).await;
+        first.handle("slow", |_| async { Ok::<_, Failure>("5") });
+        let task = start(&first).await;
+        first.signal(task, "add", &100).await.unwrap();
+        assert_eq!(finish(&first, task).await.unwrap(), "114 5");
+        let history = first.orchestration_history(task).await.unwrap();
+        let before = history.iter().position(|event| matches!(event, HistoryEvent::SignalReceived { .. })).unwrap();
+
+        let fork = first.fork(task, before as u64).await.unwrap();
+        first.signal(fork, "add", &200).await.unwrap();
+        assert_eq!(finish(&first, fork).await.unwrap(), "214 5");
+        first.check_history(&first.record_history(fork).await.unwrap()).unwrap();
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn what_was_under_way_is_submitted_again_by_a_fork() {
+    for world in worlds().await {
+        let first = engine(&world, double_then_add).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let length = first.orchestration_history(task).await.unwrap().len();
+        let fork = first.fork(task, length as u64).await.unwrap();
+        first.run_until_idle().await.unwrap();
+        let children = onward::TaskFilter { parent: Some(fork), ..onward::TaskFilter::default() };
+        assert_eq!(first.store().count(children).await.unwrap(), 1, "the slow one, and not what had ended");
+        let second = engine(&world, double_then_add).await;
+        second.handle("slow", |_| async { Ok::<_, Failure>("6") });
+        second.signal(fork, "add", &1).await.unwrap();
+        assert_eq!(finish(&second, fork).await.unwrap(), "15 6");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_reset_takes_the_place_of_what_it_began_with() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
+            let words = context.queue::<String>("word")?;
+            Ok(format!("{} {}", words.next().await?, words.next().await?))
+        });
+        let task = engine.submit(Part("a".into())).await.unwrap().id();
+        engine.signal(task, "word", &"bad").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        let again = engine.reset(task, 1, "the word was wrong").await.unwrap();
+        assert_eq!(error(&world, task).await, "the word was wrong");
+        engine.signal_key("part", "a", "word", &"good").await.unwrap();
+        engine.signal_key("part", "a", "word", &"night").await.unwrap();
+        assert_eq!(finish(&engine, again).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_history_is_cut_only_between_two_arrivals() {
+    for world in worlds().await {
+        let engine = engine(&world, double_then_add).await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let said = engine.fork(task, 1).await.unwrap_err().to_string();
+        assert!(said.contains("cannot be cut behind event 1") && said.contains("cut it behind 2"), "{said}");
+        let said = engine.fork(task, 99).await.unwrap_err().to_string();
+        assert!(said.contains("take from 1 to"), "{said}");
+    }
+}
+
+/// Code that says its version before and after an event.
+fn saying(
+    version: u32,
+) -> impl Fn(Work, OrchestrationContext) -> futures_util::future::BoxFuture<'static, Result<String, Failure>> {
+    move |_, context| {
+        Box::pin(async move {
+            for _ in 0..version {
+                context.step("version", move || async move { Ok(version) }).await?;
+            }
+            context.event::<()>("go")?.await?;
+            Ok(version.to_string())
+        })
+    }
+}
+
+/// An engine with several codes of one kind.
+async fn versions(world: &World, versions: &[u32]) -> Engine {
+    let engine = world.engine().await;
+    for version in versions {
+        engine.orchestrate_with(OrchestrationOptions::new().version(*version), saying(*version));
+    }
+    engine
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn an_orchestration_keeps_the_version_that_began_it() {
+    for world in worlds().await {
+        let old = versions(&world, &[1]).await;
+        let first = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        let both = versions(&world, &[1, 2]).await;
+        let second = start(&both).await;
+        for task in [first, second] {
+            both.signal(task, "go", &()).await.unwrap();
+        }
+        assert_eq!(finish(&both, first).await.unwrap(), "1");
+        assert_eq!(finish(&both, second).await.unwrap(), "2");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn an_orchestration_of_another_version_is_left_to_those_that_have_it() {
+    for world in worlds().await {
+        let new = versions(&world, &[2]).await;
+        let task = start(&new).await;
+        new.run_until_idle().await.unwrap();
+        new.signal(task, "go", &()).await.unwrap();
+        let old = versions(&world, &[1]).await;
+        old.run_until_idle().await.unwrap();
+        assert_eq!((state(&world, task).await, record(&world, task).await.attempts), (TaskState::Scheduled, 0));
+        world.clock.advance(onward::limits::UNKNOWN_CODE_PAUSE);
+        assert_eq!(finish(&new, task).await.unwrap(), "2");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn a_version_goes_on_with_earlier_ones_where_it_says_so() {
+    for world in worlds().await {
+        let old = versions(&world, &[1]).await;
+        let task = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        old.signal(task, "go", &()).await.unwrap();
+        let new = world.engine().await;
+        new.orchestrate_with(
+            OrchestrationOptions::new().version(3).since(1),
+            |work: Work, context: OrchestrationContext| async move {
+                let said = saying(1)(work, context).await?;
+                Ok(format!("{said}, and 3"))
+            },
+        );
+        assert_eq!(finish(&new, task).await.unwrap(), "1, and 3");
+    }
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+enum Declined {
+    Stolen { card: u32 },
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let failed = context.activity_task::<()>(onward::NewTask::new("charge")?).await.unwrap_err();
+            context.set_status(&failed.details::<Declined>())?;
+            Err(failed.into())
+        })
+        .await;
+        engine.handle("charge", |_| async {
+            Err::<(), _>(Failure::permanent("declined").with_details(&Declined::Stolen { card: 7 }))
+        });
+        let running = engine.submit(Work(1)).await.unwrap();
+        let task = running.id();
+        engine.run_until_idle().await.unwrap();
+        let seen = engine.orchestration_status(task).await.unwrap().status::<Declined>().unwrap();
+        assert_eq!(seen, Some(Declined::Stolen { card: 7 }));
+        assert_eq!(running.wait().await.unwrap_err().details(), Some(Declined::Stolen { card: 7 }));
+    }
+}

@@ -1,0 +1,152 @@
+//! What orchestrations cost, and what they must not.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use onward::orchestration::OrchestrationContext;
+use onward::{Engine, NewTask, TaskFilter, TaskId, TaskState};
+use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
+use onward_testkit::{Fault, FaultyStore, Side};
+
+use crate::fixture::{SECOND, WORLDS, start as start_run, state, stop, world, worlds};
+use crate::orchestrations::{Double, Work, engine, finish, start};
+
+/// Counts how often a history is read.
+#[derive(Debug)]
+struct Reads {
+    inner: Arc<dyn Store>,
+    histories: AtomicU64,
+}
+
+impl StoreDecorator for Reads {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.histories.fetch_add(1, Ordering::SeqCst);
+        self.inner.instance_history(task, from, limit)
+    }
+}
+
+async fn ten_doublings(work: Work, context: OrchestrationContext) -> Result<String, onward::Failure> {
+    let mut number = work.0;
+    for _ in 0..10 {
+        number = context.activity(Double(number)).await?;
+    }
+    Ok(number.to_string())
+}
+
+/// Shows: D11
+/// Beats: whole-history-per-event
+#[tokio::test]
+async fn what_comes_for_an_orchestration_in_memory_reads_no_history() {
+    for world in worlds().await {
+        let reads = Arc::new(Reads { inner: Arc::clone(&world.store), histories: AtomicU64::new(0) });
+        let engine = Engine::builder().store(reads.clone()).open().await.unwrap();
+        engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+        engine.orchestrate(ten_doublings);
+        let task = start(&engine).await;
+        assert_eq!(finish(&engine, task).await.unwrap(), "7168");
+        assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// Shows: D11
+/// Beats: polled-steps
+#[tokio::test]
+async fn a_chain_of_activities_goes_on_while_the_clock_stands_still() {
+    for world in worlds().await {
+        let engine = engine(&world, ten_doublings).await;
+        let run = start_run(&engine);
+        let task = start(&engine).await;
+        assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D11
+/// Beats: leak-per-call
+#[tokio::test]
+async fn nothing_of_an_orchestration_that_has_ended_stays_in_memory() {
+    for world in worlds().await {
+        let held = Arc::new(());
+        let watched: Weak<()> = Arc::downgrade(&held);
+        let engine = world.engine().await;
+        engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+        let code = move |_: Work, context: OrchestrationContext| {
+            let (held, answering) = (Arc::clone(&held), context.clone());
+            async move {
+                let shared = Arc::clone(&held);
+                context.on_query("held", move |()| Ok((Arc::strong_count(&shared), answering.random())));
+                let doubled = context.activity(Double(1)).await?;
+                Ok(format!("{doubled}{}", Arc::strong_count(&held).min(1)))
+            }
+        };
+        engine.orchestrate(code);
+        for _ in 0..3 {
+            let task = start(&engine).await;
+            assert_eq!(finish(&engine, task).await.unwrap(), "21");
+        }
+        assert_eq!(watched.strong_count(), 1, "only the code itself holds on to it");
+    }
+}
+
+/// Shows: D9
+/// Beats: lock-fails-orchestration
+#[tokio::test]
+async fn a_store_that_is_busy_once_fails_no_orchestration() {
+    for (kind, call) in (0..WORLDS).flat_map(|kind| (1..=12).map(move |call| (kind, call))) {
+        let world = world(kind).await;
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+        engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+        engine.orchestrate(|work: Work, context: OrchestrationContext| async move {
+            let number = context.step("number", move || async move { Ok(work.0) }).await?;
+            Ok(context.activity(Double(number)).await?.to_string())
+        });
+        let task = start(&engine).await;
+        faulty.fail_once(faulty.calls() + call, Side::Before, Fault::Busy);
+        let running = engine.clone();
+        let run = tokio::spawn(async move { running.run_until_idle().await });
+        world.advance_until(SECOND, run).await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Completed, "call {call} of world {kind} failed");
+    }
+}
+
+/// Shows: D3
+/// Beats: event-for-nobody
+#[tokio::test]
+async fn an_event_for_nobody_is_refused_and_disturbs_no_other() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
+        let task = start(&engine).await;
+        let nobody = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
+        assert!(nobody.is_not_found(), "{nobody}");
+        let to = Recipient::Key { kind: onward::Name::new("work").unwrap(), key: "nobody".into() };
+        engine.send(to, "go", "\"lost\"".into()).await.unwrap_err();
+        engine.signal(task, "go", &"found").await.unwrap();
+        assert_eq!(finish(&engine, task).await.unwrap(), "found");
+    }
+}
+
+/// Shows: D4
+/// Beats: lost-detached-start
+#[tokio::test]
+async fn what_is_detached_in_the_turn_that_continues_as_new_is_started() {
+    for world in worlds().await {
+        let engine = engine(&world, |work: Work, context| async move {
+            if work.0 == 7 {
+                context.detach_task(NewTask::new("detached")?)?;
+                return Err(context.continue_as_new(&Work(8)));
+            }
+            Ok("over".to_owned())
+        })
+        .await;
+        let task = start(&engine).await;
+        assert_eq!(finish(&engine, task).await.unwrap(), "over");
+        let detached = TaskId(task.0 + 1);
+        assert_eq!(state(&world, detached).await, TaskState::Waiting);
+        assert_eq!(world.store.count(TaskFilter::default()).await.unwrap(), 2);
+    }
+}

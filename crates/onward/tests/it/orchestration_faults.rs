@@ -1,0 +1,302 @@
+//! Random orchestrations in processes that die at random: what comes out is what their code says.
+//!
+//! `ONWARD_SEQUENCES` says how many orchestrations, `ONWARD_SEED` which.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use onward::orchestration::{Either, OrchestrationContext, select, try_join_all};
+use onward::{Engine, Failure, Task, TaskId, TaskState};
+use onward_testkit::soak::{self, Tally};
+use onward_testkit::{Fault, FaultyStore, Side};
+use serde::{Deserialize, Serialize};
+
+use crate::fixture::{SECOND, WORLDS, World, world};
+
+/// What code may do.
+#[derive(Serialize, Deserialize, Debug, Clone)]
+enum Op {
+    Activity(u64),
+    Flaky(u64),
+    Timer(u64),
+    Event,
+    Step(u64),
+    Detach(u64),
+    All(Vec<Op>),
+    /// Against what never comes.
+    First(Box<Op>),
+    Child(Vec<Op>),
+}
+
+/// What one orchestration does, segment by segment; each begins anew.
+#[derive(Serialize, Deserialize, Debug, Clone)]
+pub(crate) struct Program {
+    segments: Vec<Vec<Op>>,
+    digest: u64,
+}
+
+impl Task for Program {
+    const KIND: &'static str = "program";
+    const ORCHESTRATION: bool = true;
+    type Output = u64;
+}
+
+#[derive(Serialize, Deserialize)]
+struct Square(u64);
+
+impl Task for Square {
+    const KIND: &'static str = "square";
+    type Output = u64;
+}
+
+fn mix(digest: u64, value: u64) -> u64 {
+    (digest ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(7)
+}
+
+impl Op {
+    fn random(random: &mut fastrand::Rng, depth: u32) -> Self {
+        let number = random.u64(1..1000);
+        match random.u32(0..if depth == 0 { 6 } else { 9 }) {
+            0 => Self::Activity(number),
+            1 => Self::Flaky(number),
+            2 => Self::Timer(number),
+            3 => Self::Event,
+            4 => Self::Step(number),
+            5 => Self::Detach(number),
+            6 => Self::All((0..random.u32(1..5)).map(|_| Self::random(random, depth - 1)).collect()),
+            7 => Self::First(Box::new(Self::random(random, depth - 1))),
+            _ => Self::Child((0..random.u32(1..4)).map(|_| Self::random(random, depth - 1).without_events()).collect()),
+        }
+    }
+
+    /// Nobody sends anything to children.
+    fn without_events(self) -> Self {
+        match self {
+            Self::Event => Self::Activity(7),
+            Self::All(ops) => Self::All(ops.into_iter().map(Self::without_events).collect()),
+            Self::First(op) => Self::First(Box::new(op.without_events())),
+            other => other,
+        }
+    }
+
+    fn events(&self) -> usize {
+        match self {
+            Self::Event => 1,
+            Self::All(ops) => ops.iter().map(Self::events).sum(),
+            Self::First(op) => op.events(),
+            _ => 0,
+        }
+    }
+
+    /// How many tasks it submits, sub-orchestrations and what these submit included.
+    fn tasks(&self) -> usize {
+        match self {
+            Self::Activity(_) | Self::Flaky(_) | Self::Detach(_) => 1,
+            Self::All(ops) => ops.iter().map(Self::tasks).sum(),
+            Self::First(op) => op.tasks(),
+            Self::Child(ops) => 1 + ops.iter().map(Self::tasks).sum::<usize>(),
+            Self::Timer(_) | Self::Event | Self::Step(_) => 0,
+        }
+    }
+
+    /// What it comes to.
+    fn value(&self) -> u64 {
+        match self {
+            Self::Activity(number) | Self::Flaky(number) => number * number,
+            Self::Timer(_) | Self::Detach(_) => 3,
+            Self::Event => 5,
+            Self::Step(number) => number + 1,
+            Self::All(ops) => ops.iter().fold(11, |digest, op| mix(digest, op.value())),
+            Self::First(op) => op.value(),
+            Self::Child(ops) => ops.iter().fold(0, |digest, op| mix(digest, op.value())),
+        }
+    }
+
+    fn play(self, context: OrchestrationContext) -> BoxFuture<'static, Result<u64, Failure>> {
+        Box::pin(async move {
+            Ok(match self {
+                Self::Activity(number) => context.activity(Square(number)).await?,
+                Self::Flaky(number) => {
+                    let mut task = onward::NewTask::new("flaky")?;
+                    task.payload = number.to_string().into();
+                    context.activity_task(task).await?
+                }
+                Self::Timer(milliseconds) => {
+                    context.timer(Duration::from_millis(milliseconds)).await;
+                    3
+                }
+                Self::Event => context.event("event")?.await?,
+                Self::Step(number) => context.step("step", move || async move { Ok(number + 1) }).await?,
+                Self::Detach(number) => {
+                    context.detach(Square(number))?;
+                    3
+                }
+                Self::All(ops) => {
+                    let all = try_join_all(ops.into_iter().map(|op| op.play(context.clone()))).await?;
+                    all.into_iter().fold(11, mix)
+                }
+                Self::First(op) => match select(op.play(context.clone()), context.event::<u64>("never")?).await {
+                    Either::First(value) => value?,
+                    Either::Second(never) => never?,
+                },
+                Self::Child(ops) => context.orchestration(Program { segments: vec![ops], digest: 0 }).await?,
+            })
+        })
+    }
+}
+
+impl Program {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut segment = |_| (0..random.u32(1..4)).map(|_| Op::random(&mut random, 2)).collect();
+        Self { segments: (0..2).map(&mut segment).collect(), digest: 0 }
+    }
+
+    /// How many events it waits for.
+    pub(crate) fn events(&self) -> usize {
+        self.ops().map(Op::events).sum()
+    }
+
+    /// How many tasks it submits, sub-orchestrations and what these submit included.
+    pub(crate) fn tasks(&self) -> usize {
+        self.ops().map(Op::tasks).sum()
+    }
+
+    fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.segments.iter().flatten()
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.ops().fold(self.digest, |digest, op| mix(digest, op.value()))
+    }
+
+    async fn play(mut self, context: OrchestrationContext) -> Result<u64, Failure> {
+        for op in self.segments.remove(0) {
+            self.digest = mix(self.digest, op.play(context.clone()).await?);
+        }
+        if self.segments.is_empty() { Ok(self.digest) } else { Err(context.continue_as_new(&self)) }
+    }
+}
+
+/// Has an engine play programs.
+pub(crate) fn register(engine: &Engine) {
+    engine.register(|task: Square, _| async move { Ok(task.0 * task.0) });
+    let at_once = onward::RetryPolicy { attempts: 9, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
+    engine.handle_with("flaky", onward::HandlerOptions::new().retry(at_once), |context: onward::Context| async move {
+        if context.attempt() == 1 {
+            return Err(Failure::retryable("at first"));
+        }
+        let number: u64 = serde_json::from_slice(context.payload())?;
+        Ok((number * number).to_string())
+    });
+    engine.orchestrate(Program::play);
+}
+
+/// A process: an engine on a runtime of its own, which is shut down without a word.
+struct Life {
+    runtime: tokio::runtime::Runtime,
+    engine: Engine,
+    faulty: Arc<FaultyStore>,
+}
+
+impl Life {
+    /// Lives until the store has been called so often; later calls are never answered.
+    async fn begin(world: &World, calls: u64, side: Side) -> Self {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        faulty.fail_from(calls, side, Fault::Timeout);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let engine = Engine::builder().store(faulty.clone()).concurrency(3).open().await.unwrap();
+        register(&engine);
+        Self { runtime, engine, faulty }
+    }
+
+    /// Works until an orchestration has ended, or death comes.
+    async fn live(self, world: &World, task: TaskId, calls: u64) {
+        while !is_over(world, task).await {
+            let engine = self.engine.clone();
+            let idle = self.runtime.spawn(async move { engine.run_until_idle().await });
+            tokio::select! {
+                idle = idle => drop(idle.unwrap().unwrap()),
+                () = self.faulty.called(calls) => break,
+            }
+            world.clock.advance(SECOND / 4);
+        }
+        self.runtime.shutdown_background();
+    }
+}
+
+async fn is_over(world: &World, task: TaskId) -> bool {
+    world.store.task(task).await.unwrap().is_some_and(|record| record.state.is_ended())
+}
+
+/// What has lost three leases is a dead letter: so often is there a death.
+const DEATHS: u32 = 2;
+
+/// Plays a random orchestration through random deaths.
+async fn survive(world: &World, seed: u64, tally: &mut Tally) {
+    let mut random = fastrand::Rng::with_seed(seed.wrapping_add(1));
+    let program = Program::random(seed);
+    let engine = Engine::builder().store(Arc::clone(&world.store)).open().await.unwrap();
+    let task = engine.submit(program.clone()).await.unwrap().id();
+    for _ in 0..program.events() {
+        engine.signal(task, "event", &5).await.unwrap();
+    }
+    tally.attempted += 1;
+    tally.acknowledged += 1;
+    for life in 0..=DEATHS {
+        let calls = if life < DEATHS { random.u64(1..30) } else { u64::MAX };
+        let side = if random.bool() { Side::Before } else { Side::After };
+        Life::begin(world, calls, side).await.live(world, task, calls).await;
+        if is_over(world, task).await {
+            break;
+        }
+        tally.recovered += 1;
+        world.clock.advance(SECOND * 11);
+    }
+    assert_came_right(world, task, &program, seed).await;
+}
+
+async fn assert_came_right(world: &World, task: TaskId, program: &Program, seed: u64) {
+    let record = world.store.task(task).await.unwrap().unwrap();
+    assert_eq!(record.state, TaskState::Completed, "seed {seed}: {:?}, {program:?}", record.errors);
+    let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
+    assert_eq!(value, program.value(), "seed {seed}: {program:?}");
+    assert_history_is_whole(world, task).await;
+    // It submitted each task, and none twice.
+    let submitted = world.store.count(onward::TaskFilter::default()).await.unwrap();
+    assert_eq!(submitted, 1 + program.tasks() as u64, "seed {seed}: {program:?}");
+}
+
+async fn assert_history_is_whole(world: &World, task: TaskId) {
+    let record = world.store.instance(task).await.unwrap().unwrap();
+    let chunks = world.store.instance_history(task, 0, 1000).await.unwrap();
+    let mut next = 0;
+    for chunk in chunks {
+        assert_eq!(chunk.first, next);
+        next += onward::orchestration::decode_history(&chunk).unwrap().len() as u64;
+    }
+    assert_eq!(next, record.length);
+}
+
+fn survive_many(kind: usize, count: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (first, count) = (soak::seed(), soak::number("ONWARD_SEQUENCES").unwrap_or(count));
+    let mut total = Tally { seed: first, ..Tally::default() };
+    for seed in first..first + count {
+        runtime.block_on(async { survive(&world(kind).await, seed, &mut total).await });
+    }
+    println!("{total}");
+}
+
+/// Shows: D1, D2, D3, D4, D12
+#[test]
+fn orchestrations_on_the_memory_store_survive_any_death() {
+    survive_many(0, 1000);
+}
+
+/// Shows: D1, D2, D3, D4, D12
+#[test]
+fn orchestrations_on_sqlite_survive_any_death() {
+    survive_many(WORLDS - 1, 100);
+}

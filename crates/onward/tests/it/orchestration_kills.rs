@@ -1,0 +1,139 @@
+//! Orchestrations in three processes, of which one after the other is killed with `kill -9`.
+//!
+//! `ONWARD_ROUNDS` says how many are killed (default: 30, and 10 on PostgreSQL), `ONWARD_SEED` when.
+
+use std::process::{Child, Command, Stdio};
+
+use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
+use onward_testkit::soak::{self, Tally};
+
+use crate::fixture::SECOND;
+use crate::orchestration_faults::{Program, register};
+
+const STORE: &str = "ONWARD_TEST_STORE";
+const PROCESSES: usize = 3;
+
+/// How many orchestrations are started after each kill.
+const STARTED: usize = 10;
+
+/// How long a kill waits for work that goes on. Real time, for the workers are real processes.
+const IDLE_AT_MOST: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// A worker process; killed when dropped.
+struct Worker(Child);
+
+impl Worker {
+    fn start(store: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["orchestration_kills::worker", "--exact", "--ignored", "--nocapture"]).env(STORE, store);
+        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// On a file, or on a database where `store` is a URL.
+async fn engine(store: &str) -> Engine {
+    let builder = Engine::builder();
+    #[cfg(feature = "postgres")]
+    let builder = if store.starts_with("postgres://") { builder.postgres(store) } else { builder.sqlite(store) };
+    #[cfg(not(feature = "postgres"))]
+    let builder = builder.sqlite(store);
+    builder.durability(onward::Durability::Normal).lease(SECOND * 2).open().await.unwrap()
+}
+
+/// What a worker process does.
+#[tokio::test]
+#[ignore = "it is a process of the test, started by it"]
+async fn worker() {
+    let store = std::env::var(STORE).expect("the test says which store it is");
+    let engine = engine(&store).await;
+    register(&engine);
+    engine.run().await.unwrap();
+}
+
+/// Shows: D1, D2, D3, D4
+#[tokio::test]
+async fn orchestrations_on_sqlite_survive_processes_that_are_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    survive_kills(directory.path().join("onward.db").to_str().unwrap(), 30).await;
+}
+
+/// Shows: D1, D2, D3, D4
+#[cfg(feature = "postgres")]
+#[tokio::test]
+async fn orchestrations_on_postgres_survive_processes_that_are_killed() {
+    let Some(store) = crate::postgres::new_schema() else { return };
+    survive_kills(&store, 10).await;
+}
+
+async fn survive_kills(store: &str, kills: u64) {
+    let engine = engine(store).await;
+    let mut random = fastrand::Rng::with_seed(soak::seed());
+    let kills = soak::number("ONWARD_ROUNDS").unwrap_or(kills);
+    let mut tally = Tally { seed: soak::seed(), ..Tally::default() };
+    let mut started = Vec::new();
+    let mut workers: Vec<Worker> = (0..PROCESSES).map(|_| Worker::start(store)).collect();
+    let mut events = engine.events(EventCursor::START);
+    while tally.recovered < kills {
+        let first = started.len();
+        // A task that loses three leases in a row is a dead letter, so it may lose two before all have come to their ends.
+        for _ in 0..2 {
+            for _ in 0..STARTED {
+                started.push(start(&engine, &mut random).await);
+            }
+            some_work(&mut events, &mut random).await;
+            for victim in &mut workers[..random.usize(1..=PROCESSES)] {
+                *victim = Worker::start(store);
+                tally.recovered += 1;
+            }
+            random.shuffle(&mut workers);
+        }
+        for (task, program) in &started[first..] {
+            assert_came_right(&engine, *task, program).await;
+        }
+    }
+    tally.attempted = started.len() as u64;
+    tally.acknowledged = tally.attempted;
+    drop(workers);
+    assert_nothing_was_done_twice(&engine, &started).await;
+    println!("{tally}");
+}
+
+/// Until a moment in the midst of the work, or an idle one when it is done sooner.
+async fn some_work(events: &mut onward::EventStream, random: &mut fastrand::Rng) {
+    let moment = async {
+        for _ in 0..random.u32(1..600) {
+            events.next().await.unwrap();
+        }
+    };
+    tokio::time::timeout(IDLE_AT_MOST, moment).await.ok();
+}
+
+async fn start(engine: &Engine, random: &mut fastrand::Rng) -> (TaskId, Program) {
+    let program = Program::random(random.u64(..));
+    let task = engine.submit(program.clone()).await.unwrap().id();
+    for _ in 0..program.events() {
+        engine.signal(task, "event", &5).await.unwrap();
+    }
+    (task, program)
+}
+
+async fn assert_came_right(engine: &Engine, task: TaskId, program: &Program) {
+    let record = engine.wait(task).await.unwrap();
+    assert_eq!(record.state, TaskState::Completed, "{:?} {program:?}", record.errors);
+    let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
+    assert_eq!(value, program.value(), "{program:?}");
+}
+
+/// Each orchestration submitted what its code says, and nothing twice.
+async fn assert_nothing_was_done_twice(engine: &Engine, started: &[(TaskId, Program)]) {
+    let tasks: usize = started.iter().map(|(_, program)| 1 + program.tasks()).sum();
+    let submitted = engine.store().count(TaskFilter::default()).await.unwrap();
+    assert_eq!(submitted, tasks as u64);
+}

@@ -1,0 +1,224 @@
+//! Orchestrations, and what they call, as the tasks that they are: timeouts, series, tags, pauses, sizes, and what stays in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use onward::orchestration::{ActivityError, Either, OrchestrationContext, select};
+use onward::{Context, Engine, Failure, NewTask, Scope, Task, TaskId, TaskState};
+use serde::{Deserialize, Serialize};
+
+use crate::fixture::{SECOND, World, error, record, start, state, stop, worlds};
+
+/// An orchestration whose code each test says.
+#[derive(Serialize, Deserialize)]
+struct Work(u32);
+
+impl Task for Work {
+    const KIND: &'static str = "work";
+    const ORCHESTRATION: bool = true;
+    type Output = String;
+}
+
+async fn engine<F, A>(world: &World, code: F) -> Engine
+where
+    F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<String, Failure>> + Send + 'static,
+{
+    let engine = world.engine().await;
+    engine.orchestrate(code);
+    engine
+}
+
+/// Submits the orchestration and has it go as far as it comes.
+async fn go(engine: &Engine, work: u32) -> TaskId {
+    let task = engine.submit(Work(work)).await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
+    task
+}
+
+async fn result(world: &World, task: TaskId) -> String {
+    let record = record(world, task).await;
+    serde_json::from_slice(&record.result.unwrap_or_else(|| panic!("{:?}", record.errors))).unwrap()
+}
+
+fn large() -> Vec<u8> {
+    vec![b'1'; onward_store::limits::PAYLOAD_BYTES + 1]
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_activity_has_the_timeout_that_it_was_told() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let hung = context.activity_task::<()>(NewTask::new("hang")?).timeout(SECOND).await;
+            let Err(ActivityError::Ended { state, error, .. }) = hung else { return Ok(format!("{hung:?}")) };
+            Ok(format!("{state}: {}", error.unwrap_or_default()))
+        })
+        .await;
+        engine.handle("hang", |_| std::future::pending::<Result<(), Failure>>());
+        let run = start(&engine);
+        let task = engine.submit(Work(1)).await.unwrap().id();
+        let waiting = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.wait(task).await.unwrap() }
+        });
+        world.advance_until(SECOND, waiting).await;
+        let said = result(&world, task).await;
+        assert!(said == "dead: timed out after 1s", "{said}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let task = context.activity_task::<()>(NewTask::new("call")?);
+            task.session("robot-4").priority(onward::Priority(200)).tag("city", "Pisa").await?;
+            Ok(String::new())
+        })
+        .await;
+        let task = go(&engine, 1).await;
+        let call = record(&world, TaskId(task.0 + 1)).await;
+        assert_eq!(call.affinity.unwrap().as_str(), "robot-4");
+        assert_eq!((call.priority.0, call.tags.get("city")), (200, Some("Pisa")));
+        assert_eq!(call.parent, Some(task));
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_activity_that_is_dropped_while_it_runs_hears_of_it() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let slow = context.activity_task::<()>(NewTask::new("slow")?);
+            match select(slow, context.event::<()>("enough")?).await {
+                Either::First(_) => Ok("done".to_owned()),
+                Either::Second(_) => Ok("dropped".to_owned()),
+            }
+        })
+        .await;
+        let started = Arc::new(tokio::sync::Notify::new());
+        let told = Arc::clone(&started);
+        engine.handle("slow", move |context: Context| {
+            told.notify_one();
+            async move {
+                context.cancelled().cancelled().await;
+                Err::<(), _>(Failure::permanent("it was told to stop"))
+            }
+        });
+        let run = start(&engine);
+        let task = engine.submit(Work(1)).await.unwrap().id();
+        started.notified().await;
+        engine.signal(task, "enough", &()).await.unwrap();
+        let ended = tokio::spawn({
+            let engine = engine.clone();
+            async move { (engine.wait(task).await.unwrap(), engine.wait(TaskId(task.0 + 1)).await.unwrap()) }
+        });
+        let (_, slow) = world.advance_until(SECOND / 10, ended).await;
+        assert_eq!((result(&world, task).await.as_str(), slow.state), ("dropped", TaskState::Cancelled));
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn an_activity_that_is_too_large_is_told_and_the_code_goes_on() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let task = NewTask { payload: large().into(), ..NewTask::new("call")? };
+            let refused = context.activity_task::<()>(task).await.unwrap_err();
+            Ok(refused.to_string())
+        })
+        .await;
+        let task = go(&engine, 1).await;
+        let said = result(&world, task).await;
+        assert!(said.contains("1048577 bytes"), "{said}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_result_that_is_too_large_is_told_with_the_limit() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::from_utf8(large())?) }).await;
+        let task = go(&engine, 1).await;
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        let said = error(&world, task).await;
+        assert!(said.contains("1048576"), "{said}");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_paused_orchestration_has_no_turns_and_loses_nothing() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
+        let task = go(&engine, 1).await;
+        let kind = Scope::Kind(onward_store::Name::new("work").unwrap());
+        engine.pause(kind.clone()).await.unwrap();
+        engine.signal(task, "go", &"gone").await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Waiting);
+        engine.resume(kind).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(result(&world, task).await, "gone");
+    }
+}
+
+/// Shows: D11
+#[tokio::test]
+async fn what_comes_for_an_orchestration_in_memory_has_nothing_replayed() {
+    for world in worlds().await {
+        let begun = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&begun);
+        let engine = engine(&world, move |_, context| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                for _ in 0..10 {
+                    context.event::<u32>("go")?.await?;
+                }
+                Ok("gone".to_owned())
+            }
+        })
+        .await;
+        let run = start(&engine);
+        let task = engine.submit(Work(1)).await.unwrap().id();
+        for sent in 0..10 {
+            engine.signal(task, "go", &sent).await.unwrap();
+        }
+        engine.wait(task).await.unwrap();
+        assert_eq!(result(&world, task).await, "gone");
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D10
+#[tokio::test]
+async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed() {
+    for world in worlds().await {
+        let said = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&said);
+        let code = move |_: Work, context: OrchestrationContext| {
+            let said = Arc::clone(&counted);
+            async move {
+                for _ in 0..3 {
+                    if !context.is_replaying() {
+                        said.fetch_add(1, Ordering::SeqCst);
+                    }
+                    context.event::<()>("go")?.await?;
+                }
+                Ok("gone".to_owned())
+            }
+        };
+        let task = go(&engine(&world, code.clone()).await, 1).await;
+        for _ in 0..3 {
+            let another = engine(&world, code.clone()).await;
+            another.signal(task, "go", &()).await.unwrap();
+            another.run_until_idle().await.unwrap();
+        }
+        assert_eq!((result(&world, task).await, said.load(Ordering::SeqCst)), ("gone".to_owned(), 3));
+    }
+}
