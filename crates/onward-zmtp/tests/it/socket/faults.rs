@@ -134,6 +134,8 @@ async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
 }
 
 /// A fault of others: marks that count messages alone let 100 000 messages of 64 KiB wait.
+///
+/// Beats: marks-without-bytes
 #[tokio::test]
 async fn what_waits_is_bounded_in_bytes_by_default() {
     let mut push = PushSocket::new();

@@ -150,7 +150,6 @@ async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does
 }
 
 /// Shows: M3
-/// Beats: marks-without-bytes
 #[tokio::test]
 async fn the_mark_in_bytes_holds_too() {
     let mark = HighWaterMark { messages: 1_000_000, bytes: 100_000 };
