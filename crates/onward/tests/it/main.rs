@@ -50,9 +50,6 @@ mod patterns;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres;
-#[cfg(feature = "postgres")]
-#[cfg(test)]
-mod postgres_outage;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]
