@@ -66,9 +66,6 @@ mod postgres;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres_idle;
-#[cfg(feature = "postgres")]
-#[cfg(test)]
-mod postgres_outage;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]
