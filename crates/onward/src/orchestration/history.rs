@@ -136,6 +136,21 @@ pub enum HistoryEvent {
     },
 }
 
+impl HistoryEvent {
+    /// The operation that it is about, if it is about one.
+    pub(super) fn operation(&self) -> Option<u64> {
+        match self {
+            Self::TaskSubmitted { operation, .. }
+            | Self::TaskEnded { operation, .. }
+            | Self::TimerStarted { operation, .. }
+            | Self::TimerFired { operation }
+            | Self::StepEnded { operation, .. }
+            | Self::OperationCancelled { operation } => Some(*operation),
+            _ => None,
+        }
+    }
+}
+
 /// The version of the code that began a history.
 pub(super) fn version_of(events: &[HistoryEvent]) -> u32 {
     let started =

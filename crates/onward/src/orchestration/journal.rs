@@ -140,7 +140,7 @@ impl Journal {
         let state = State {
             now: Timestamp::MIN,
             random: fastrand::Rng::with_seed(0),
-            next_operation: 1,
+            next_operation: first_operation(generation),
             operations: FxHashMap::default(),
             emitted: VecDeque::new(),
             submitted: None,
@@ -160,6 +160,12 @@ impl Journal {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The number of the first operation after an orchestration has continued as new so often. Numbers differ between generations, so that what one of them has
+/// let go of is nothing that a later one waits for.
+fn first_operation(generation: u32) -> u64 {
+    (u64::from(generation) << 32) + 1
 }
 
 /// For the code.
@@ -371,6 +377,11 @@ impl Journal {
         let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
         state.emitted.extend(commands);
         state.submitted = Some(FxHashMap::default());
+    }
+
+    /// Numbers operations as a history does: that of a fork was begun in a generation of another.
+    pub(super) fn number_like(&self, operation: u64) {
+        self.state().next_operation = ((operation >> 32) << 32) + 1;
     }
 
     /// Whether a task is waited for.

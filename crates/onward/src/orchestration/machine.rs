@@ -134,6 +134,9 @@ impl Machine {
     }
 
     fn replay_kept(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        if let Some(operation) = events.iter().find_map(HistoryEvent::operation) {
+            self.journal.number_like(operation);
+        }
         let patches: HashSet<String> = events.iter().filter_map(patch).collect();
         self.journal.replay(Some(Arc::new(patches)));
         // What the code tells a log now it has told before.

@@ -491,3 +491,28 @@ async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
         assert_eq!(running.wait().await.unwrap_err().details(), Some(Declined::Stolen { card: 7 }));
     }
 }
+
+/// Shows: D8
+#[tokio::test]
+async fn what_had_continued_as_new_is_forked_and_taken_over() {
+    for world in worlds().await {
+        let code = |work: Work, context: OrchestrationContext| async move {
+            if work.0 == 7 {
+                return Err(context.continue_as_new(&Work(8)));
+            }
+            let doubled = context.activity(Double(work.0)).await?;
+            let added = context.event::<u32>("add")?.await?;
+            Ok(context.activity(Double(doubled + added)).await?.to_string())
+        };
+        let first = engine(&world, code).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let length = first.orchestration_history(task).await.unwrap().len() as u64;
+        let fork = first.fork(task, length).await.unwrap();
+        first.run_until_idle().await.unwrap();
+        first.signal(fork, "add", &4).await.unwrap();
+        let second = engine(&world, code).await;
+        assert_eq!(finish(&second, fork).await.unwrap(), "40");
+        second.check_history(&second.record_history(fork).await.unwrap()).unwrap();
+    }
+}

@@ -222,3 +222,23 @@ async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed() 
         assert_eq!((result(&world, task).await, said.load(Ordering::SeqCst)), ("gone".to_owned(), 3));
     }
 }
+/// Shows: D4
+#[tokio::test]
+async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew() {
+    for world in worlds().await {
+        let engine = engine(&world, |work, context| async move {
+            if work.0 == 0 {
+                let slow = context.activity_task::<u32>(NewTask::new("nobody-does-this")?).start();
+                select(slow, context.timer(SECOND)).await;
+                return Err(context.continue_as_new(&Work(1)));
+            }
+            Ok(context.activity_task::<u32>(NewTask::new("seven")?).await?.to_string())
+        })
+        .await;
+        engine.handle("seven", |_| async { Ok::<_, Failure>("7") });
+        let task = go(&engine, 0).await;
+        world.clock.advance(SECOND);
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(result(&world, task).await, "7");
+    }
+}
