@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use onward_store::{AfterFailure, Claim, Lease, OpenSession, SessionId, Write};
+use onward_store::{AfterFailure, Claim, Lease, OpenSession, Outcome, SessionId, Write};
+use tokio::sync::oneshot;
 
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
 use crate::failure::ChildrenWait;
+use crate::orchestration::TurnWrite;
 
 /// Writes, and for each what it is, so that its outcome can be told.
 #[derive(Debug, Default)]
@@ -25,6 +27,7 @@ pub(crate) enum Part {
     Renew,
     Claim { limit: usize },
     ClaimTurns { limit: usize },
+    Turn(oneshot::Sender<onward_store::Result<Outcome>>),
     Sweep,
     Retire,
     Close(SessionId),
@@ -86,6 +89,11 @@ impl Batch {
         self.add(Write::Claim(claim), Part::Claim { limit });
     }
 
+    /// Writes a turn; whoever played it is told what became of that.
+    pub(crate) fn turn(&mut self, TurnWrite { turn, answer }: TurnWrite) {
+        self.add(Write::Turn(turn), Part::Turn(answer));
+    }
+
     /// Claims orchestrations for which something has come.
     pub(crate) fn claim_turns(&mut self, claim: Claim) {
         let limit = claim.limit;
@@ -115,6 +123,7 @@ impl Part {
             Self::Open
             | Self::Report(_)
             | Self::RecordIo
+            | Self::Turn(_)
             | Self::Renew
             | Self::Sweep
             | Self::Retire

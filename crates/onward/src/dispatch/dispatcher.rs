@@ -146,12 +146,15 @@ impl Dispatcher {
         }
         self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
+            // Its end may be what an orchestration waits for: the claim of that is in the same commit.
+            self.looks_for_turns |= ended.attempt.task.parent.is_some();
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
                 // No outcome will say that room is free, nor that nothing is left.
                 self.agenda.look = true;
             }
         }
+        self.add_turns(&mut batch);
         // Not before: the slots of what has ended are free, and nothing says so again.
         let floor = self.run.floor.state();
         self.add_reports(&mut batch, now);
@@ -161,6 +164,15 @@ impl Dispatcher {
         }
         self.renew_retired(&mut batch, now);
         batch
+    }
+
+    /// Turns go before claims, so that what they submit and whom they wake is claimed with them.
+    fn add_turns(&mut self, batch: &mut Batch) {
+        for write in self.run.stage.take_unwritten() {
+            self.agenda.look |= !write.turn.submits.is_empty();
+            self.looks_for_turns = true;
+            batch.turn(write);
+        }
     }
 
     fn open_session(&self, batch: &mut Batch) {
@@ -298,6 +310,8 @@ impl Dispatcher {
                     self.run.floor.progressed();
                 }
                 Part::ClaimTurns { .. } => self.looks_for_turns = true,
+                // Whoever played it hands it in again.
+                Part::Turn(answer) => drop(answer.send(Err(error.clone()))),
                 Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
                 Part::Retire => self.retires = true,
             }

@@ -23,6 +23,7 @@ impl Dispatcher {
         for (part, outcome) in parts.into_iter().zip(outcomes) {
             match (part, outcome) {
                 (Part::End(ended), outcome) => self.settle_end(ended, outcome),
+                (Part::Turn(answer), outcome) => drop(answer.send(Ok(outcome))),
                 (Part::Report(_) | Part::RecordIo, _) => {}
                 (Part::Open, Outcome::SessionOpened(session)) => {
                     self.session = Some(session);

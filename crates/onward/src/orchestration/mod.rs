@@ -80,5 +80,5 @@ pub use history::{HistoryEvent, StepEnd, TaskEnd, decode_history};
 pub use machine::Nondeterminism;
 pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
 pub use recorded::{CheckFailure, RecordedHistory};
-pub(crate) use stage::Stage;
+pub(crate) use stage::{Stage, TurnWrite};
 pub use update::{Asked, Update, UpdateQueue};

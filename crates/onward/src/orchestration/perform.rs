@@ -303,8 +303,8 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop>
 async fn insist(run: &Run, write: Write) -> Option<Outcome> {
     let mut pause = limits::STORE_RETRY_FIRST;
     loop {
-        match run.inner.store.apply(vec![write.clone()]).await {
-            Ok(outcomes) => return outcomes.into_iter().next(),
+        match once(run, &write).await? {
+            Ok(outcome) => return Some(outcome),
             Err(error) => {
                 tracing::warn!(%error, "the turn of an orchestration could not be written; trying again after a pause")
             }
@@ -315,6 +315,25 @@ async fn insist(run: &Run, write: Write) -> Option<Outcome> {
             () = run.stage.abort.cancelled() => return None,
         }
         pause = pause.saturating_mul(2).min(limits::STORE_RETRY_LONGEST);
+    }
+}
+
+/// The last write of a turn goes with what the dispatcher writes, which then claims what follows from it in the same commit; others go by themselves.
+/// `None` when the run is over.
+async fn once(run: &Run, write: &Write) -> Option<onward_store::Result<Outcome>> {
+    match write {
+        Write::Turn(turn) if turn.next != AfterTurn::Continue => {
+            let answer = run.stage.hand_in(turn.clone());
+            run.floor.stir();
+            tokio::select! {
+                answer = answer => answer.ok(),
+                () = run.stage.abort.cancelled() => None,
+            }
+        }
+        write => match run.inner.store.apply(vec![write.clone()]).await {
+            Ok(outcomes) => outcomes.into_iter().next().map(Ok),
+            Err(error) => Some(Err(error)),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-use onward_store::{ClaimedTask, TaskId, TaskState};
+use onward_store::{ClaimedTask, Outcome, TaskId, TaskState, Turn};
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -22,9 +22,18 @@ pub(crate) struct Stage {
     running: AtomicUsize,
     /// Those of them that have a slot: whose code may still do something.
     playing: AtomicUsize,
+    /// Turns that are to be written with what the dispatcher writes next.
+    unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
     /// Has steps end where they await.
     pub(super) abort: CancellationToken,
+}
+
+/// The last write of a turn, and who waits for what becomes of it.
+#[derive(Debug)]
+pub(crate) struct TurnWrite {
+    pub(crate) turn: Box<Turn>,
+    pub(crate) answer: oneshot::Sender<onward_store::Result<Outcome>>,
 }
 
 struct Kept {
@@ -49,6 +58,7 @@ impl Stage {
             kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
             running: AtomicUsize::new(0),
             playing: AtomicUsize::new(0),
+            unwritten: Mutex::default(),
             summary: Mutex::default(),
             abort: CancellationToken::new(),
         }
@@ -100,6 +110,18 @@ impl Stage {
         let (sender, receiver) = oneshot::channel();
         self.kept().leaving.insert(task, receiver);
         Leaving { stage: self, task, sender: Some(sender) }
+    }
+
+    /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in the same commit.
+    pub(super) fn hand_in(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
+        let (answer, receiver) = oneshot::channel();
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, answer });
+        receiver
+    }
+
+    /// Takes the writes that were handed in.
+    pub(crate) fn take_unwritten(&self) -> Vec<TurnWrite> {
+        std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn count(&self, state: TaskState) {
