@@ -79,18 +79,18 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
-        name: "orchestrations",
-        what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
-        tests: &[("onward", "orchestration_faults::")],
-        rounds: 100_000,
-        variable: "ONWARD_SEQUENCES",
-    },
-    Soak {
         name: "orchestration-kill",
         what: "random orchestrations in three processes on a SQLite file, one after the other killed with `kill -9`",
         tests: &[("onward", "orchestration_kills::orchestrations_on_sqlite")],
         rounds: 300,
         variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "orchestrations",
+        what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
+        tests: &[("onward", "orchestration_faults::")],
+        rounds: 100_000,
+        variable: "ONWARD_SEQUENCES",
     },
     Soak {
         name: "postgres-agrees",
@@ -107,13 +107,6 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
-        name: "postgres-orchestration-kill",
-        what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
-        tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
-        rounds: 300,
-        variable: "ONWARD_ROUNDS",
-    },
-    Soak {
         name: "postgres-cut",
         what: "one of three nodes on a PostgreSQL server cut off from it for longer than its lease, under load, and healed",
         tests: &[("onward-store", "postgres::survive::a_node_that_is_cut_off")],
@@ -125,6 +118,13 @@ const SOAKS: &[Soak] = &[
         what: "one of three nodes on a PostgreSQL server killed under load, and another started",
         tests: &[("onward-store", "postgres::survive::a_node_that_is_killed")],
         rounds: 100,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
+        name: "postgres-orchestration-kill",
+        what: "random orchestrations in three processes on PostgreSQL, one after the other killed with `kill -9`",
+        tests: &[("onward", "orchestration_kills::orchestrations_on_postgres")],
+        rounds: 300,
         variable: "ONWARD_ROUNDS",
     },
     Soak {

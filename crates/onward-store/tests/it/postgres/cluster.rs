@@ -220,9 +220,7 @@ impl Cluster {
         let store = Arc::clone(&self.store);
         self.runtime.block_on(async {
             close_sessions(&*store).await;
-            // What would not end is what is left then.
-            let _ = tokio::time::timeout(SILENCE, work_off(&store)).await;
-            store.queues().await.unwrap().iter().map(live).sum()
+            work_off(&store).await
         })
     }
 }
@@ -236,12 +234,20 @@ async fn sweep(store: &PostgresStore) {
     assert!(matches!(outcomes[..], [Outcome::Swept(_)]), "{outcomes:?}");
 }
 
-/// Completes whatever there is, until there is nothing.
-async fn work_off(store: &PostgresStore) {
-    let open = OpenSession::new("the last one", Duration::from_secs(600));
+/// Completes whatever there is; answers how much is left when nothing more ends, however long it took.
+async fn work_off(store: &PostgresStore) -> u64 {
+    let open = OpenSession::new("the last one", Duration::from_secs(3600));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
     let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };
-    while store.queues().await.unwrap().iter().map(live).sum::<u64>() > 0 {
+    let (mut least, mut since) = (u64::MAX, SystemClock.steady());
+    loop {
+        let left: u64 = store.queues().await.unwrap().iter().map(live).sum();
+        if left < least {
+            (least, since) = (left, SystemClock.steady());
+        }
+        if left == 0 || SystemClock.steady() - since > SILENCE {
+            return left;
+        }
         let claim = Write::Claim(Claim::any(session, 1000));
         let mut outcomes = store.apply(vec![Write::Sweep, claim]).await.unwrap();
         let Some(Outcome::Claimed(claimed)) = outcomes.pop() else { panic!("a claim answered {outcomes:?}") };

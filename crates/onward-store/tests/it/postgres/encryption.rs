@@ -56,38 +56,22 @@ impl Encrypting {
     }
 }
 
+/// A key of a sort that is made quickly.
+const NEW_KEY: [&str; 6] = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+
 /// An authority that nobody knows.
 fn authority(directory: &Path, name: &str) -> Option<()> {
     let subject = format!("/CN=authority {name}");
     let (key, certificate) = (format!("{name}.key"), format!("{name}.crt"));
-    openssl(
-        directory,
-        &[
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            &subject,
-            "-keyout",
-            &key,
-            "-out",
-            &certificate,
-        ],
-    )
+    let own: [&str; 9] = ["-x509", "-days", "2", "-subj", &subject, "-keyout", &key, "-out", &certificate];
+    openssl(directory, &[&NEW_KEY[..], &own].concat())
 }
 
 /// A certificate that the authority `ca` signed.
 fn signed(directory: &Path, file: &str, name: &str) -> Option<()> {
     let (key, request, certificate) = (format!("{file}.key"), format!("{file}.csr"), format!("{file}.crt"));
     let subject = format!("/CN={name}");
-    openssl(
-        directory,
-        &["req", "-newkey", "rsa:2048", "-nodes", "-subj", &subject, "-keyout", &key, "-out", &request],
-    )?;
+    openssl(directory, &[&NEW_KEY[..], &["-subj", &subject, "-keyout", &key, "-out", &request]].concat())?;
     std::fs::write(directory.join("names"), format!("subjectAltName=DNS:{name}\n")).unwrap();
     let sign =
         ["x509", "-req", "-days", "2", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names"];

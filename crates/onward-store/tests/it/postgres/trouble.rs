@@ -91,10 +91,10 @@ impl Troubled {
         self.client.query(end, &[&self.schema()]).await.unwrap();
     }
 
-    /// How many connections it has.
-    pub(crate) async fn connections(&self) -> i64 {
+    /// How many connections of a name the server has.
+    pub(crate) async fn connections(&self, name: &str) -> i64 {
         let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
-        self.client.query_one(count, &[&self.schema()]).await.unwrap().get(0)
+        self.client.query_one(count, &[&name]).await.unwrap().get(0)
     }
 
     pub(crate) fn schema(&self) -> String {

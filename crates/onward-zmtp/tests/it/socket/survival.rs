@@ -23,8 +23,13 @@ const PAYLOAD: usize = 64 * 1024;
 /// How many messages arrive between two cuts.
 const BETWEEN_CUTS: u64 = 100;
 
+/// A number that `cargo xtask soak` says.
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
+}
+
 fn rounds() -> usize {
-    std::env::var("ONWARD_ROUNDS").ok().map_or(10, |rounds| rounds.parse().expect("a number"))
+    number("ONWARD_ROUNDS").unwrap_or(10)
 }
 
 /// Of one source, what arrived.
