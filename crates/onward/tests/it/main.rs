@@ -66,6 +66,9 @@ mod postgres;
 #[cfg(feature = "postgres")]
 #[cfg(test)]
 mod postgres_idle;
+#[cfg(feature = "postgres")]
+#[cfg(test)]
+mod postgres_outage;
 #[cfg(test)]
 mod preemption;
 #[cfg(test)]

@@ -18,8 +18,11 @@ const POLL: Duration = Duration::from_millis(50);
 /// A third of this is how often an engine with work gives a sign of life: several times in a look.
 const LEASE: Duration = Duration::from_millis(300);
 
-/// How often it is looked whether they are idle by now, 4 looks of each at a time.
-const WINDOWS: usize = 20;
+/// For how many looks of each they are watched: longer than for several signs of life.
+const LOOKS: usize = 30;
+
+/// How often they are watched at the most until they are idle.
+const WINDOWS: usize = 10;
 
 /// A server that counts what a role asks of it.
 struct Counting {
@@ -74,14 +77,14 @@ async fn idle_engines(counting: &Counting, listen: bool) -> Vec<(Engine, tokio::
 async fn idle_engines_only_look(listen: bool) {
     let Some(counting) = Counting::start().await else { return };
     let engines = idle_engines(&counting, listen).await;
-    let looks = i64::try_from(4 * NODES).unwrap();
-    // What they still had to do is behind them when they have asked one thing alone for a while; then they go on with that.
+    // What they still had to do, and what others did, is behind them when they have asked one thing alone for so long.
+    let mut asked = Vec::new();
     for _ in 0..WINDOWS {
-        if counting.asked(looks).await.len() == 1 {
+        asked = counting.asked(i64::try_from(LOOKS * NODES).unwrap()).await;
+        if asked.len() == 1 {
             break;
         }
     }
-    let asked = counting.asked(2 * looks).await;
     assert_eq!(asked.len(), 1, "{asked:#?}");
     for (engine, run) in engines {
         stop(&engine, run).await;
