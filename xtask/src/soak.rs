@@ -240,7 +240,8 @@ fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     let mut test = command::cargo();
     test.args(["test", "--test", "it"]).args((!options.dev).then_some("--release"));
     test.args(soak.tests.iter().flat_map(|(package, _)| ["-p", package]));
-    test.args(soak.needs_postgres().then_some("--features=onward-store/postgres"));
+    let postgres = |(package, _): &(&str, &str)| format!("--features={package}/postgres");
+    test.args(soak.tests.iter().filter(|_| soak.needs_postgres()).map(postgres));
     test.args(["--", "--nocapture"]).args(soak.tests.iter().map(|(_, filter)| filter));
     test.env(soak.variable, rounds.to_string());
     if let Some(seed) = options.seed {
