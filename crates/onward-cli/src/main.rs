@@ -54,11 +54,38 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn report(error: &anyhow::Error, json: bool) {
-    let message = format!("{error:#}");
+    let message = told(error);
     if json {
         output::remark(serde_json::json!({ "error": message, "exit_code": ExitCode::of(error).number() }));
     } else {
         let red = anstyle::AnsiColor::Red.on_default().bold();
         output::remark(format_args!("{red}error:{red:#} {message}"));
+    }
+}
+
+/// An error and its causes, each said once: some errors name their cause themselves, and have it beneath them for programs.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told {
+        told if told.is_empty() => cause,
+        told if told.contains(&cause) => told,
+        told => format!("{told}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_an_error_names_itself_is_said_once() {
+        let refused = anyhow::anyhow!("connection refused");
+        let error = refused.context("no server: connection refused; start it").context("cannot open the store");
+        assert_eq!(told(&error), "cannot open the store: no server: connection refused; start it");
+    }
+
+    #[test]
+    fn a_cause_that_an_error_does_not_name_is_said_behind_it() {
+        let error = anyhow::anyhow!("connection refused").context("cannot open the store");
+        assert_eq!(told(&error), "cannot open the store: connection refused");
     }
 }
