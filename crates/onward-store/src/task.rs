@@ -373,15 +373,30 @@ impl NewTask {
         }
         self.depends_on.check(&self.kind)?;
         self.aggregate.map_or(Ok(()), |aggregate| aggregate.check(self))?;
-        if self.orchestration && self.aggregate.is_some() {
-            return Err(
-                self.wrong("is an orchestration and is to be collected with others", "leave one of the two out")
-            );
+        if self.orchestration {
+            self.check_orchestration()?;
         }
         if self.report.is_some() && self.parent.is_none() {
             return Err(self.wrong("an end to be told and no parent", "name the orchestration that it is told"));
         }
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
+    }
+
+    /// It has turns and no attempts: what is about these would be ignored.
+    fn check_orchestration(&self) -> Result<()> {
+        let for_attempts = [
+            (self.aggregate.is_some(), "is to be collected with others"),
+            (self.timeout.is_some(), "has a timeout for an attempt"),
+            (self.retry.is_some(), "has a retry policy"),
+            (self.deadline.is_some(), "has a deadline for its attempts"),
+        ];
+        match for_attempts.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, what)) => Err(Error::invalid(format!(
+                "the orchestration of kind `{}` {what}, and has no attempts; leave that out, and have its code wait for a timer instead",
+                self.kind
+            ))),
+            None => Ok(()),
+        }
     }
 
     #[cold]

@@ -184,7 +184,7 @@ impl Dispatcher {
     }
 
     fn close_retired(&self, batch: &mut Batch) {
-        for session in self.retired.iter().filter(|session| !self.run.floor.holds(**session)) {
+        for session in self.retired.iter().filter(|session| !self.holds(**session)) {
             batch.close(*session);
         }
     }
@@ -192,9 +192,14 @@ impl Dispatcher {
     /// Retired sessions are renewed whenever there is something to write, and when it is time to.
     fn renew_retired(&self, batch: &mut Batch, now: Duration) {
         if !batch.is_empty() || self.agenda.must_renew(now) {
-            let held = self.retired.iter().filter(|session| self.run.floor.holds(**session));
+            let held = self.retired.iter().filter(|session| self.holds(**session));
             held.for_each(|session| batch.renew(*session));
         }
+    }
+
+    /// Whether a handler or a turn here has a lease of a session.
+    fn holds(&self, session: SessionId) -> bool {
+        self.run.floor.holds(session) || self.run.stage.holds(session)
     }
 
     fn add_reports(&mut self, batch: &mut Batch, now: Duration) {

@@ -86,16 +86,26 @@ impl Dispatcher {
     fn begin_turns(&mut self, claimed: Claimed, limit: usize, began: Duration) {
         self.agenda.renewed(began);
         self.looks_for_turns = claimed.tasks.len() >= limit;
-        let looks = self.agenda.look;
         self.agenda.set_due(claimed.next_due, &*self.run.inner.clock);
         if claimed.next_due.is_some_and(|after| after.is_zero()) {
             self.looks_for_turns = true;
         }
-        self.agenda.look |= looks;
-        for task in claimed.tasks {
-            Stage::begin(&self.run, task);
-        }
+        let (turns, others): (Vec<_>, Vec<_>) = claimed.tasks.into_iter().partition(|task| task.instance.is_some());
+        turns.into_iter().for_each(|task| Stage::begin(&self.run, task));
+        self.refuse_to_play(others);
         self.cancel(&claimed.cancel);
+    }
+
+    /// Tasks that were submitted as such, under a kind that has the code of an orchestration.
+    fn refuse_to_play(&self, tasks: Vec<ClaimedTask>) {
+        let refused = self.attempts(tasks).into_iter().map(|attempt| {
+            let kind = &attempt.task.kind;
+            let text = format!(
+                "the kind `{kind}` has the code of an orchestration, and this is a plain task of it; submit it as an orchestration"
+            );
+            Ended { attempt, end: failed_for_good(text) }
+        });
+        self.run.floor.hand_in(refused);
     }
 
     /// Orchestrations that a handler of any kind has claimed have turns, too.

@@ -46,7 +46,16 @@ impl OrchestrationOptions {
 
 /// The code that was registered, under the kinds as the program wrote them.
 #[derive(Clone, Default)]
-pub(crate) struct Registered(Vec<(String, OrchestrationOptions, Code)>);
+pub(crate) struct Registered(Vec<Registration>);
+
+#[derive(Clone)]
+struct Registration {
+    kind: String,
+    /// Whether its type says that it is an orchestration.
+    is_orchestration: bool,
+    options: OrchestrationOptions,
+    code: Code,
+}
 
 impl Registered {
     pub(crate) fn add<T, F, Answer>(&mut self, options: OrchestrationOptions, function: F)
@@ -55,14 +64,20 @@ impl Registered {
         F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.0.push((T::KIND.to_owned(), options, typed(function)));
+        let (kind, is_orchestration) = (T::KIND.to_owned(), T::ORCHESTRATION);
+        self.0.push(Registration { kind, is_orchestration, options, code: typed(function) });
     }
 
     /// The code by kind.
     pub(crate) fn table(&self) -> Result<CodeTable> {
         let mut kinds: HashMap<Name, Versions> = HashMap::new();
-        for (kind, options, code) in &self.0 {
+        for Registration { kind, is_orchestration, options, code } in &self.0 {
             let kind = Name::new(kind)?;
+            if !is_orchestration {
+                return Err(Error::invalid(format!(
+                    "`{kind}` has the code of an orchestration, and its type does not say that it is one; have it say `ORCHESTRATION = true`"
+                )));
+            }
             let version = options.version;
             let versioned = Versioned { since: options.since.unwrap_or(version), code: Arc::clone(code) };
             if versioned.since > version {
@@ -112,14 +127,15 @@ where
     F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
     Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
 {
+    let function = Arc::new(function);
     Arc::new(move |journal| {
-        let input = serde_json::from_slice::<T>(&journal.payload);
-        let answer = input.map(|input| function(input, OrchestrationContext::new(journal)));
+        let function = Arc::clone(&function);
+        // Nothing of it runs before it is polled: its own part before the first `await` is to find the time and the seed, and may panic.
         Box::pin(async move {
-            let answer = answer.map_err(|error| {
+            let input = serde_json::from_slice::<T>(&journal.payload).map_err(|error| {
                 Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND))
             })?;
-            encode_result(&answer.await?)
+            encode_result(&function(input, OrchestrationContext::new(journal)).await?)
         }) as CodeFuture
     })
 }

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
 use super::journal::Journal;
-use super::operation::{Activity, EventQueue, Operation, Signalled, Step, Timer};
+use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer};
 use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
@@ -58,7 +57,7 @@ impl OrchestrationContext {
         self.journal.generation
     }
 
-    /// When this turn began: the same in every replay, at no cost.
+    /// When this turn began, or its last step ended: the same in every replay, at no cost.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.journal.now()
@@ -249,12 +248,7 @@ impl OrchestrationContext {
     /// Completes when somebody wants the orchestration cancelled. Code that has called this says itself what that means, and cleans up as it
     /// likes; code that has not is dropped where it awaits, all that it waits for is cancelled, and it ends as cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.journal.handle_cancellation();
-        let journal = Arc::clone(&self.journal);
-        std::future::poll_fn(move |context| match journal.poll_cancelled(context) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => Poll::Pending,
-        })
+        Cancelled::new(Arc::clone(&self.journal))
     }
 
     /// Whether somebody wants it cancelled.

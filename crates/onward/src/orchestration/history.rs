@@ -92,6 +92,9 @@ pub enum HistoryEvent {
         /// What came of it.
         #[n(2)]
         end: StepEnd,
+        /// When, in microseconds since 1970; this is the time that the code sees from then on.
+        #[n(3)]
+        at: Option<i64>,
     },
     /// The code no longer waits for something: a task is cancelled, a timer forgotten.
     #[n(9)]
@@ -151,11 +154,12 @@ impl HistoryEvent {
     }
 }
 
-/// The version of the code that began a history.
-pub(super) fn version_of(events: &[HistoryEvent]) -> u32 {
-    let started =
-        |event: &HistoryEvent| if let HistoryEvent::Started { version, .. } = event { *version } else { None };
-    events.iter().find_map(started).unwrap_or(0)
+/// The version of the code that began a history; `None` if none has, since what was sent before is all that there is.
+pub(super) fn version_of(events: &[HistoryEvent]) -> Option<u32> {
+    let started = |event: &HistoryEvent| {
+        if let HistoryEvent::Started { version, .. } = event { Some(version.unwrap_or(0)) } else { None }
+    };
+    events.iter().find_map(started)
 }
 
 /// How a task ended for which an orchestration waited.
@@ -255,7 +259,12 @@ mod tests {
             HistoryEvent::Started { at: 5, seed: u64::MAX, version: None },
             HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
             HistoryEvent::TaskEnded { operation: 1, end: TaskEnd::Completed { result: Some(b"10".to_vec().into()) } },
-            HistoryEvent::StepEnded { operation: 2, name: "id".into(), end: StepEnd::Failed { error: "no".into() } },
+            HistoryEvent::StepEnded {
+                operation: 2,
+                name: "id".into(),
+                end: StepEnd::Failed { error: "no".into() },
+                at: Some(9),
+            },
             HistoryEvent::CancelRequested,
         ];
         let chunk = HistoryChunk { first: 0, events: 5, chunk: encode(&events).unwrap().into() };

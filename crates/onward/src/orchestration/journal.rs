@@ -11,6 +11,7 @@ use onward_store::{Name, NewTask, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
+use super::random::Random;
 use crate::failure::Failure;
 
 /// A step that is run in the turn.
@@ -78,7 +79,9 @@ struct Cancellation {
     is_requested: bool,
     /// Whether the code has asked to hear of it.
     is_handled: bool,
-    wakers: Vec<Waker>,
+    /// Those who wait for it, by the numbers that they were given.
+    waiting: BTreeMap<u64, Waker>,
+    next: u64,
 }
 
 /// What an orchestration shows of itself, where it has said so in this turn.
@@ -100,7 +103,7 @@ pub(super) struct NewStep {
 
 struct State {
     now: Timestamp,
-    random: fastrand::Rng,
+    random: Random,
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
     emitted: VecDeque<Command>,
@@ -116,6 +119,10 @@ struct State {
     replies: u64,
     /// The patches of the history that is replayed; `None` while it is not.
     replayed_patches: Option<Arc<HashSet<String>>>,
+    /// The patches that the code was told to be without, and is without from then on.
+    refused_patches: HashSet<String>,
+    /// Steps that are being run and that the code has let go of.
+    abandoned_steps: Vec<u64>,
     is_closed: bool,
 }
 
@@ -139,7 +146,7 @@ impl Journal {
     pub(super) fn new(task: TaskId, kind: Name, payload: Bytes, generation: u32, payload_limit: usize) -> Self {
         let state = State {
             now: Timestamp::MIN,
-            random: fastrand::Rng::with_seed(0),
+            random: Random::new(0),
             next_operation: first_operation(generation),
             operations: FxHashMap::default(),
             emitted: VecDeque::new(),
@@ -152,6 +159,8 @@ impl Journal {
             answers: BTreeMap::new(),
             replies: 0,
             replayed_patches: None,
+            refused_patches: HashSet::new(),
+            abandoned_steps: Vec::new(),
             is_closed: false,
         };
         Self { task, kind, payload, generation, payload_limit, state: Mutex::new(state) }
@@ -175,7 +184,7 @@ impl Journal {
     }
 
     pub(super) fn random(&self) -> u64 {
-        self.state().random.u64(..)
+        self.state().random.draw()
     }
 
     pub(super) fn is_replaying(&self) -> bool {
@@ -223,14 +232,16 @@ impl Journal {
         operation
     }
 
-    /// Whether the code goes the way of a patch: always, but for a history from before it.
+    /// Whether the code goes the way of a patch: always, but where its history is from before it. That stays so, however often it asks.
     pub(super) fn is_patched(&self, patch: &str) -> bool {
         let mut state = self.state();
-        let is_patched = state.replayed_patches.as_ref().is_none_or(|patches| patches.contains(patch));
-        if is_patched {
-            state.emitted.push_back(Command::Patch { patch: patch.to_owned() });
+        let is_unknown = state.replayed_patches.as_ref().is_some_and(|patches| !patches.contains(patch));
+        if is_unknown || state.refused_patches.contains(patch) {
+            state.refused_patches.insert(patch.to_owned());
+            return false;
         }
-        is_patched
+        state.emitted.push_back(Command::Patch { patch: patch.to_owned() });
+        true
     }
 
     pub(super) fn show_status(&self, status: Bytes) {
@@ -256,27 +267,33 @@ impl Journal {
     }
 
     pub(super) fn answer_with(&self, name: String, answer: Answer) {
-        self.state().answers.insert(name, answer);
-    }
-
-    /// From now on the code says what a request to stop means.
-    pub(super) fn handle_cancellation(&self) {
-        self.state().cancellation.is_handled = true;
+        // What it replaces may hold on to what locks this, and is dropped when that is free again.
+        let _replaced = self.state().answers.insert(name, answer);
     }
 
     pub(super) fn is_cancel_requested(&self) -> bool {
         self.state().cancellation.is_requested
     }
 
-    pub(super) fn poll_cancelled(&self, context: &Context<'_>) -> Poll<()> {
+    /// Has one more wait for a request to stop: answers its number.
+    pub(super) fn await_cancellation(&self) -> u64 {
+        let mut state = self.state();
+        state.cancellation.is_handled = true;
+        state.cancellation.next += 1;
+        state.cancellation.next
+    }
+
+    pub(super) fn poll_cancelled(&self, number: u64, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.cancellation.is_requested {
             return Poll::Ready(());
         }
-        if !state.cancellation.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-            state.cancellation.wakers.push(context.waker().clone());
-        }
+        state.cancellation.waiting.insert(number, context.waker().clone());
         Poll::Pending
+    }
+
+    pub(super) fn abandon_cancellation(&self, number: u64) {
+        self.state().cancellation.waiting.remove(&number);
     }
 
     pub(super) fn poll(&self, operation: u64, context: &Context<'_>) -> Poll<Delivery> {
@@ -293,9 +310,9 @@ impl Journal {
     /// The code waits for an operation no longer.
     pub(super) fn abandon(&self, operation: u64) {
         let mut state = self.state();
-        if !state.is_closed {
-            state.abandon(operation);
-        }
+        // A step holds what its closure took, which may lock this when it is dropped.
+        let _step = if state.is_closed { None } else { state.abandon(operation) };
+        drop(state);
     }
 }
 
@@ -316,8 +333,9 @@ impl State {
         }
     }
 
-    fn abandon(&mut self, operation: u64) {
-        let Some(Operation { kind, delivery, .. }) = self.operations.remove(&operation) else { return };
+    /// Answers what is to be dropped when the journal is free again.
+    fn abandon(&mut self, operation: u64) -> Option<NewStep> {
+        let Operation { kind, delivery, .. } = self.operations.remove(&operation)?;
         match (kind, delivery) {
             (Kind::Task, None) => self.emitted.push_back(Command::Cancel { operation }),
             (Kind::Timer(until), None) => {
@@ -330,9 +348,22 @@ impl State {
                     inbox.waiters.retain(|waiter| *waiter != operation);
                 }
             }
-            (Kind::Step(_), _) => self.steps.retain(|step| step.operation != operation),
-            (Kind::Task | Kind::Timer(_), Some(_)) => {}
+            (Kind::Step(_), None) => {
+                let step = self.take_step(operation);
+                if step.is_none() {
+                    self.abandoned_steps.push(operation);
+                }
+                return step;
+            }
+            (Kind::Task | Kind::Timer(_) | Kind::Step(_), Some(_)) => {}
         }
+        None
+    }
+
+    /// Takes a step that is not being run.
+    fn take_step(&mut self, operation: u64) -> Option<NewStep> {
+        let place = self.steps.iter().position(|step| step.operation == operation)?;
+        Some(self.steps.remove(place))
     }
 
     /// A signal that was taken and not looked at goes to the next who waits, or is the first again.
@@ -349,7 +380,7 @@ impl State {
 impl Journal {
     pub(super) fn begin(&self, now: Timestamp, seed: u64) {
         let mut state = self.state();
-        (state.now, state.random) = (now, fastrand::Rng::with_seed(seed));
+        (state.now, state.random) = (now, Random::new(seed));
     }
 
     pub(super) fn set_now(&self, now: Timestamp) {
@@ -415,8 +446,10 @@ impl Journal {
 
     pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
         let mut state = self.state();
-        state.steps.retain(|step| step.operation != operation);
+        // What a replay does not run is dropped when the journal is free again: it may hold on to what locks that.
+        let _step = state.take_step(operation);
         state.deliver(operation, Delivery::Step(end));
+        drop(state);
     }
 
     pub(super) fn receive(&self, name: &Name, payload: Bytes) {
@@ -432,7 +465,7 @@ impl Journal {
     pub(super) fn request_cancel(&self) -> bool {
         let mut state = self.state();
         state.cancellation.is_requested = true;
-        state.cancellation.wakers.drain(..).for_each(Waker::wake);
+        std::mem::take(&mut state.cancellation.waiting).into_values().for_each(Waker::wake);
         state.cancellation.is_handled
     }
 
@@ -455,6 +488,11 @@ impl Journal {
 
     pub(super) fn take_steps(&self) -> Vec<NewStep> {
         std::mem::take(&mut self.state().steps)
+    }
+
+    /// The steps that are being run for nobody.
+    pub(super) fn take_abandoned_steps(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().abandoned_steps)
     }
 
     /// What was sent and nobody took, by name, in the order in which it came.
@@ -490,15 +528,15 @@ impl Journal {
     pub(super) fn awaits_anything(&self) -> bool {
         let state = self.state();
         let has_operations = state.operations.values().any(|operation| operation.delivery.is_none());
-        has_operations || !state.cancellation.wakers.is_empty()
+        has_operations || !state.cancellation.waiting.is_empty()
     }
 
     /// From now on nothing that the code lets go of is cancelled: it is put away, not ended.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
-        // What answers may hold on to the journal.
-        let _answers = std::mem::take(&mut state.answers);
+        // What answers and what was to be run may hold on to the journal.
+        let _held = (std::mem::take(&mut state.answers), std::mem::take(&mut state.steps));
         drop(state);
     }
 }

@@ -12,7 +12,7 @@ use super::draft::Draft;
 use super::fork::Origin;
 use super::history::{HistoryEvent, decode_history, version_of};
 use super::journal::Journal;
-use super::machine::{Machine, Nondeterminism};
+use super::machine::{Code, Machine, Nondeterminism};
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -49,19 +49,31 @@ pub(super) struct History {
 /// Reads a history of at least so many events.
 pub(super) async fn read_history(store: &dyn Store, task: TaskId, length: u64) -> Result<History> {
     let mut history = History::default();
-    while (history.events.len() as u64) < length {
-        let from = history.events.len() as u64;
+    history.read_to(store, task, length).await?;
+    Ok(history)
+}
+
+impl History {
+    async fn read_to(&mut self, store: &dyn Store, task: TaskId, length: u64) -> Result<()> {
+        while (self.events.len() as u64) < length {
+            self.read_page(store, task, length).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_page(&mut self, store: &dyn Store, task: TaskId, length: u64) -> Result<()> {
+        let from = self.events.len() as u64;
         let chunks = store.instance_history(task, from, limits::HISTORY_CHUNKS).await?;
         if chunks.is_empty() {
             let text = format!("the history of orchestration {task} ends at event {from} of {length}");
             return Err(onward_store::Error::corrupt(text).into());
         }
         for chunk in &chunks {
-            history.bytes += chunk.chunk.len() as u64;
-            history.events.extend(decode_history(chunk)?);
+            self.bytes += chunk.chunk.len() as u64;
+            self.events.extend(decode_history(chunk)?);
         }
+        Ok(())
     }
-    Ok(history)
 }
 
 /// Why there is none.
@@ -91,6 +103,18 @@ impl fmt::Display for Unplayable {
     }
 }
 
+/// The code that begins an orchestration, or goes on with a history, and the version that began that.
+fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), Unplayable> {
+    let missing = |version| Unplayable::NoCode(kind.clone(), version);
+    let versions = codes.get(kind).ok_or_else(|| missing(None))?;
+    match version_of(history) {
+        None => versions.newest().ok_or_else(|| missing(None)),
+        Some(version) => {
+            versions.going_on_with(version).map(|code| (version, code)).ok_or_else(|| missing(Some(version)))
+        }
+    }
+}
+
 impl Live {
     /// Whether it is as far as a history.
     pub(super) fn is_at(&self, generation: u32, length: u64) -> bool {
@@ -105,12 +129,21 @@ impl Live {
     ) -> Result<(Self, Draft), Unplayable> {
         let (id, limit) = (task.lease.task, store.info().payload_limit);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
+        if codes.get(&task.kind).is_none() {
+            return Err(Unplayable::NoCode(task.kind.clone(), None));
+        }
         let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation };
         if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
             let events = origin.history(store).await.map_err(Unplayable::Gone)?;
             return Self::new(limit, codes, begun, &events)?.forked(origin, events);
         }
-        let history = read_history(store, id, length).await.map_err(Unplayable::Unread)?;
+        let mut history = History::default();
+        if length > 0 {
+            // Its beginning says whose it is: where that is missing, the rest is not read again and again.
+            history.read_page(store, id, length).await.map_err(Unplayable::Unread)?;
+            choose(codes, &task.kind, &history.events)?;
+            history.read_to(store, id, length).await.map_err(Unplayable::Unread)?;
+        }
         let mut live = Self::new(limit, codes, begun, &history.events)?;
         if length > 0 {
             live.replay(&history)?;
@@ -133,14 +166,7 @@ impl Live {
         begun: Begun,
         history: &[HistoryEvent],
     ) -> Result<Self, Unplayable> {
-        let missing = |version| Unplayable::NoCode(begun.kind.clone(), version);
-        let versions = codes.get(&begun.kind).ok_or_else(|| missing(None))?;
-        let (version, code) = if history.is_empty() {
-            versions.newest().ok_or_else(|| missing(None))?
-        } else {
-            let version = version_of(history);
-            (version, versions.going_on_with(version).ok_or_else(|| missing(Some(version)))?)
-        };
+        let (version, code) = choose(codes, &begun.kind, history)?;
         let Begun { task, kind, payload, generation } = begun;
         let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
         let machine = Machine::new(code, journal);
@@ -170,7 +196,7 @@ impl Live {
         parent: TaskId,
         operation: u64,
     ) -> Result<Option<TaskId>> {
-        if std::mem::take(&mut self.is_replayed) && !self.tasks.contains_key(&operation) {
+        if !self.tasks.contains_key(&operation) && std::mem::take(&mut self.is_replayed) {
             self.read_tasks(store, parent).await?;
         }
         Ok(self.tasks.get(&operation).copied())

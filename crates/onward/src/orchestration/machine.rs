@@ -3,6 +3,7 @@
 //! The code is polled once after each thing that comes from outside. What it does about it ([`Command`]) belongs behind that in the history,
 //! so that a replay, which feeds the same events, can compare what the code does now with what it did then.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -96,6 +97,9 @@ impl fmt::Debug for Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.journal.close();
+        let code = self.code.take();
+        // Whoever puts an orchestration away goes on, whatever its code does when it is dropped.
+        let _panic = catch_unwind(AssertUnwindSafe(|| drop(code)));
     }
 }
 
@@ -212,7 +216,10 @@ impl Machine {
             HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
             HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
-            HistoryEvent::StepEnded { operation, end, .. } => self.journal.end_step(*operation, end.clone()),
+            HistoryEvent::StepEnded { operation, end, at, .. } => {
+                at.iter().for_each(|at| self.journal.set_now(Timestamp::from_microseconds(*at)));
+                self.journal.end_step(*operation, end.clone());
+            }
             HistoryEvent::CancelRequested => return self.cancel(),
             HistoryEvent::Forked { .. } => return self.journal.submit_again(),
             HistoryEvent::TaskSubmitted { .. }
@@ -233,9 +240,9 @@ impl Machine {
     fn cancel(&mut self) {
         if self.journal.request_cancel() {
             self.poll();
-        } else if self.code.take().is_some() {
-            // What it waited for was let go of, and so is cancelled.
-            self.finish = Some(Finish::Cancelled);
+        } else if self.code.is_some() {
+            // What it waits for is let go of, and so is cancelled.
+            self.stop(Finish::Cancelled);
         }
     }
 
@@ -259,17 +266,17 @@ impl Machine {
         match polled {
             Ok(Poll::Pending) => return false,
             Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),
-            Err(panic) => {
-                let failure = Failure::of_panic(&*panic);
-                self.stop(Finish::Stuck(format!("the code: {}; mend it, then retry the task", failure.message())));
-            }
+            Err(panic) => self.stop(stuck_by(&*panic)),
         }
         true
     }
 
     fn stop(&mut self, finish: Finish) {
-        self.code = None;
         self.finish = Some(finish);
+        let code = self.code.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) {
+            self.finish = Some(stuck_by(&*panic));
+        }
     }
 
     /// Ends what can never go on, since the code awaits something that is not of the orchestration.
@@ -279,6 +286,10 @@ impl Machine {
             self.stop(Finish::Stuck(text.to_owned()));
         }
     }
+}
+
+fn stuck_by(panic: &(dyn Any + Send)) -> Finish {
+    Finish::Stuck(format!("the code: {}; mend it, then retry the task", Failure::of_panic(panic).message()))
 }
 
 fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
@@ -315,7 +326,7 @@ mod tests {
     use onward_store::NewTask;
 
     use super::super::context::OrchestrationContext;
-    use super::super::history::TaskEnd;
+    use super::super::history::{StepEnd, TaskEnd};
     use super::*;
 
     type Answer = Result<Option<Bytes>, Failure>;
@@ -341,6 +352,21 @@ mod tests {
             let charged = charge(&context).await?;
             context.timer(Duration::from_secs(1)).await;
             Ok(Some(charged.to_string().into()))
+        })
+    }
+
+    /// Waits for a second, and panics when it is dropped.
+    fn panicking_when_dropped() -> Code {
+        struct Panics;
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                panic!("dropped");
+            }
+        }
+        code(|context| async move {
+            let _panics = Panics;
+            context.timer(Duration::from_secs(1)).await;
+            Ok(None)
         })
     }
 
@@ -441,6 +467,79 @@ mod tests {
         machine(&patched).replay(&[&[STARTED], &new[..]].concat()).unwrap();
     }
 
+    /// Shows: D5
+    #[test]
+    fn what_came_by_before_a_patch_goes_the_old_way_however_often_it_asks() {
+        let round = code(|context| async move {
+            loop {
+                if context.patched("wait-first") {
+                    context.timer(Duration::from_secs(1)).await;
+                }
+                charge(&context).await?;
+            }
+        });
+        let old = [STARTED, submitted(1, "charge")];
+        let mut live = machine(&round);
+        live.replay(&old).unwrap();
+        let after = events(&live.feed(&ended(1, "5")));
+        assert_eq!(after, [submitted(2, "charge")]);
+        machine(&round).replay(&[&old[..], &[ended(1, "5")], &after].concat()).unwrap();
+    }
+
+    /// Shows: D7
+    #[test]
+    fn the_time_that_the_code_sees_is_that_at_which_its_last_step_ended() {
+        let timed = code(|context| async move {
+            context.step("look", || async { Ok(()) }).await?;
+            Ok(Some(context.now().as_microseconds().to_string().into()))
+        });
+        let mut machine = machine(&timed);
+        machine.feed(&STARTED);
+        let end = StepEnd::Done { result: b"null".to_vec().into() };
+        machine.feed(&HistoryEvent::StepEnded { operation: 1, name: "look".into(), end, at: Some(42) });
+        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("42".into()))));
+    }
+
+    /// Shows: D5
+    #[test]
+    fn a_step_that_holds_an_operation_is_let_go_of_by_a_replay() {
+        let holding = code(|context| async move {
+            let held = charge(&context);
+            let step = context.step("hold", move || async move {
+                drop(held);
+                Ok(())
+            });
+            step.await?;
+            Ok(None)
+        });
+        let end = StepEnd::Done { result: b"null".to_vec().into() };
+        let over = HistoryEvent::StepEnded { operation: 2, name: "hold".into(), end, at: None };
+        let cancelled = HistoryEvent::OperationCancelled { operation: 1 };
+        machine(&holding).replay(&[STARTED, submitted(1, "charge"), over, cancelled]).unwrap();
+    }
+
+    /// Shows: D9
+    #[test]
+    fn code_that_waits_for_no_cancellation_any_more_and_for_nothing_else_is_stuck() {
+        let foreign = code(|context| async move {
+            assert!(futures_util::future::poll_immediate(context.cancelled()).await.is_none());
+            std::future::pending().await
+        });
+        let mut machine = machine(&foreign);
+        machine.feed(&STARTED);
+        machine.notice_if_stuck();
+        assert!(matches!(machine.finish(), Some(Finish::Stuck(_))), "{:?}", machine.finish());
+    }
+
+    /// Shows: D9
+    #[test]
+    fn code_that_panics_when_it_is_dropped_is_stuck() {
+        let mut machine = machine(&panicking_when_dropped());
+        machine.feed(&STARTED);
+        machine.feed(&HistoryEvent::CancelRequested);
+        assert!(matches!(machine.finish(), Some(Finish::Stuck(text)) if text.contains("dropped")));
+    }
+
     /// Shows: D4
     #[test]
     fn what_the_code_lets_go_of_is_cancelled() {
@@ -462,6 +561,14 @@ mod tests {
         machine.feed(&STARTED);
         drop(machine);
         assert!(journal.pop_emitted().is_none());
+    }
+
+    /// Shows: D9
+    #[test]
+    fn code_that_panics_when_it_is_put_away_disturbs_nobody() {
+        let mut machine = machine(&panicking_when_dropped());
+        machine.feed(&STARTED);
+        drop(machine);
     }
 
     /// Shows: D8

@@ -67,8 +67,10 @@ mod machine;
 mod operation;
 mod perform;
 mod query;
+mod random;
 mod recorded;
 mod stage;
+mod steps;
 mod update;
 
 pub use client::OrchestrationStatus;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::rules::retry::RetryPolicy;
-use onward_store::{Name, NewTask, OnDuplicate, Priority, TaskState, UniqueKey};
+use onward_store::{Name, NewTask, OnDuplicate, Priority, TaskState, Timestamp, UniqueKey};
 use serde::de::DeserializeOwned;
 
 use super::history::{StepEnd, TaskEnd};
@@ -114,6 +114,8 @@ fn ended(state: TaskState) -> &'static str {
 pub struct Activity<O> {
     journal: Arc<Journal>,
     task: Result<NewTask>,
+    /// When it is waited for no longer.
+    until: Option<Timestamp>,
     output: PhantomData<fn() -> O>,
 }
 
@@ -125,7 +127,7 @@ impl<O> fmt::Debug for Activity<O> {
 
 impl<O> Activity<O> {
     pub(super) fn new(journal: Arc<Journal>, task: Result<NewTask>) -> Self {
-        Self { journal, task, output: PhantomData }
+        Self { journal, task, until: None, output: PhantomData }
     }
 
     fn change(mut self, change: impl FnOnce(&mut NewTask)) -> Self {
@@ -135,21 +137,24 @@ impl<O> Activity<O> {
         self
     }
 
-    /// How it is tried again. Default: as its type, its handler or the engine says.
+    /// How it is tried again. Default: as its type, its handler or the engine says. Another orchestration has no attempts, and is refused with one.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.change(|task| task.retry = Some(policy))
     }
 
-    /// How long one attempt may take. Default: as its type, its handler or the engine says.
+    /// How long one attempt may take. Default: as its type, its handler or the engine says. Another orchestration has no attempts, and is refused
+    /// with one; [`overall_timeout`](Self::overall_timeout) is for both.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|task| task.timeout = Some(timeout))
     }
 
     /// How long all its attempts together may take, the pauses and the waiting in a queue included, from now on. What is not over by then is
-    /// stopped and not tried again. Default: without end.
-    pub fn overall_timeout(self, timeout: Duration) -> Self {
-        let deadline = self.journal.now().plus(timeout);
-        self.change(|task| task.deadline = Some(deadline))
+    /// cancelled, and answers [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is over. Default: without end.
+    pub fn overall_timeout(mut self, timeout: Duration) -> Self {
+        let until = self.journal.now().plus(timeout);
+        self.until = Some(until);
+        // Its handler sees how long it has.
+        self.change(|task| task.deadline = Some(until).filter(|_| !task.orchestration))
     }
 
     /// How urgent it is. Default: as its type says.
@@ -182,15 +187,21 @@ impl<O> Activity<O> {
 
     /// Submits it now; what is answered is awaited later, or dropped, which cancels the task.
     pub fn start(self) -> Running<O> {
-        let (kind, operation) = match self.task.and_then(|task| check(&self.journal, task)) {
+        match self.task.and_then(|task| check(&self.journal, task)) {
             Ok(task) => {
                 let kind = task.kind.clone();
-                let number = self.journal.submit(task);
-                (kind, Ok(Operation::new(self.journal, number)))
+                let operation = Operation::new(Arc::clone(&self.journal), self.journal.submit(task));
+                let timer = |until| Timer(Operation::new(Arc::clone(&self.journal), self.journal.start_timer(until)));
+                let until = self.until.map(timer);
+                Running { kind, operation: Ok(operation), until, output: PhantomData }
             }
-            Err(error) => (Name::default_queue(), Err(error.to_string())),
-        };
-        Running { kind, operation, output: PhantomData }
+            Err(error) => Running {
+                kind: Name::default_queue(),
+                operation: Err(ActivityError::Invalid { error: error.to_string() }),
+                until: None,
+                output: PhantomData,
+            },
+        }
     }
 }
 
@@ -216,7 +227,9 @@ impl<O: DeserializeOwned> IntoFuture for Activity<O> {
 #[must_use = "dropped, it is cancelled"]
 pub struct Running<O> {
     kind: Name,
-    operation: Result<Operation, String>,
+    operation: Result<Operation, ActivityError>,
+    /// When it is waited for no longer.
+    until: Option<Timer>,
     output: PhantomData<fn() -> O>,
 }
 
@@ -232,12 +245,19 @@ impl<O: DeserializeOwned> Future for Running<O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let operation = match &mut self.operation {
             Ok(operation) => operation,
-            Err(error) => return Poll::Ready(Err(ActivityError::Invalid { error: error.clone() })),
+            Err(error) => return Poll::Ready(Err(error.clone())),
         };
-        match Pin::new(operation).poll(context) {
-            Poll::Ready(Delivery::Task(end)) => Poll::Ready(result_of(&self.kind, end)),
-            _ => Poll::Pending,
+        if let Poll::Ready(Delivery::Task(end)) = Pin::new(operation).poll(context) {
+            return Poll::Ready(result_of(&self.kind, end));
         }
+        let Some(Poll::Ready(())) = self.until.as_mut().map(|until| Pin::new(until).poll(context)) else {
+            return Poll::Pending;
+        };
+        let error = Some("it was not over in the time that it had for all its attempts".to_owned());
+        let late = ActivityError::Ended { kind: self.kind.clone(), state: TaskState::Expired, error };
+        // What was waited for is let go of, and so is cancelled.
+        self.operation = Err(late.clone());
+        Poll::Ready(Err(late))
     }
 }
 
@@ -262,6 +282,34 @@ impl Future for Timer {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         Pin::new(&mut self.0).poll(context).map(drop)
+    }
+}
+
+/// A request to stop, to be waited for.
+#[derive(Debug)]
+pub(super) struct Cancelled {
+    journal: Arc<Journal>,
+    number: u64,
+}
+
+impl Cancelled {
+    pub(super) fn new(journal: Arc<Journal>) -> Self {
+        let number = journal.await_cancellation();
+        Self { journal, number }
+    }
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.journal.poll_cancelled(self.number, context)
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        self.journal.abandon_cancellation(self.number);
     }
 }
 

@@ -1,28 +1,19 @@
 //! One turn of an orchestration: what came is fed to its code, steps are run, and what it did is written.
 
-use std::any::Any;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
 
 use super::draft::{Draft, event_of};
-use super::history::{HistoryEvent, StepEnd, encode};
-use super::journal::NewStep;
+use super::history::{HistoryEvent, encode};
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
 use super::stage::{Leaving, Slot};
-use crate::failure::Failure;
+use super::steps::{EndedStep, Steps};
 use crate::limits;
 use crate::run::Run;
 use crate::timer;
-
-/// A step at work: its operation, its name and what came of it.
-type RunningStep = BoxFuture<'static, (u64, String, StepEnd)>;
 
 /// Why a turn ends without having been written to the end.
 #[derive(Debug)]
@@ -82,12 +73,12 @@ struct Performance<'a> {
     live: Box<Live>,
     /// What is still to be taken in.
     messages: Vec<Message>,
-    /// When the turn began.
+    /// When the turn began, or a step of it ended last.
     now: Timestamp,
     draft: Draft,
     /// How many events the store has.
     written: u64,
-    steps: FuturesUnordered<RunningStep>,
+    steps: Steps,
     /// Until there is nothing left but to write.
     slot: Option<Slot>,
 }
@@ -103,7 +94,7 @@ impl<'a> Performance<'a> {
         // The store's clock may be ahead of this one: what it held to be due is.
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
-        let steps = FuturesUnordered::new();
+        let steps = Steps::default();
         Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
     }
 
@@ -112,16 +103,24 @@ impl<'a> Performance<'a> {
         self.open();
         loop {
             self.take_in();
-            self.begin_steps();
+            self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
+            self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
             if self.steps.is_empty() || self.live.machine.finish().is_some() {
                 return self.close().await;
             }
-            if self.draft.is_urgent {
-                self.write(AfterTurn::Continue).await?;
-                continue;
+            if !self.draft.is_urgent {
+                self.run_steps().await?;
             }
-            self.run_steps().await?;
             self.write(AfterTurn::Continue).await?;
+            self.open_again();
+        }
+    }
+
+    /// What is next taken in comes later than what the code knows of.
+    fn open_again(&mut self) {
+        self.now = self.run.inner.clock.now().max(self.now);
+        if self.live.machine.journal().now() != self.now {
+            self.open();
         }
     }
 
@@ -163,15 +162,6 @@ impl<'a> Performance<'a> {
         }
     }
 
-    fn begin_steps(&mut self) {
-        for NewStep { operation, name, future } in self.live.machine.journal().take_steps() {
-            self.steps.push(Box::pin(async move {
-                let end = AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panicked(&name, panic));
-                (operation, name, end)
-            }));
-        }
-    }
-
     /// Runs steps until one has ended, and takes in all that have by then.
     async fn run_steps(&mut self) -> Result<(), Stop> {
         let ended = tokio::select! {
@@ -181,19 +171,17 @@ impl<'a> Performance<'a> {
                 return Err(Stop::GiveBack(Duration::ZERO, "the engine stops while a step runs".to_owned()));
             }
         };
-        self.end_step(ended);
-        while let Some(ended) = self.steps.next().now_or_never() {
-            if ended.is_none() {
-                break;
-            }
-            self.end_step(ended);
+        self.now = self.run.inner.clock.now().max(self.now);
+        let mut ended = ended;
+        while let Some(step) = ended {
+            self.end_step(step);
+            ended = self.steps.next_ended();
         }
         Ok(())
     }
 
-    fn end_step(&mut self, ended: Option<(u64, String, StepEnd)>) {
-        let Some((operation, name, end)) = ended else { return };
-        let event = HistoryEvent::StepEnded { operation, name, end };
+    fn end_step(&mut self, EndedStep { operation, name, end }: EndedStep) {
+        let event = HistoryEvent::StepEnded { operation, name, end, at: Some(self.now.as_microseconds()) };
         if self.live.machine.takes(&event) {
             self.feed(event);
         }
@@ -349,8 +337,4 @@ async fn apply(run: &Run, turn: Turn) -> Result<Turned, Stop> {
         None => Err(Stop::Lost("the run is over".to_owned())),
         Some(other) => Err(Stop::Lost(format!("the store answered a turn with {other:?}"))),
     }
-}
-
-fn panicked(name: &str, panic: Box<dyn Any + Send>) -> StepEnd {
-    StepEnd::Failed { error: format!("the step `{name}`: {}", Failure::of_panic(&*panic).message()) }
 }

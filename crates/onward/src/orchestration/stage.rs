@@ -1,11 +1,12 @@
 //! The orchestrations that one run has in memory.
 
+use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-use onward_store::{ClaimedTask, Outcome, TaskId, TaskState, Turn};
+use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,8 @@ pub(crate) struct Stage {
     running: AtomicUsize,
     /// Those of them that have a slot: whose code may still do something.
     playing: AtomicUsize,
+    /// How many turns are under way in a session.
+    sessions: Mutex<FxHashMap<SessionId, usize>>,
     /// Turns that are to be written with what the dispatcher writes next.
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
@@ -58,6 +61,7 @@ impl Stage {
             kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
             running: AtomicUsize::new(0),
             playing: AtomicUsize::new(0),
+            sessions: Mutex::default(),
             unwritten: Mutex::default(),
             summary: Mutex::default(),
             abort: CancellationToken::new(),
@@ -73,6 +77,15 @@ impl Stage {
         self.running.load(Ordering::Acquire)
     }
 
+    /// Whether a turn is under way that was claimed in a session.
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        self.sessions().contains_key(&session)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, FxHashMap<SessionId, usize>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How many turns may begin where so many may play at once. A turn that is only being written holds none of the others up, but no more
     /// of them wait for the store than there are slots.
     pub(crate) fn free(&self, slots: usize) -> usize {
@@ -84,9 +97,11 @@ impl Stage {
     pub(crate) fn begin(run: &Arc<Run>, task: ClaimedTask) {
         run.stage.running.fetch_add(1, Ordering::AcqRel);
         run.stage.playing.fetch_add(1, Ordering::AcqRel);
+        let session = task.lease.session;
+        *run.stage.sessions().entry(session).or_default() += 1;
         let (run, slot) = (Arc::clone(run), Slot(Arc::clone(run)));
         tokio::spawn(async move {
-            let _ending = EndOfTurn(Arc::clone(&run));
+            let _ending = EndOfTurn { run: Arc::clone(&run), session };
             perform(&run, task, slot).await;
         });
     }
@@ -140,12 +155,22 @@ impl Stage {
 }
 
 /// Counts a turn off, however it ended, and has the dispatcher look.
-struct EndOfTurn(Arc<Run>);
+struct EndOfTurn {
+    run: Arc<Run>,
+    session: SessionId,
+}
 
 impl Drop for EndOfTurn {
     fn drop(&mut self) {
-        self.0.stage.running.fetch_sub(1, Ordering::AcqRel);
-        self.0.floor.stir();
+        let stage = &self.run.stage;
+        if let Entry::Occupied(mut turns) = stage.sessions().entry(self.session) {
+            *turns.get_mut() -= 1;
+            if *turns.get() == 0 {
+                turns.remove();
+            }
+        }
+        stage.running.fetch_sub(1, Ordering::AcqRel);
+        self.run.floor.stir();
     }
 }
 

@@ -45,6 +45,8 @@ mod modules;
 #[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
+mod orchestration_code;
+#[cfg(test)]
 mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;

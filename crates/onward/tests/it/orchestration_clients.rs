@@ -50,6 +50,60 @@ async fn an_activity_has_a_time_for_all_its_attempts() {
     }
 }
 
+/// Shows: D2
+#[tokio::test]
+async fn what_nobody_takes_up_in_the_time_that_it_has_is_cancelled() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let never = context.activity_task::<()>(onward::NewTask::new("nobody-does-this")?);
+            Ok(never.overall_timeout(Duration::from_secs(60)).await.unwrap_err().to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        world.clock.advance(Duration::from_secs(60));
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("expired") && said.contains("nobody-does-this"), "{said}");
+        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn an_orchestration_that_is_awaited_has_a_time_for_all_that_it_does() {
+    for world in worlds().await {
+        let engine = engine(&world, |work: Work, context| async move {
+            if work.0 == 8 {
+                context.event::<()>("never")?.await?;
+            }
+            let child = context.orchestration(Work(8)).overall_timeout(Duration::from_secs(60));
+            Ok(child.await.unwrap_err().to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        world.clock.advance(Duration::from_secs(60));
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("expired"), "{said}");
+        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn what_is_about_attempts_is_refused_for_an_orchestration() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let child = context.orchestration(Work(8)).timeout(Duration::from_secs(60));
+            Ok(child.await.unwrap_err().to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        let said = finish(&engine, task).await.unwrap();
+        assert!(said.contains("has a timeout for an attempt"), "{said}");
+    }
+}
+
 /// Shows: D3
 #[tokio::test]
 async fn a_signal_starts_what_is_not_there() {

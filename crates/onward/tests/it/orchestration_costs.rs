@@ -53,6 +53,23 @@ async fn what_comes_for_an_orchestration_in_memory_reads_no_history() {
 }
 
 /// Shows: D11
+#[tokio::test]
+async fn an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it() {
+    for world in worlds().await {
+        let first = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        first.signal(task, "go", &"on").await.unwrap();
+        let reads = Arc::new(Reads { inner: Arc::clone(&world.store), histories: AtomicU64::new(0) });
+        let without = Engine::builder().store(reads.clone()).open().await.unwrap();
+        without.handle_any(|_| async { Ok::<_, onward::Failure>("done") });
+        without.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Scheduled, "it was claimed and given back");
+        assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
+    }
+}
+
+/// Shows: D11
 /// Beats: polled-steps
 #[tokio::test]
 async fn a_chain_of_activities_goes_on_while_the_clock_stands_still() {

@@ -66,7 +66,10 @@ impl Timeline {
             HistoryEvent::SignalCarried { name, payload } => {
                 came(format!("signal `{name}`, which came before it began anew: {}", shortened(payload)))
             }
-            HistoryEvent::StepEnded { name, end, .. } => came(step_text(name, end)),
+            HistoryEvent::StepEnded { name, end, at, .. } => {
+                self.now = at.map(Timestamp::from_microseconds).or(self.now);
+                came(step_text(name, end))
+            }
             HistoryEvent::Forked { from } => {
                 came(format!("begins here, with what orchestration {from} had done before"))
             }
@@ -175,7 +178,7 @@ impl Timeline {
                 bytes_field(&mut fields, "payload", Some(payload));
                 "signal_carried"
             }
-            HistoryEvent::StepEnded { operation, name, end } => {
+            HistoryEvent::StepEnded { operation, name, end, .. } => {
                 self.operation(&mut fields, *operation);
                 fields.insert("name".into(), json!(name));
                 step_fields(&mut fields, end);

@@ -1,0 +1,208 @@
+//! What the code of an orchestration may do, and what becomes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use onward::orchestration::{Either, OrchestrationContext, OrchestrationOptions, select};
+use onward::{Failure, NewTask, Task, TaskId, TaskState};
+use onward_testkit::{Fault, FaultyStore, Side};
+use serde::{Deserialize, Serialize};
+
+use crate::fixture::{Gate, SECOND, error, start as start_run, state, stop, submit, task as plain, worlds};
+use crate::orchestrations::{Double, Work, engine, finish, start};
+
+/// Shows: D7
+#[tokio::test]
+async fn the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_own() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| {
+            let id = context.uuid();
+            async move { Ok(id) }
+        })
+        .await;
+        let (one, other) = (start(&engine).await, start(&engine).await);
+        assert_ne!(finish(&engine, one).await.unwrap(), finish(&engine, other).await.unwrap());
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn the_part_of_the_code_before_its_first_await_may_panic() {
+    for world in worlds().await {
+        let engine = engine(&world, |work, _| {
+            assert_eq!(work.0, 8, "not this one");
+            async move { Ok("done".to_owned()) }
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        assert!(error(&world, task).await.contains("not this one"));
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn a_step_that_loses_a_select_holds_nothing_up() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let slow = context.step("slow", std::future::pending::<Result<u32, Failure>>);
+            let fast = context.step("fast", || async { Ok(4) });
+            let Either::Second(fast) = select(slow, fast).await else { return Ok("slow".to_owned()) };
+            Ok(context.activity(Double(fast?)).await?.to_string())
+        })
+        .await;
+        let task = start(&engine).await;
+        assert_eq!(finish(&engine, task).await.unwrap(), "8");
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_timer_fires_while_steps_follow_each_other() {
+    for world in worlds().await {
+        let clock = Arc::clone(&world.clock);
+        let engine = engine(&world, move |_, context| {
+            let clock = Arc::clone(&clock);
+            async move {
+                let timer = context.timer(Duration::from_secs(3));
+                let polling = async {
+                    loop {
+                        let clock = Arc::clone(&clock);
+                        let step = context.step("poll", move || async move {
+                            clock.advance(SECOND);
+                            Ok(())
+                        });
+                        step.await?;
+                    }
+                };
+                match select(timer, polling).await {
+                    Either::First(()) => Ok("timed out".to_owned()),
+                    Either::Second(over) => over,
+                }
+            }
+        })
+        .await;
+        let task = start(&engine).await;
+        assert_eq!(finish(&engine, task).await.unwrap(), "timed out");
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Forgetful;
+
+impl Task for Forgetful {
+    const KIND: &'static str = "forgetful";
+    type Output = ();
+}
+
+/// Shows: D1
+#[tokio::test]
+async fn code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.orchestrate(|_: Forgetful, _| async { Ok(()) });
+        let told = engine.run_until_idle().await.unwrap_err().to_string();
+        assert!(told.contains("`forgetful`") && told.contains("ORCHESTRATION = true"), "{told}");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok("played".to_owned()) }).await;
+        let task = submit(&engine, "work").await;
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Failed);
+        let told = error(&world, task).await;
+        assert!(told.contains("submit it as an orchestration"), "{told}");
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since() {
+    for world in worlds().await {
+        let code = |_: Work, context: OrchestrationContext| async move {
+            let before = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
+            context.event::<()>("go")?.await?;
+            drop(context.activity_task::<()>(NewTask::new("nobody-does-this")?).start());
+            let since = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
+            context.event::<()>("drop")?.await?;
+            drop(since);
+            context.event::<()>("drop")?.await?;
+            drop(before);
+            context.event::<()>("end")?.await?;
+            Ok(String::new())
+        };
+        let first = engine(&world, code).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let second = engine(&world, code).await;
+        for name in ["go", "drop", "drop"] {
+            second.signal(task, name, &()).await.unwrap();
+            second.run_until_idle().await.unwrap();
+        }
+        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let options = OrchestrationOptions::new().version(2);
+        engine.orchestrate_with(options, |work: Work, context: OrchestrationContext| async move {
+            if work.0 == 7 {
+                context.event::<()>("go")?.await?;
+                return Err(context.continue_as_new(&Work(8)));
+            }
+            context.event::<()>("kept")?.await?;
+            Ok("over".to_owned())
+        });
+        let task = start(&engine).await;
+        for name in ["kept", "go"] {
+            engine.signal(task, name, &()).await.unwrap();
+        }
+        assert_eq!(finish(&engine, task).await.unwrap(), "over");
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_claim_that_fails_takes_no_lease_from_a_step_that_is_run() {
+    for world in worlds().await {
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+        let (gate, runs) = (Gate::new(), Arc::new(AtomicU32::new(0)));
+        let (held, counted) = (gate.clone(), Arc::clone(&runs));
+        engine.handle("other", |_| async { Ok::<_, Failure>(()) });
+        engine.orchestrate(move |_: Work, context: OrchestrationContext| {
+            let (gate, runs) = (held.clone(), Arc::clone(&counted));
+            async move {
+                let step = context.step("long", move || async move {
+                    runs.fetch_add(1, Ordering::SeqCst);
+                    gate.pass().await;
+                    Ok(())
+                });
+                step.await?;
+                Ok("over".to_owned())
+            }
+        });
+        let run = start_run(&engine);
+        let task = start(&engine).await;
+        gate.entered(1).await;
+        faulty.fail_once(faulty.calls() + 2, Side::Before, Fault::Busy);
+        let other = engine.submit_task(plain("other")).await.unwrap();
+        let waiting = engine.clone();
+        let ended = tokio::spawn(async move { waiting.wait(other.id()).await.unwrap() });
+        world.advance_until(SECOND, ended).await;
+        gate.open(2);
+        assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        stop(&engine, run).await;
+    }
+}
