@@ -15,8 +15,33 @@ use rustc_hash::FxHashMap;
 /// Where a text is, and its length.
 type Text = (usize, usize);
 
-/// Statements whose text is part of the program, by that text. `None` while one is in use.
-type Kept = RefCell<FxHashMap<Text, Option<Statement<'static>>>>;
+/// Statements whose text is part of the program.
+#[derive(Default)]
+struct Kept {
+    /// By that text. `None` while one is in use.
+    at_hand: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
+    /// Made before anybody asked for them: by what they say, since the same text may be in the program twice.
+    ready: RefCell<Vec<(&'static str, Statement<'static>)>>,
+}
+
+/// What every task needs. To compile these takes longer than to run them, so that without this the first tasks of a store that has just been
+/// opened would cost several times what later ones do.
+const OF_EVERY_TASK: [&str; 14] = [
+    include_str!("sql/add_statistics.sql"),
+    include_str!("sql/begin_day.sql"),
+    include_str!("sql/cancel_requests.sql"),
+    include_str!("sql/complete_range.sql"),
+    include_str!("sql/complete_tasks.sql"),
+    include_str!("sql/complete_with_result.sql"),
+    include_str!("sql/drop_empty_leases.sql"),
+    include_str!("sql/drop_empty_leases_of_tasks.sql"),
+    include_str!("sql/held_tasks.sql"),
+    include_str!("sql/insert_plain_task.sql"),
+    include_str!("sql/insert_task.sql"),
+    include_str!("sql/lease_of_task.sql"),
+    include_str!("sql/move_to_history.sql"),
+    include_str!("sql/open_session.sql"),
+];
 
 /// A connection that keeps its statements. It is a [`Connection`] otherwise.
 pub(super) struct WritingConnection {
@@ -55,6 +80,16 @@ impl WritingConnection {
     pub(super) fn database(&self) -> Database<'_> {
         Database { connection: &self.connection, kept: Some(&self.kept) }
     }
+
+    /// Compiles what every task needs.
+    pub(super) fn make_ready(&self) -> rusqlite::Result<()> {
+        let database = self.database();
+        for sql in OF_EVERY_TASK {
+            let statement = database.compile_for_good(sql)?;
+            self.kept.ready.borrow_mut().push((sql, statement));
+        }
+        Ok(())
+    }
 }
 
 /// What a transaction works on: the writing connection, or another one, whose statements are in rusqlite's cache.
@@ -86,15 +121,23 @@ impl<'c> Database<'c> {
             return Ok(StatementAtHand::Cached(self.connection.prepare_cached(sql)?));
         };
         let text = (sql.as_ptr().addr(), sql.len());
-        let kept = home.borrow_mut().get_mut(&text).and_then(Option::take);
+        let kept = home.at_hand.borrow_mut().get_mut(&text).and_then(Option::take);
         let statement = match kept {
             Some(statement) => statement,
-            None => self.prepare_for_good(sql)?,
+            None => self.prepare_for_good(home, sql)?,
         };
         Ok(StatementAtHand::Kept(KeptStatement { statement: Some(statement), text, home }))
     }
 
-    fn prepare_for_good(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
+    fn prepare_for_good(&self, home: &Kept, sql: &str) -> rusqlite::Result<Statement<'static>> {
+        let mut ready = home.ready.borrow_mut();
+        match ready.iter().position(|(text, _)| *text == sql) {
+            Some(place) => Ok(ready.swap_remove(place).1),
+            None => self.compile_for_good(sql),
+        }
+    }
+
+    fn compile_for_good(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
         // SAFETY: where there is a `kept`, both are of one `WritingConnection`, whose `Connection` is behind an `Rc` and does not
         // move. It outlives the statement, which is either in `kept`, dropped before the connection, or in a guard that borrows
@@ -170,7 +213,7 @@ impl Drop for KeptStatement<'_> {
     fn drop(&mut self) {
         if let Some(mut statement) = self.statement.take() {
             statement.clear_bindings();
-            self.home.borrow_mut().insert(self.text, Some(statement));
+            self.home.at_hand.borrow_mut().insert(self.text, Some(statement));
         }
     }
 }
@@ -191,6 +234,17 @@ mod tests {
         let database = connection.database();
         let (mut one, mut other) = (database.prepare_cached(NEXT).unwrap(), database.prepare_cached(NEXT).unwrap());
         assert_eq!((next(&mut one, 1), next(&mut other, 2)), (2, 3));
+    }
+
+    #[test]
+    fn what_was_made_ready_is_compiled_no_second_time() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::migrations::migrate(&mut connection).unwrap();
+        rusqlite::vtab::array::load_module(&connection).unwrap();
+        let connection = WritingConnection::from(connection);
+        connection.make_ready().unwrap();
+        OF_EVERY_TASK.iter().for_each(|sql| drop(connection.database().prepare_cached(sql).unwrap()));
+        assert!(connection.kept.ready.borrow().is_empty());
     }
 
     #[test]

@@ -160,6 +160,7 @@ impl SqliteOptions {
         let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
         let sizes = Arc::clone(&core.sizes);
         core.settle()?;
+        core.connection.make_ready()?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }
@@ -218,6 +219,7 @@ impl SqliteOptions {
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let vfs = self.vfs.as_deref();
         core.settle()?;
+        core.connection.make_ready()?;
         let sizes = Arc::clone(&core.sizes);
         let callers = Callers::new(&core, path.clone(), Arc::clone(&bell));
         let core = Arc::new(Mutex::new(core));
