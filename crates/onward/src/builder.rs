@@ -202,8 +202,8 @@ impl EngineBuilder {
         self
     }
 
-    /// How many turns of orchestrations run at once, steps included, beside the handlers of tasks. From 1 to
-    /// [`limits::TURNS`](crate::limits::TURNS); default: 256.
+    /// How many turns of orchestrations run at once, steps included, beside the handlers of tasks; where they are short, others are claimed ahead
+    /// and wait for a moment. From 1 to [`limits::TURNS`](crate::limits::TURNS); default: 256.
     #[must_use]
     pub fn turns(mut self, turns: usize) -> Self {
         self.settings.turns = turns;

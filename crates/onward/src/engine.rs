@@ -534,7 +534,7 @@ impl Engine {
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
             orchestrations,
-            stage: Stage::new(self.inner.settings.orchestrations_kept),
+            stage: Stage::new(self.inner.settings.orchestrations_kept, self.inner.settings.turns),
             state,
             floor: Floor::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),

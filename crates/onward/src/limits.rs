@@ -15,6 +15,9 @@ pub const UNSETTLED: usize = 16_384;
 /// Buffered tasks should start within this time at the latest (or within two commits, if those take longer).
 pub const BUFFER_HORIZON: Duration = Duration::from_millis(1);
 
+/// How often the engine looks for further ends, while there are some at each look, before it writes those that it has.
+pub const GATHERING: usize = 16;
+
 /// A buffer from which fewer tasks started in this time than it holds gives back the rest.
 pub const BUFFER_PATIENCE: Duration = Duration::from_millis(100);
 
@@ -107,6 +110,9 @@ pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The most turns of orchestrations that one engine does at once.
 pub const TURNS: usize = 100_000;
+
+/// How many turns are claimed at the most before there is a slot for them.
+pub const TURNS_AHEAD: usize = 256;
 
 /// The most orchestrations that one engine keeps in memory between their turns.
 pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;

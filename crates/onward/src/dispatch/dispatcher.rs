@@ -15,6 +15,7 @@ use super::plan::{Load, Pace, claim_size, hoarded};
 use super::preempting::Preempting;
 use super::stopping::Stopping;
 use crate::error::Result;
+use crate::limits;
 use crate::run::Run;
 use crate::summary::DrainSummary;
 use crate::timer;
@@ -66,6 +67,7 @@ struct Commit {
     began: Duration,
     took: Duration,
     ended_before: usize,
+    played_before: usize,
 }
 
 impl Dispatcher {
@@ -214,7 +216,7 @@ impl Dispatcher {
     fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, now: Duration) {
         let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
         let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
-        let turns = if self.stopping.is_stopping() { 0 } else { self.free_turns() };
+        let turns = if self.stopping.is_stopping() { 0 } else { self.free_turns(now) };
         if (self.looks_for_turns || is_due) && turns > 0 {
             batch.claim_turns(self.claim_of_turns(session, turns));
         }
@@ -237,11 +239,19 @@ impl Dispatcher {
         !floor.is_empty() || self.run.stage.running() > 0
     }
 
-    fn free_turns(&self) -> usize {
+    /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin before a further claim could bring it.
+    fn free_turns(&self, now: Duration) -> usize {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
-        self.run.stage.free(self.run.inner.settings.turns)
+        let played = self.run.stage.played() - self.last_commit.played_before;
+        let ahead = self.pace(played, now).ahead().min(limits::TURNS_AHEAD);
+        self.run.stage.free(self.run.inner.settings.turns.saturating_add(ahead))
+    }
+
+    fn pace(&self, ended: usize, now: Duration) -> Pace {
+        let Commit { began, took, .. } = self.last_commit;
+        Pace { ended, elapsed: now.saturating_sub(began), commit: took }
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
@@ -256,11 +266,7 @@ impl Dispatcher {
             running: floor.running,
             buffered: floor.buffered,
             unsettled: floor.ended,
-            pace: Pace {
-                ended: floor.counts.ended - self.last_commit.ended_before,
-                elapsed: now.saturating_sub(self.last_commit.began),
-                commit: self.last_commit.took,
-            },
+            pace: self.pace(floor.counts.ended - self.last_commit.ended_before, now),
         };
         // One task is claimed although the buffer is full enough, because it may be more urgent than what is buffered.
         let may_probe = self.agenda.probe && floor.buffered > 0 && floor.buffered < settings.prefetch;
@@ -283,12 +289,12 @@ impl Dispatcher {
     async fn commit(&mut self, batch: Batch) -> Result<()> {
         let telemetry = &self.run.inner.telemetry;
         let began = self.now();
-        let ended_before = self.run.floor.state().counts.ended;
+        let (ended_before, played_before) = (self.run.floor.state().counts.ended, self.run.stage.played());
         telemetry.commit_writes.record(f64::from(u32::try_from(batch.writes.len()).unwrap_or(u32::MAX)));
         let answer = self.run.inner.store.apply(batch.writes).await;
         let took = self.now().saturating_sub(began);
         telemetry.commit_seconds.record(took);
-        self.last_commit = Commit { began, took, ended_before };
+        self.last_commit = Commit { began, took, ended_before, played_before };
         match answer {
             Ok(outcomes) => {
                 self.agenda.store_answered();
@@ -365,7 +371,7 @@ impl Dispatcher {
         if self.stopping.is_stopping() {
             return Ok(!self.holds_anything(floor) || self.stopping.is_time_over(self.now()));
         }
-        let looks = self.agenda.look || self.looks_for_turns && self.free_turns() > 0;
+        let looks = self.agenda.look || self.looks_for_turns && self.free_turns(self.now()) > 0;
         if self.goal == Goal::Stopped || self.holds_anything(floor) || looks || self.awaits_token || self.holds_back {
             return Ok(false);
         }
@@ -406,11 +412,24 @@ impl Dispatcher {
             biased;
             () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
             // Handlers that end at about the same time shall be in one commit.
-            () = self.run.floor.stirred() => tokio::task::yield_now().await,
+            () = self.run.floor.stirred() => self.gather().await,
             hint = self.changes.changed() => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
             () = tick(&self.run, wake) => {}
         }
         Ok(())
+    }
+
+    /// Lets handlers that end at about the same time be in one commit: while others are buffered and some end at each look, it is not over.
+    async fn gather(&self) {
+        let mut ended = self.run.floor.state().ended;
+        for _ in 0..limits::GATHERING {
+            tokio::task::yield_now().await;
+            let floor = self.run.floor.state();
+            if floor.buffered == 0 || floor.ended == ended {
+                return;
+            }
+            ended = floor.ended;
+        }
     }
 
     pub(super) fn now(&self) -> Duration {

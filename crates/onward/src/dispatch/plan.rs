@@ -38,7 +38,7 @@ pub(crate) struct Pace {
 impl Pace {
     /// How many tasks will start within two commits, and at least within [`limits::BUFFER_HORIZON`], at this pace. A small
     /// sample does not count for much: at most eight times as many as ended.
-    fn ahead(self) -> usize {
+    pub(crate) fn ahead(self) -> usize {
         let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
         let in_horizon = if self.elapsed.is_zero() {
             self.ended.saturating_mul(2)

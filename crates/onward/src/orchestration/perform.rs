@@ -45,6 +45,11 @@ pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
     give_up(run, lease, stopped).await;
 }
 
+/// Gives an orchestration back whose turn has not begun.
+pub(super) async fn pass(run: &Run, lease: Lease) {
+    insist(run, Write::Release { lease, after: Duration::ZERO }).await;
+}
+
 /// Says what becomes of an orchestration whose turn came to nothing.
 async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) {
     let task = lease.task.0;

@@ -8,21 +8,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
 use rustc_hash::FxHashMap;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::live::Live;
-use super::perform::perform;
+use super::perform::{pass, perform};
 use crate::run::Run;
 use crate::summary::DrainSummary;
+use crate::{limits, timer};
 
 /// Orchestrations between two turns, up to a number of them, and how many turns are under way.
 pub(crate) struct Stage {
     kept: Mutex<Kept>,
     /// Turns that are under way, until they are written.
     running: AtomicUsize,
-    /// Those of them that have a slot: whose code may still do something.
+    /// Those of them whose code may still do something: that have a slot, or wait for one.
     playing: AtomicUsize,
+    /// How many turns have played to their end.
+    played: AtomicUsize,
+    slots: Arc<Semaphore>,
     /// How many turns are under way in a session.
     sessions: Mutex<FxHashMap<SessionId, usize>>,
     /// Turns that are to be written with what the dispatcher writes next.
@@ -52,8 +56,8 @@ impl std::fmt::Debug for Stage {
 }
 
 impl Stage {
-    /// A stage that keeps so many orchestrations.
-    pub(crate) fn new(kept: usize) -> Self {
+    /// A stage that keeps so many orchestrations, and on which so many play at once.
+    pub(crate) fn new(kept: usize, slots: usize) -> Self {
         let kept = NonZeroUsize::new(kept).unwrap_or(NonZeroUsize::MIN);
         let mut parked = LruCache::unbounded();
         parked.resize(kept);
@@ -61,6 +65,8 @@ impl Stage {
             kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
             running: AtomicUsize::new(0),
             playing: AtomicUsize::new(0),
+            played: AtomicUsize::new(0),
+            slots: Arc::new(Semaphore::new(slots)),
             sessions: Mutex::default(),
             unwritten: Mutex::default(),
             summary: Mutex::default(),
@@ -86,11 +92,16 @@ impl Stage {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns may begin where so many may play at once. A turn that is only being written holds none of the others up, but no more
-    /// of them wait for the store than there are slots.
-    pub(crate) fn free(&self, slots: usize) -> usize {
-        let unwritten = slots.saturating_mul(2).saturating_sub(self.running());
-        slots.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
+    /// How many turns have played to their end since the run began.
+    pub(crate) fn played(&self) -> usize {
+        self.played.load(Ordering::Acquire)
+    }
+
+    /// How many turns to claim where there is room for so many: slots, and places to wait for one. A turn that is only being written holds none
+    /// of the others up, but no more of them wait for the store than there is room.
+    pub(crate) fn free(&self, room: usize) -> usize {
+        let unwritten = room.saturating_mul(2).saturating_sub(self.running());
+        room.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
     }
 
     /// Begins a turn.
@@ -99,10 +110,14 @@ impl Stage {
         run.stage.playing.fetch_add(1, Ordering::AcqRel);
         let session = task.lease.session;
         *run.stage.sessions().entry(session).or_default() += 1;
-        let (run, slot) = (Arc::clone(run), Slot(Arc::clone(run)));
+        let (run, mut slot) = (Arc::clone(run), Slot { run: Arc::clone(run), permit: None });
         tokio::spawn(async move {
             let _ending = EndOfTurn { run: Arc::clone(&run), session };
-            perform(&run, task, slot).await;
+            if slot.take(&run).await {
+                perform(&run, task, slot).await;
+            } else {
+                pass(&run, task.lease).await;
+            }
         });
     }
 
@@ -174,15 +189,43 @@ impl Drop for EndOfTurn {
     }
 }
 
-/// The slot of a turn.
-pub(super) struct Slot(Arc<Run>);
+/// The slot of a turn, or its place among those that wait for one.
+pub(super) struct Slot {
+    run: Arc<Run>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Slot {
+    /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept from others for long.
+    async fn take(&mut self, run: &Run) -> bool {
+        let slots = Arc::clone(&run.stage.slots);
+        self.permit = match Arc::clone(&slots).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                let clock = &*run.inner.clock;
+                let patience = clock.steady().saturating_add(limits::BUFFER_PATIENCE);
+                tokio::select! {
+                    biased;
+                    permit = slots.acquire_owned() => permit.ok(),
+                    () = timer::reached(clock, patience) => None,
+                    () = run.stage.abort.cancelled() => None,
+                }
+            }
+        };
+        self.permit.is_some()
+    }
+}
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let playing = self.0.stage.playing.fetch_sub(1, Ordering::AcqRel);
+        let stage = &self.run.stage;
+        if self.permit.take().is_some() {
+            stage.played.fetch_add(1, Ordering::AcqRel);
+        }
+        let playing = stage.playing.fetch_sub(1, Ordering::AcqRel);
         // Only then may anything have waited for it.
-        if playing >= self.0.inner.settings.turns {
-            self.0.floor.stir();
+        if playing >= self.run.inner.settings.turns {
+            self.run.floor.stir();
         }
     }
 }

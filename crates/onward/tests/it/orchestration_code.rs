@@ -173,6 +173,46 @@ async fn what_continues_as_new_with_something_untaken_goes_on_with_the_newest_co
 
 /// Shows: D9
 #[tokio::test]
+async fn what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others() {
+    for world in worlds().await {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let code = move |work: Work, context: OrchestrationContext| {
+            let gate = held.clone();
+            async move {
+                if work.0 > 3 {
+                    let step = context.step("long", move || async move {
+                        gate.pass().await;
+                        Ok(())
+                    });
+                    step.await?;
+                }
+                Ok("over".to_owned())
+            }
+        };
+        let one = world.builder().turns(1).open().await.unwrap();
+        one.orchestrate(code.clone());
+        let mut tasks = Vec::new();
+        for number in 1..=6 {
+            tasks.push(one.submit(Work(number)).await.unwrap().id());
+        }
+        let run = start_run(&one);
+        gate.entered(1).await;
+        one.wait(tasks[2]).await.unwrap();
+        assert_eq!(state(&world, tasks[5]).await, TaskState::Running, "it waits for the slot");
+        let other = world.builder().turns(4).open().await.unwrap();
+        other.orchestrate(code);
+        let other_run = start_run(&other);
+        let entered = gate.clone();
+        world.advance_until(SECOND, tokio::spawn(async move { entered.entered(2).await })).await;
+        gate.open(3);
+        stop(&one, run).await;
+        stop(&other, other_run).await;
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
 async fn a_claim_that_fails_takes_no_lease_from_a_step_that_is_run() {
     for world in worlds().await {
         let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
