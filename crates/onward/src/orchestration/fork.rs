@@ -3,7 +3,7 @@
 use onward_store::{NewTask, OnDuplicate, Outcome, Store, Submitted, Tags, TaskId, TaskRecord, UniqueKey, Write};
 
 use super::history::HistoryEvent;
-use super::live::{History, read_history};
+use super::live::{History, Unplayable, read_history};
 use super::machine::is_command;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -27,16 +27,23 @@ impl Origin {
     }
 
     /// What it takes over.
-    pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>> {
+    pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>, Unplayable> {
         let Self { task, events } = *self;
-        let missing = |_| {
-            Error::invalid(format!(
-                "the history of orchestration {task}, from which this one is forked, is gone; start another"
-            ))
-        };
-        let mut history = read_history(store, task, events).await.map_err(missing)?;
+        let mut history = read_history(store, task, events).await.map_err(|error| self.unread(error))?;
         history.events.truncate(usize::try_from(events).unwrap_or(usize::MAX));
         Ok(history.events)
+    }
+
+    /// Why it could not be read: what is not there will not come back, and a store that fails will.
+    fn unread(&self, error: Error) -> Unplayable {
+        if error.is_corrupt() || error.is_not_found() { self.gone() } else { Unplayable::Unread(error) }
+    }
+
+    fn gone(&self) -> Unplayable {
+        Unplayable::Gone(Error::invalid(format!(
+            "the history of orchestration {}, from which this one is forked, is gone; start another",
+            self.task
+        )))
     }
 }
 

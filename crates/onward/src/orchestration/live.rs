@@ -134,7 +134,7 @@ impl Live {
         }
         let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation };
         if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
-            let events = origin.history(store).await.map_err(Unplayable::Gone)?;
+            let events = origin.history(store).await?;
             return Self::new(limit, codes, begun, &events)?.forked(origin, events);
         }
         let mut history = History::default();

@@ -51,6 +51,8 @@ mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
+mod orchestration_forks;
+#[cfg(test)]
 mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
