@@ -133,7 +133,7 @@ impl Live {
             return Err(Unplayable::NoCode(task.kind.clone(), None));
         }
         let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation };
-        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
+        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
             let events = origin.history(store).await?;
             return Self::new(limit, codes, begun, &events)?.forked(origin, events);
         }

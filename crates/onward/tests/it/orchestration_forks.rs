@@ -7,7 +7,7 @@ use onward::{Engine, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore};
 
 use crate::fixture::{error, state, worlds};
-use crate::orchestrations::{Work, engine, finish, start};
+use crate::orchestrations::{Double, Work, engine, finish, start};
 
 /// Forks an orchestration where its history ends.
 async fn fork(engine: &Engine, task: TaskId) -> TaskId {
@@ -34,5 +34,28 @@ async fn a_fork_waits_while_the_history_of_its_origin_cannot_be_read() {
         world.clock.advance(onward::limits::STORE_RETRY_LONGEST);
         second.signal(fork, "go", &"on").await.unwrap();
         assert_eq!(finish(&second, fork).await.unwrap(), "on");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_fork_that_continues_as_new_goes_on_with_a_history_of_its_own() {
+    for world in worlds().await {
+        let engine = engine(&world, |work: Work, context| async move {
+            if work.0 == 8 {
+                return context.event::<String>("end")?.await;
+            }
+            context.activity(Double(1)).await?;
+            context.event::<()>("go")?.await?;
+            Err(context.continue_as_new(&Work(8)))
+        })
+        .await;
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let fork = fork(&engine, task).await;
+        engine.signal(fork, "go", &()).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        engine.signal(fork, "end", &"over").await.unwrap();
+        assert_eq!(finish(&engine, fork).await.unwrap(), "over");
     }
 }
