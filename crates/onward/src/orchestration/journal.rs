@@ -405,9 +405,10 @@ impl Journal {
         let mut again: Vec<(u64, NewTask)> =
             submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
         again.sort_by_key(|(operation, _)| *operation);
+        // A fork of this one submits it again, too.
+        state.submitted = Some(again.iter().cloned().collect());
         let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
         state.emitted.extend(commands);
-        state.submitted = Some(FxHashMap::default());
     }
 
     /// Numbers operations as a history does: that of a fork was begun in a generation of another.

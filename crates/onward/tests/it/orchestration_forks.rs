@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use onward::orchestration::OrchestrationContext;
-use onward::{Engine, TaskId, TaskState};
+use onward::{Engine, Failure, NewTask, TaskFilter, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore};
 
-use crate::fixture::{error, state, worlds};
+use crate::fixture::{World, error, state, worlds};
 use crate::orchestrations::{Double, Work, engine, finish, start};
 
 /// Forks an orchestration where its history ends.
@@ -57,5 +57,37 @@ async fn a_fork_that_continues_as_new_goes_on_with_a_history_of_its_own() {
         engine.run_until_idle().await.unwrap();
         engine.signal(fork, "end", &"over").await.unwrap();
         assert_eq!(finish(&engine, fork).await.unwrap(), "over");
+    }
+}
+
+/// Code that has an activity under way while it awaits an event.
+async fn slow_and_event(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let slow = context.activity_task::<u32>(NewTask::new("slow")?).start();
+    let sent = context.event::<u32>("add")?.await?;
+    Ok((slow.await? + sent).to_string())
+}
+
+async fn children(world: &World, task: TaskId) -> Vec<TaskId> {
+    let filter = TaskFilter { parent: Some(task), ..TaskFilter::default() };
+    let page = world.store.tasks(filter, onward::Page::default()).await.unwrap();
+    page.tasks.iter().map(|task| task.id).collect()
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_fork_of_a_fork_submits_again_what_was_under_way() {
+    for world in worlds().await {
+        let first = engine(&world, slow_and_event).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let child = fork(&first, task).await;
+        first.run_until_idle().await.unwrap();
+        let grandchild = fork(&first, child).await;
+        first.run_until_idle().await.unwrap();
+        assert_eq!(children(&world, grandchild).await.len(), 1);
+        let second = engine(&world, slow_and_event).await;
+        second.handle("slow", |_| async { Ok::<_, Failure>("6") });
+        second.signal(grandchild, "add", &1).await.unwrap();
+        assert_eq!(finish(&second, grandchild).await.unwrap(), "7");
     }
 }
