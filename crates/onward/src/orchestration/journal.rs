@@ -411,6 +411,11 @@ impl Journal {
         state.emitted.extend(commands);
     }
 
+    /// Numbers operations as in a generation.
+    pub(super) fn number_in(&self, generation: u32) {
+        self.state().next_operation = first_operation(generation);
+    }
+
     /// Numbers operations as a history does: that of a fork was begun in a generation of another.
     pub(super) fn number_like(&self, operation: u64) {
         self.state().next_operation = ((operation >> 32) << 32) + 1;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use onward::orchestration::OrchestrationContext;
+use onward::orchestration::{Either, OrchestrationContext, select};
 use onward::{Engine, Failure, NewTask, TaskFilter, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore};
 
-use crate::fixture::{World, error, state, worlds};
+use crate::fixture::{Gate, SECOND, World, error, start as start_run, state, stop, worlds};
 use crate::orchestrations::{Double, Work, engine, finish, start};
 
 /// Forks an orchestration where its history ends.
@@ -89,5 +89,86 @@ async fn a_fork_of_a_fork_submits_again_what_was_under_way() {
         second.handle("slow", |_| async { Ok::<_, Failure>("6") });
         second.signal(grandchild, "add", &1).await.unwrap();
         assert_eq!(finish(&second, grandchild).await.unwrap(), "7");
+    }
+}
+
+/// Code that lets go of an activity when it continues as new, and then awaits another in the same place.
+async fn let_go_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    match work.0 {
+        7 => Err(context.continue_as_new(&Work(8))),
+        8 => {
+            context.event::<()>("go")?.await?;
+            let slow = context.activity_task::<String>(NewTask::new("slow")?);
+            match select(slow, context.event::<()>("drop")?).await {
+                Either::First(said) => Ok(said?),
+                Either::Second(_) => Err(context.continue_as_new(&Work(9))),
+            }
+        }
+        _ => {
+            let _beside = context.event::<()>("beside")?;
+            Ok(context.activity_task::<String>(NewTask::new("other")?).await?)
+        }
+    }
+}
+
+fn saying(
+    gate: &Gate,
+    text: &'static str,
+) -> impl Fn(onward::Context) -> futures_util::future::BoxFuture<'static, Result<String, Failure>> + use<> {
+    let gate = gate.clone();
+    move |_| {
+        let gate = gate.clone();
+        Box::pin(async move {
+            gate.pass().await;
+            Ok(format!("{text:?}"))
+        })
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn what_a_fork_has_let_go_of_answers_nothing_after_it_has_continued_as_new() {
+    for world in worlds().await {
+        let engine = engine(&world, let_go_and_begin_again).await;
+        let (slow, other) = (Gate::new(), Gate::new());
+        engine.handle("slow", saying(&slow, "slow"));
+        engine.handle("other", saying(&other, "other"));
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        let fork = fork(&engine, task).await;
+        let run = start_run(&engine);
+        engine.signal(fork, "go", &()).await.unwrap();
+        slow.entered(1).await;
+        let let_go = children(&world, fork).await.remove(0);
+        engine.signal(fork, "drop", &()).await.unwrap();
+        other.entered(1).await;
+        slow.open(1);
+        engine.wait(let_go).await.unwrap();
+        other.open(1);
+        let record = engine.wait(fork).await.unwrap();
+        assert_eq!(record.result.as_deref(), Some(&b"\"other\""[..]), "{:?}", record.errors);
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_fork_takes_over_no_other_history_than_the_one_that_was_forked() {
+    for world in worlds().await {
+        let engine = world.builder().turns(1).open().await.unwrap();
+        engine.orchestrate(|work: Work, context: OrchestrationContext| async move {
+            context.event::<()>("go")?.await?;
+            if work.0 == 7 { Err(context.continue_as_new(&Work(8))) } else { Ok("over".to_owned()) }
+        });
+        let task = start(&engine).await;
+        engine.run_until_idle().await.unwrap();
+        engine.signal(task, "go", &()).await.unwrap();
+        world.clock.advance(SECOND);
+        let fork = fork(&engine, task).await;
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(engine.orchestration_status(task).await.unwrap().record().generation, 1);
+        assert_eq!(state(&world, fork).await, TaskState::Dead);
+        let said = error(&world, fork).await;
+        assert!(said.contains("has continued as new"), "{said}");
     }
 }
