@@ -540,6 +540,7 @@ macro_rules! conformance {
                 a_dead_orchestration_keeps_its_tasks_and_goes_on_when_it_is_tried_again,
                 a_turn_cancels_tasks_of_its_own,
                 an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled,
+                an_orchestration_that_begins_again_hears_that_it_is_to_be_cancelled,
                 an_orchestration_that_has_not_begun_is_cancelled_at_once,
                 an_orchestration_is_terminated_without_hearing_of_it,
                 a_turn_under_way_counts_for_nothing_once_its_orchestration_is_terminated,

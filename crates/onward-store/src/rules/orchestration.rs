@@ -136,6 +136,6 @@ pub fn is_woken(state: TaskState) -> bool {
 
 /// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that has begun may have something to clean up.
 #[must_use]
-pub fn hears_of_cancel(length: u64, state: TaskState) -> bool {
-    length > 0 || state == TaskState::Running
+pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
+    generation > 0 || length > 0 || state == TaskState::Running
 }

@@ -434,6 +434,18 @@ pub async fn an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled(be
 }
 
 /// Shows: D8
+pub async fn an_orchestration_that_begins_again_hears_that_it_is_to_be_cancelled(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let lease = claim(&bench, session).await.lease;
+    let next = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 0, chunk: Bytes::new() };
+    turned(&bench, Turn { consumed: 1, ..one_event(lease, 1, next) }).await;
+    assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::CancelRequested);
+    let claimed = claim(&bench, session).await;
+    assert_eq!((messages(&claimed), claimed.instance.unwrap().generation), (vec![MessageBody::Cancel], 1));
+}
+
+/// Shows: D8
 pub async fn an_orchestration_that_has_not_begun_is_cancelled_at_once(bench: Bench) {
     let task = bench.submit_new(orchestration()).await;
     assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::Cancelled);

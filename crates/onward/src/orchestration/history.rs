@@ -130,6 +130,9 @@ pub enum HistoryEvent {
         #[n(0)]
         from: i64,
     },
+    /// Somebody wanted it cancelled before it began again, and the code had not heard it.
+    #[n(16)]
+    CancelCarried,
     /// The code took the way of a patch.
     #[n(12)]
     Patched {

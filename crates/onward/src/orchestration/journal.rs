@@ -79,9 +79,25 @@ struct Cancellation {
     is_requested: bool,
     /// Whether the code has asked to hear of it.
     is_handled: bool,
+    /// Whether the code knows of it.
+    is_heard: bool,
+    /// Whether it was requested before the orchestration began again.
+    is_carried: bool,
     /// Those who wait for it, by the numbers that they were given.
     waiting: BTreeMap<u64, Waker>,
     next: u64,
+}
+
+impl Cancellation {
+    /// Tells the code whether it is requested.
+    fn hear(&mut self) -> bool {
+        self.is_heard |= self.is_requested;
+        self.is_requested
+    }
+
+    fn is_unheard(&self) -> bool {
+        (self.is_requested || self.is_carried) && !self.is_heard
+    }
 }
 
 /// What an orchestration shows of itself, where it has said so in this turn.
@@ -272,7 +288,7 @@ impl Journal {
     }
 
     pub(super) fn is_cancel_requested(&self) -> bool {
-        self.state().cancellation.is_requested
+        self.state().cancellation.hear()
     }
 
     /// Has one more wait for a request to stop: answers its number.
@@ -285,7 +301,7 @@ impl Journal {
 
     pub(super) fn poll_cancelled(&self, number: u64, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.cancellation.is_requested {
+        if state.cancellation.hear() {
             return Poll::Ready(());
         }
         state.cancellation.waiting.insert(number, context.waker().clone());
@@ -475,6 +491,16 @@ impl Journal {
         state.cancellation.is_handled
     }
 
+    /// Keeps what was wanted before, to be told when the code has begun.
+    pub(super) fn carry_cancel(&self) {
+        self.state().cancellation.is_carried = true;
+    }
+
+    /// Whether the code is yet to be told of a request from before it began again.
+    pub(super) fn is_cancel_carried(&self) -> bool {
+        self.state().cancellation.is_carried
+    }
+
     /// The first timer that is due by a moment.
     pub(super) fn due_timer(&self, now: Timestamp) -> Option<u64> {
         self.state().timers.first().filter(|(until, _)| *until <= now).map(|(_, operation)| *operation)
@@ -501,16 +527,18 @@ impl Journal {
         std::mem::take(&mut self.state().abandoned_steps)
     }
 
-    /// What was sent and nobody took, by name, in the order in which it came.
+    /// A request to stop that the code has not heard; and what was sent and nobody took, by name, in the order in which it came.
     pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
         let inboxes = std::mem::take(&mut self.state().inboxes);
+        let is_unheard = self.state().cancellation.is_unheard();
         let carried = |(name, inbox): (Name, Inbox)| {
             inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
                 name: name.to_string(),
                 payload: payload.to_vec().into(),
             })
         };
-        inboxes.into_iter().flat_map(carried).collect()
+        let cancel = is_unheard.then_some(HistoryEvent::CancelCarried);
+        cancel.into_iter().chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
     pub(super) fn take_shown(&self) -> Shown {

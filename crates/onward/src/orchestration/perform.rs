@@ -130,6 +130,9 @@ impl<'a> Performance<'a> {
         if !self.live.machine.has_started() {
             let version = Some(self.live.version).filter(|version| *version > 0);
             self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
+            if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
+                self.feed(HistoryEvent::CancelRequested);
+            }
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
         }

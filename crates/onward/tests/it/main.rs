@@ -53,6 +53,8 @@ mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_forks;
 #[cfg(test)]
+mod orchestration_generations;
+#[cfg(test)]
 mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;

@@ -74,6 +74,7 @@ impl Timeline {
                 came(format!("begins here, with what orchestration {from} had done before"))
             }
             HistoryEvent::CancelRequested => came("asked to stop".to_owned()),
+            HistoryEvent::CancelCarried => came("asked to stop before it began anew".to_owned()),
             reaction => did(self.reaction(reaction)),
         }
     }
@@ -197,6 +198,7 @@ impl Timeline {
                 "forked"
             }
             HistoryEvent::CancelRequested => "cancel_requested",
+            HistoryEvent::CancelCarried => "cancel_carried",
             HistoryEvent::Patched { patch } => {
                 fields.insert("patch".into(), json!(patch));
                 "patched"

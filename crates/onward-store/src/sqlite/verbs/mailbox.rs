@@ -116,8 +116,8 @@ impl Transaction<'_> {
         if !task.options.orchestration {
             return Ok(false);
         }
-        let length = self.instance(task.id)?.length;
-        if !orchestration::hears_of_cancel(length, task.state()) {
+        let InstanceRow { generation, length, .. } = self.instance(task.id)?;
+        if !orchestration::hears_of_cancel(generation, length, task.state()) {
             return Ok(false);
         }
         let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
