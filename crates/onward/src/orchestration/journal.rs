@@ -282,6 +282,11 @@ impl Journal {
         self.show_value(key, Some(reply));
     }
 
+    /// How many updates were answered before the orchestration began again: the next answers take other places.
+    pub(super) fn carry_replies(&self, replies: u64) {
+        self.state().replies = replies;
+    }
+
     pub(super) fn answer_with(&self, name: String, answer: Answer) {
         // What it replaces may hold on to what locks this, and is dropped when that is free again.
         let _replaced = self.state().answers.insert(name, answer);
@@ -527,18 +532,22 @@ impl Journal {
         std::mem::take(&mut self.state().abandoned_steps)
     }
 
-    /// A request to stop that the code has not heard; and what was sent and nobody took, by name, in the order in which it came.
+    /// What the next generation is to know: how many updates were answered; a request to stop that the code has not heard; and what was sent and nobody took,
+    /// by name, in the order in which it came.
     pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
-        let inboxes = std::mem::take(&mut self.state().inboxes);
-        let is_unheard = self.state().cancellation.is_unheard();
+        let mut state = self.state();
+        let inboxes = std::mem::take(&mut state.inboxes);
+        let (is_unheard, replies) = (state.cancellation.is_unheard(), state.replies);
+        drop(state);
         let carried = |(name, inbox): (Name, Inbox)| {
             inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
                 name: name.to_string(),
                 payload: payload.to_vec().into(),
             })
         };
+        let replies = (replies > 0).then_some(HistoryEvent::RepliesCarried { replies });
         let cancel = is_unheard.then_some(HistoryEvent::CancelCarried);
-        cancel.into_iter().chain(inboxes.into_iter().flat_map(carried)).collect()
+        replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
     pub(super) fn take_shown(&self) -> Shown {

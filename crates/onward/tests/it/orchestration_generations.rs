@@ -1,9 +1,9 @@
 //! What goes along when an orchestration continues as new, on every store.
 
 use onward::orchestration::{Either, OrchestrationContext, select};
-use onward::{Failure, TaskState};
+use onward::{Engine, Failure, TaskId, TaskState};
 
-use crate::fixture::{state, worlds};
+use crate::fixture::{World, state, worlds};
 use crate::orchestrations::{Work, engine, finish, start};
 
 /// Code that listens for a request to stop and awaits something else, continues as new, and may clean up then.
@@ -76,5 +76,36 @@ async fn a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_con
         engine.run_until_idle().await.unwrap();
         engine.signal(task, "end", &"went on").await.unwrap();
         assert_eq!(finish(&engine, task).await.unwrap(), "went on");
+    }
+}
+
+/// Answers one update, then begins again.
+async fn answer_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    context.updates::<()>("next")?.next().await.accept(&work.0)?;
+    Err(context.continue_as_new(&Work(work.0 + 1)))
+}
+
+/// Asks for an update in the background, once the store has as many requests as that.
+async fn ask(world: &World, engine: &Engine, task: TaskId, waiting: u64) -> tokio::task::JoinHandle<u32> {
+    let asking = engine.clone();
+    let asked = tokio::spawn(async move { asking.update::<_, u32>(task, "next", &()).await.unwrap() });
+    while world.store.instance(task).await.unwrap().unwrap().waiting < waiting {
+        tokio::task::yield_now().await;
+    }
+    asked
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn an_answer_is_not_overwritten_when_the_code_continues_as_new() {
+    for world in worlds().await {
+        let engine = engine(&world, answer_and_begin_again).await;
+        let task = start(&engine).await;
+        let first = ask(&world, &engine, task, 1).await;
+        let second = ask(&world, &engine, task, 2).await;
+        engine.run_until_idle().await.unwrap();
+        let values = engine.orchestration_status(task).await.unwrap().record().values.len();
+        assert_eq!(values, 2, "one answer has taken the place of the other");
+        assert_eq!((first.await.unwrap(), second.await.unwrap()), (7, 8));
     }
 }
