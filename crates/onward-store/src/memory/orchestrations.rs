@@ -22,6 +22,9 @@ impl State {
         let (length, received) = (instance.length, instance.received);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
         orchestration::check(&turn, standing)?;
+        if !turn.values.is_empty() {
+            orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
+        }
         self.check_room(turn.submits.len())?;
         self.change_instance(id, |instance| instance.take(&turn));
         let Turn { submits, cancels, next, .. } = turn;

@@ -1,5 +1,7 @@
 //! What a turn of an orchestration may write, and how it goes on.
 
+use std::collections::BTreeSet;
+
 use crate::limits;
 use crate::orchestration::{AfterTurn, Turn};
 use crate::outcome::{Refusal, Submitted};
@@ -47,6 +49,14 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
 }
 
 fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
+    let (bytes, most) = (turn.chunk.len().max(begins_with), limits::TURN_BYTES);
+    if bytes > most {
+        let text = format!(
+            "has {bytes} bytes of events, and may have {most}; keep what is large elsewhere and pass references"
+        );
+        return Err(invalid(standing, &text));
+    }
     let check = |what: &str, bytes: usize| {
         check_payload(what, bytes, standing.payload_limit, standing.kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))
@@ -64,6 +74,29 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
         AfterTurn::ContinueAsNew { payload, .. } => check("payload", payload.len()),
         _ => Ok(()),
     }
+}
+
+/// Checks that an orchestration that keeps values under these keys has not too many of them after a turn.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if it has.
+pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item = &'a str>) -> Result<(), Refusal> {
+    let mut keys: BTreeSet<&str> = kept.into_iter().collect();
+    for (key, value) in &turn.values {
+        if value.is_some() {
+            keys.insert(key);
+        } else {
+            keys.remove(key.as_str());
+        }
+    }
+    if keys.len() <= limits::VALUES {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "an orchestration of kind `{kind}` would keep {} values, and may keep {}; have its code remove those that nobody reads, or put several into one",
+        keys.len(),
+        limits::VALUES
+    )))
 }
 
 fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
@@ -138,4 +171,26 @@ pub fn is_woken(state: TaskState) -> bool {
 #[must_use]
 pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::task::{Lease, SessionId, TaskId};
+
+    /// Shows: D9
+    #[test]
+    fn a_turn_with_more_events_than_a_store_takes_is_refused() {
+        let lease = Lease { task: TaskId(1), session: SessionId(1), claim: 1 };
+        let standing = Standing { length: 0, received: 0, kind: "order", payload_limit: 1024 };
+        let large = Bytes::from(vec![0; limits::TURN_BYTES + 1]);
+        let appended = Turn { events: 1, chunk: large.clone(), ..Turn::new(lease, 0, AfterTurn::Continue) };
+        let carried = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 1, chunk: large };
+        for turn in [appended, Turn::new(lease, 0, carried)] {
+            let refusal = check(&turn, standing).unwrap_err().to_string();
+            assert!(refusal.contains("bytes of events, and may have"), "{refusal}");
+        }
+    }
 }

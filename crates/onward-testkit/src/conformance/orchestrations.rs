@@ -586,6 +586,39 @@ pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
     assert_eq!(claimed.instance.unwrap().messages.len(), limits::TURN_MESSAGES);
 }
 
+/// Shows: D9
+pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    // Some stores keep it with a few bytes more.
+    let payload = Bytes::from(vec![b'x'; bench.payload_limit() / 4 * 3]);
+    let fit = limits::TURN_MESSAGE_BYTES / payload.len();
+    let signal = |_| Signal { to: Recipient::Task(task), name: name("paid"), payload: payload.clone() };
+    for signal in (0..=fit).map(signal) {
+        bench.done(Write::Signal(Box::new(signal))).await;
+    }
+    let session = bench.session().await;
+    let claimed = claim(&bench, session).await;
+    assert_eq!(messages(&claimed).len(), fit.min(limits::TURN_MESSAGES));
+    let consumed = claimed.instance.as_ref().unwrap().messages.last().unwrap().number;
+    let turned = turned(&bench, Turn { consumed, ..one_event(claimed.lease, 0, PARK) }).await;
+    assert_eq!(turned.state, TaskState::Waiting);
+    assert_eq!(messages(&claim(&bench, session).await).len(), 1);
+}
+
+/// Shows: D9
+pub async fn an_orchestration_keeps_no_more_values_than_it_may(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let value = |number: usize| (number.to_string(), Some(Bytes::from_static(b"1")));
+    let values = (0..limits::VALUES).map(value).collect();
+    turned(&bench, Turn { values, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    let one_more =
+        |gone| Turn { values: vec![value(limits::VALUES), gone], ..one_event(lease, 1, AfterTurn::Continue) };
+    let text = bench.invalid(Write::Turn(Box::new(one_more(value(0))))).await;
+    assert!(text.contains("may keep 1000"), "{text}");
+    turned(&bench, one_more(("0".into(), None))).await;
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().values.len(), limits::VALUES);
+}
+
 /// Shows: D11
 pub async fn what_waits_for_an_orchestration_survives_a_restart(mut bench: Bench) {
     let (task, _) = parked(&bench).await;

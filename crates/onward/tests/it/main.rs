@@ -59,6 +59,8 @@ mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
 #[cfg(test)]
+mod orchestration_limits;
+#[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;

@@ -5,8 +5,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
-use crate::limits;
-use crate::orchestration::{ClaimedInstance, Message, MessageBody, decode_message, encode_message};
+use crate::orchestration::{ClaimedInstance, Handful, Message, MessageBody, decode_message, encode_message};
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction};
 use crate::task::{TaskId, TaskState};
@@ -40,14 +39,8 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number LIMIT ?")?;
-        let mut rows = statement.query(params![task.0, limits::TURN_MESSAGES.cast_signed()])?;
-        let mut messages = Vec::new();
-        while let Some(row) = rows.next()? {
-            messages.push(decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
-        }
-        Ok(messages)
+        let mut handful = Handful::default();
+        self.messages_while(task, |message| handful.takes(message))
     }
 
     pub(in crate::sqlite) fn has_messages(&self, task: TaskId) -> Result<bool> {
@@ -120,7 +113,8 @@ impl Transaction<'_> {
         if !orchestration::hears_of_cancel(generation, length, task.state()) {
             return Ok(false);
         }
-        let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
+        let is_waiting =
+            self.messages_while(task.id, |_| true)?.iter().any(|message| message.body == MessageBody::Cancel);
         if !is_waiting {
             self.log(task.id, task.lane, Change::CancelRequested);
             self.deliver(task.id, MessageBody::Cancel)?;
@@ -128,13 +122,17 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
+    fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {
         let mut statement =
             self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;
         let mut rows = statement.query([task.0])?;
         let mut messages = Vec::new();
         while let Some(row) = rows.next()? {
-            messages.push(decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+            let message = decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            if !takes(&message) {
+                break;
+            }
+            messages.push(message);
         }
         Ok(messages)
     }
