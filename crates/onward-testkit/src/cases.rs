@@ -533,6 +533,7 @@ macro_rules! conformance {
                 a_turn_under_a_lease_that_is_lost_changes_nothing,
                 a_turn_that_submits_what_no_store_takes_is_refused_whole,
                 a_turn_out_of_bounds_is_refused_with_the_remedy,
+                a_turn_submits_as_many_tasks_as_it_may,
                 an_orchestration_ends_with_a_result,
                 an_orchestration_that_fails_says_why,
                 the_end_of_a_sub_orchestration_comes_as_a_message,

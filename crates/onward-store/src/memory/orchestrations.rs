@@ -1,10 +1,12 @@
 //! Turns of orchestrations, and what comes for them in between.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::state::State;
 use crate::event::Change;
 use crate::limits;
+use crate::name::Name;
 use crate::orchestration::{
     AfterTurn, HistoryChunk, Instance, InstanceRecord, MessageBody, Recipient, Signal, Turn, Turned,
 };
@@ -25,7 +27,7 @@ impl State {
         if !turn.values.is_empty() {
             orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
         }
-        self.check_room(turn.submits.len())?;
+        self.check_room(&turn.submits)?;
         self.change_instance(id, |instance| instance.take(&turn));
         let Turn { submits, cancels, next, .. } = turn;
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
@@ -36,11 +38,14 @@ impl State {
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
 
-    /// Refuses a turn whose tasks might bring more names than there is room for.
-    fn check_room(&self, tasks: usize) -> Result<(), Refusal> {
-        let has_room = self.queues.len() + tasks <= limits::QUEUES
-            && self.kinds.len() + tasks <= limits::KINDS
-            && self.groups.len() + tasks <= limits::GROUPS;
+    /// Refuses a turn whose tasks bring more names than there is room for.
+    fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
+        let fits = |known: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, known.len(), |name| known.contains(name), most)
+        };
+        let has_room = fits(&self.queues, |task| Some(&task.queue), limits::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), limits::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), limits::GROUPS);
         if has_room { Ok(()) } else { Err(orchestration::no_room()) }
     }
 

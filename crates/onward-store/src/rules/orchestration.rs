@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::limits;
+use crate::name::Name;
 use crate::orchestration::{AfterTurn, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
@@ -99,6 +100,22 @@ pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item
     )))
 }
 
+/// Whether the names that the tasks of a turn bring, such as their queues, have room beside those that a store knows: `known` of them, and no more than `most`.
+#[must_use]
+pub fn has_room(
+    submits: &[NewTask],
+    name_of: impl Fn(&NewTask) -> Option<&Name>,
+    known: usize,
+    is_known: impl Fn(&Name) -> bool,
+    most: usize,
+) -> bool {
+    if known + submits.len() <= most {
+        return true;
+    }
+    let new: BTreeSet<&Name> = submits.iter().filter_map(name_of).filter(|name| !is_known(name)).collect();
+    new.is_empty() || known + new.len() <= most
+}
+
 fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     task.check(standing.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
@@ -115,12 +132,12 @@ fn invalid(standing: Standing<'_>, what: &str) -> Refusal {
     Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", standing.kind))
 }
 
-/// What a turn is refused with that might bring more queues, kinds or groups than a store takes.
+/// What a turn is refused with that brings more queues, kinds or groups than a store takes.
 #[cold]
 #[must_use]
 pub fn no_room() -> Refusal {
     Refusal::Invalid(
-        "a turn submits tasks whose queues, kinds or groups might be more than the store has room for; use fewer of them"
+        "a turn submits tasks whose queues, kinds or groups are more than the store has room for; use fewer of them"
             .to_owned(),
     )
 }

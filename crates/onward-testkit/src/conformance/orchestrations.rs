@@ -355,6 +355,19 @@ pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(bench: Bench) {
     }
 }
 
+/// Shows: D4
+pub async fn a_turn_submits_as_many_tasks_as_it_may(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let kind = |number: usize| NewTask::new(format!("kind-{number}")).unwrap();
+    let submits = (0..limits::TURN_TASKS).map(|number| kind(number % 3)).collect();
+    let turned = turned(&bench, Turn { submits, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    assert_eq!(turned.submitted.len(), limits::TURN_TASKS);
+    let submits = (0..limits::KINDS).map(kind).collect();
+    let text = bench.invalid(Write::Turn(Box::new(Turn { submits, ..one_event(lease, 1, PARK) }))).await;
+    assert!(text.contains("more than the store has room for"), "{text}");
+    assert_eq!(history(&bench, lease.task, 0).await.len(), 1);
+}
+
 /// Shows: D1
 pub async fn an_orchestration_ends_with_a_result(bench: Bench) {
     let lease = bench.running(orchestration()).await;

@@ -1,10 +1,10 @@
 //! What is too large or too much for orchestrations, on every store.
 
-use onward::TaskState;
 use onward::orchestration::OrchestrationContext;
+use onward::{NewTask, TaskState};
 
 use crate::fixture::{error, state, worlds};
-use crate::orchestrations::{Work, start};
+use crate::orchestrations::{Work, engine, finish, start};
 
 /// Shows: D9
 #[tokio::test]
@@ -20,5 +20,27 @@ async fn a_step_whose_answer_is_too_large_for_the_history_is_not_kept() {
         let said = error(&world, task).await;
         assert!(said.contains("may have") && said.contains("1000"), "{said}");
         assert!(world.store.instance(task).await.unwrap().unwrap_or_default().bytes < 1000);
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more() {
+    for world in worlds().await {
+        let most = onward_store::limits::TURN_TASKS;
+        let code = move |work: Work, context: OrchestrationContext| async move {
+            for _ in 0..most + work.0 as usize {
+                context.detach_task(NewTask::new("detached")?)?;
+            }
+            Ok("over".to_owned())
+        };
+        let engine = engine(&world, code).await;
+        let fits = engine.submit(Work(0)).await.unwrap().id();
+        assert_eq!(finish(&engine, fits).await.unwrap(), "over");
+        let one_more = engine.submit(Work(1)).await.unwrap().id();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, one_more).await, TaskState::Dead);
+        let said = error(&world, one_more).await;
+        assert!(said.contains("more than 10000 tasks"), "{said}");
     }
 }

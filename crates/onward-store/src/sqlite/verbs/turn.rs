@@ -26,7 +26,7 @@ impl Transaction<'_> {
             let kept = self.value_keys(task.id)?;
             orchestration::check_values(turn, kind, kept.iter().map(String::as_str))?;
         }
-        if !self.cache.names.has_room_for(turn.submits.len()) {
+        if !self.cache.names.has_room_for_turn(&turn.submits) {
             return Err(orchestration::no_room().into());
         }
         self.append(turn)?;
