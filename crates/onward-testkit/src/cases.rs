@@ -555,6 +555,8 @@ macro_rules! conformance {
                 an_orchestration_whose_key_is_taken_ends_with_its_turn,
                 a_removed_orchestration_leaves_no_history,
                 a_full_mailbox_takes_no_more_signals,
+                nothing_waits_for_an_orchestration_that_has_ended,
+                nothing_waits_for_an_orchestration_that_was_terminated,
                 a_claim_hands_out_no_more_bytes_than_a_turn_takes,
                 an_orchestration_keeps_no_more_values_than_it_may,
                 what_waits_for_an_orchestration_survives_a_restart,

@@ -195,10 +195,17 @@ impl State {
         self.deliver(parent, body);
     }
 
-    /// Puts a message into the mailbox of an orchestration, live or ended, and wakes it if it is parked.
+    /// Forgets what waits for an orchestration that has ended.
+    pub(super) fn empty_mailbox(&mut self, id: TaskId) {
+        if self.instance(id).is_some_and(|instance| !instance.mailbox.is_empty()) {
+            self.change_instance(id, |instance| instance.mailbox.clear());
+        }
+    }
+
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
     fn deliver(&mut self, id: TaskId, body: MessageBody) {
         let now = self.now.wall;
-        let Some(task) = self.tasks.get(id) else { return };
+        let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };
         let Some(instance) = &task.instance else { return };
         let is_woken = instance.length > 0 && orchestration::is_woken(task.state);
         self.change_instance(id, |instance| instance.receive(body, now));

@@ -178,6 +178,12 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
     }
 }
 
+/// Whether an orchestration in a state has a use for messages: one that has ended has not, but for a dead letter, which can go on.
+#[must_use]
+pub fn takes_messages(state: TaskState) -> bool {
+    !state.is_ended() || state == TaskState::Dead
+}
+
 /// Whether a message wakes an orchestration in a state.
 #[must_use]
 pub fn is_woken(state: TaskState) -> bool {

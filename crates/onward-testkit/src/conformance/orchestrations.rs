@@ -632,6 +632,30 @@ pub async fn an_orchestration_keeps_no_more_values_than_it_may(bench: Bench) {
     assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().values.len(), limits::VALUES);
 }
 
+async fn waiting(bench: &Bench, task: TaskId) -> u64 {
+    bench.store().instance(task).await.unwrap().unwrap().waiting
+}
+
+/// Shows: D9
+pub async fn nothing_waits_for_an_orchestration_that_has_ended(bench: Bench) {
+    let (task, activity) = awaiting(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let turn = bench.claim_one(activity.session).await;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    turned(&bench, one_event(turn, 1, AfterTurn::Complete { result: None })).await;
+    assert_eq!(waiting(&bench, task).await, 0);
+    bench.done(Write::Complete { lease: activity, result: None }).await;
+    assert_eq!(waiting(&bench, task).await, 0);
+}
+
+/// Shows: D8
+pub async fn nothing_waits_for_an_orchestration_that_was_terminated(bench: Bench) {
+    let (task, _) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.write(terminate(task)).await;
+    assert_eq!(waiting(&bench, task).await, 0);
+}
+
 /// Shows: D11
 pub async fn what_waits_for_an_orchestration_survives_a_restart(mut bench: Bench) {
     let (task, _) = parked(&bench).await;

@@ -48,9 +48,10 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
+    /// How many wait. Their numbers have no gaps, and the last of them has come last of all.
     pub(in crate::sqlite) fn count_messages(&self, task: TaskId) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM message WHERE task = ?")?;
-        Ok(statement.query_row([task.0], |row| row.get(0))?)
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/count_messages.sql"))?;
+        Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
     /// Tells the orchestration that submitted a task of its end, if it asked for that.
@@ -67,12 +68,12 @@ impl Transaction<'_> {
         self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
     }
 
-    /// Puts a message into the mailbox of an orchestration, live or ended, and wakes it if it is parked.
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
     pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = self.live(to)?;
         let is_orchestration = match &live {
             Some(live) => live.options.orchestration,
-            None => self.ended(to)?.is_some_and(|ended| ended.options.orchestration),
+            None => self.ended(to)?.is_some_and(|ended| ended.takes_messages()),
         };
         if !is_orchestration {
             return Ok(());
@@ -137,9 +138,15 @@ impl Transaction<'_> {
         Ok(messages)
     }
 
+    /// Forgets what waits for an orchestration that has ended.
+    pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
+        Ok(())
+    }
+
     /// Removes all that is kept of an orchestration beside its task.
     pub(in crate::sqlite) fn remove_instance(&self, task: TaskId) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
+        self.empty_mailbox(task)?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM instance_value WHERE task = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM instance WHERE task = ?")?.execute([task.0])?;
