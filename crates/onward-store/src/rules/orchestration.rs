@@ -7,7 +7,7 @@ use crate::name::Name;
 use crate::orchestration::{AfterTurn, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
-use crate::task::{NewTask, TaskState, check_payload};
+use crate::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 
 /// What a store knows of an orchestration whose turn is to be written.
@@ -118,13 +118,19 @@ pub fn has_room(
 
 fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     task.check(standing.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+    unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(standing, what)))
+}
+
+/// What a turn of an orchestration does wrong that submits a task which no turn submits.
+#[must_use]
+pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static str> {
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
-        return Err(invalid(standing, "submits a task that depends on others or is collected with others"));
+        return Some(
+            "submits a task that depends on others or is collected with others; await the others, and submit it then",
+        );
     }
-    if task.parent.is_some_and(|parent| parent != turn.lease.task) {
-        return Err(invalid(standing, "submits a task as the child of another; leave the parent out, or name itself"));
-    }
-    Ok(())
+    let is_strange = task.parent.is_some_and(|parent| parent != orchestration);
+    is_strange.then_some("submits a task as the child of another; leave the parent out, or name itself")
 }
 
 #[cold]
@@ -201,7 +207,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::task::{Lease, SessionId, TaskId};
+    use crate::task::{Lease, SessionId};
 
     /// Shows: D9
     #[test]

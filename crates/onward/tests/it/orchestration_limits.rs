@@ -1,7 +1,7 @@
 //! What is too large or too much for orchestrations, on every store.
 
 use onward::orchestration::OrchestrationContext;
-use onward::{NewTask, TaskState};
+use onward::{Dependencies, NewTask, TaskId, TaskState};
 
 use crate::fixture::{error, state, worlds};
 use crate::orchestrations::{Work, engine, finish, start};
@@ -42,5 +42,27 @@ async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more() {
         assert_eq!(state(&world, one_more).await, TaskState::Dead);
         let said = error(&world, one_more).await;
         assert!(said.contains("more than 10000 tasks"), "{said}");
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_task_that_no_turn_submits_is_told_to_the_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let dependent = NewTask { depends_on: Dependencies::on([TaskId(1)]), ..NewTask::new("charge")? };
+            let stranger = NewTask { parent: Some(TaskId(999)), ..NewTask::new("charge")? };
+            let said = [
+                context.activity_task::<()>(dependent.clone()).await.unwrap_err().to_string(),
+                context.detach_task(dependent).unwrap_err().to_string(),
+                context.detach_task(stranger).unwrap_err().to_string(),
+            ];
+            Ok(said.join("\n"))
+        })
+        .await;
+        let task = start(&engine).await;
+        let said = finish(&engine, task).await.unwrap();
+        assert_eq!(said.matches("depends on others").count(), 2, "{said}");
+        assert_eq!(said.matches("child of another").count(), 1, "{said}");
     }
 }
