@@ -57,6 +57,15 @@ pub const CASCADE: usize = 1024;
 /// How many messages a claim, or a turn, hands to an orchestration; what is left is for its next turn.
 pub const TURN_MESSAGES: usize = 1024;
 
+/// How many bytes these messages have at the most; the first is handed out in any case.
+pub const TURN_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many bytes of events one turn of an orchestration appends, or begins a new history with, at the most.
+pub const TURN_BYTES: usize = 512 * 1024 * 1024;
+
+/// How many values an orchestration keeps at the most.
+pub const VALUES: usize = 1000;
+
 /// How many tasks one turn of an orchestration submits at the most.
 pub const TURN_TASKS: usize = 10_000;
 

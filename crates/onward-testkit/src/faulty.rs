@@ -1,10 +1,14 @@
 //! A store that fails on purpose.
 
 use std::future::pending;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onward_store::{Answer, Error, Outcome, QueueRecord, Store, Write};
+use onward_store::{
+    Answer, Error, HistoryChunk, InstanceRecord, Outcome, Page, QueueRecord, Store, TaskFilter, TaskId, TaskPage,
+    TaskRecord, Write,
+};
 use tokio::sync::Notify;
 
 /// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
@@ -47,10 +51,12 @@ pub enum Side {
     After,
 }
 
-/// A store whose n-th [`apply`](Store::apply) fails, once or from then on. Without a plan it passes everything through.
+/// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations, fails, once or from then on. Without a plan it passes
+/// everything through.
 ///
-/// Calls are counted from 1 when they are made; reads are neither counted nor failed. To fail each operation of a scenario in
-/// turn, run it with n = 1, 2, 3 … until [`calls`](Self::calls) stays below n.
+/// Calls and reads are counted from 1, each by themselves, when they are made. Reads are those of a task, of lists of tasks, of what is kept of an
+/// orchestration, and of its history; others are neither counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2, 3 …
+/// until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -61,7 +67,9 @@ pub struct FaultyStore {
 #[derive(Debug, Default)]
 struct Plan {
     calls: u64,
-    fails: Option<(std::ops::RangeInclusive<u64>, Side, Fault)>,
+    fails: Option<(RangeInclusive<u64>, Side, Fault)>,
+    reads: u64,
+    fails_reads: Option<(RangeInclusive<u64>, Fault)>,
     /// What is written just before the queues are read.
     slipped_in: Vec<Write>,
 }
@@ -83,9 +91,19 @@ impl FaultyStore {
         self.plan(|plan| plan.fails = Some((number..=u64::MAX, side, fault)));
     }
 
+    /// Fails the read with this number, once. Replaces an earlier plan for reads.
+    pub fn fail_read_once(&self, number: u64, fault: Fault) {
+        self.plan(|plan| plan.fails_reads = Some((number..=number, fault)));
+    }
+
+    /// Fails every read from this number on. Replaces an earlier plan for reads.
+    pub fn fail_reads_from(&self, number: u64, fault: Fault) {
+        self.plan(|plan| plan.fails_reads = Some((number..=u64::MAX, fault)));
+    }
+
     /// Fails no more.
     pub fn heal(&self) {
-        self.plan(|plan| plan.fails = None);
+        self.plan(|plan| (plan.fails, plan.fails_reads) = (None, None));
     }
 
     /// Has these writes done, as if by somebody else, just before the queues are next read.
@@ -97,6 +115,12 @@ impl FaultyStore {
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.plan(|plan| plan.calls)
+    }
+
+    /// How many reads of tasks and orchestrations there were.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.plan(|plan| plan.reads)
     }
 
     /// Completes when there have been as many calls.
@@ -122,6 +146,19 @@ impl FaultyStore {
             let (numbers, side, fault) = plan.fails.as_ref()?;
             numbers.contains(&plan.calls).then_some((*side, *fault))
         })
+    }
+
+    /// A read, or the error in place of it.
+    fn read<'a, T: 'a>(&'a self, read: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
+        let fails = self.plan(|plan| {
+            plan.reads += 1;
+            let (numbers, fault) = plan.fails_reads.as_ref()?;
+            numbers.contains(&plan.reads).then_some(*fault)
+        });
+        match fails {
+            Some(fault) => Box::pin(async move { Err(self.error(fault).await) }),
+            None => read(&*self.inner),
+        }
     }
 
     /// The error of a fault, when it is time for it.
@@ -165,6 +202,22 @@ impl onward_store::StoreDecorator for FaultyStore {
         })
     }
 
+    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
+        self.read(|store| store.task(task))
+    }
+
+    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
+        self.read(|store| store.tasks(filter, page))
+    }
+
+    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
+        self.read(|store| store.instance(task))
+    }
+
+    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
+        self.read(|store| store.instance_history(task, from, limit))
+    }
+
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
         let slipped_in = self.plan(|plan| std::mem::take(&mut plan.slipped_in));
         if slipped_in.is_empty() {
@@ -179,7 +232,7 @@ impl onward_store::StoreDecorator for FaultyStore {
 
 #[cfg(test)]
 mod tests {
-    use onward_store::{ManualClock, MemoryStore, TaskId};
+    use onward_store::{ManualClock, MemoryStore};
 
     use super::*;
     use crate::bench::task;
@@ -214,6 +267,18 @@ mod tests {
         store.fail_once(2, Side::Before, Fault::Io);
         let failed = [submit(&store).await.is_err(), submit(&store).await.is_err(), submit(&store).await.is_err()];
         assert_eq!((failed, store.calls()), ([false, true, false], 3));
+    }
+
+    #[tokio::test]
+    async fn only_the_read_that_was_named_fails() {
+        let store = faulty();
+        submit(&store).await.unwrap();
+        store.fail_read_once(2, Fault::Busy);
+        let mut failed = Vec::new();
+        for _ in 0..3 {
+            failed.push(store.task(TaskId(1)).await.is_err());
+        }
+        assert_eq!((failed, store.reads()), (vec![false, true, false], 3));
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@
 //!   [`Fixture`].
 //! * [`agreement`] drives random sequences of writes, clock moves and restarts through two stores and compares every outcome
 //!   and every read.
-//! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect, with the error you choose.
+//! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect, or whose n-th read does, with the error you choose.
 //! * [`Bench`] is a store with a clock to move by hand and a short word for everything a test does with it.
 //!
 //! ```

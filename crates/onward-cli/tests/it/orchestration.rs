@@ -7,7 +7,7 @@ use onward::{Engine, Failure, NewTask, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::harness::{Place, settings};
+use crate::harness::{Place, Ran, settings};
 
 #[derive(Serialize, Deserialize)]
 struct Charge(u32);
@@ -108,7 +108,7 @@ impl Task for Counter {
 
 /// Says of each number that it is asked to add what one more is.
 async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failure> {
-    let updates = context.updates::<u32>("add")?;
+    let updates = context.updates::<i64>("add")?;
     loop {
         let update = updates.next().await;
         let sum = update.payload() + 1;
@@ -498,19 +498,36 @@ fn an_exported_history_is_tried_with_new_code() {
     assert_eq!(checked, Ok(()));
 }
 
+/// Asks for an update and works until it is answered.
+fn ask(place: &Place, asked: &[&str]) -> Ran {
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| place.onward(asked));
+        while !asking.is_finished() {
+            work(place, false);
+        }
+        asking.join().unwrap()
+    })
+}
+
+/// Shows: D3
+#[test]
+fn negative_numbers_are_no_options() {
+    let place = place();
+    let sent = place.onward(&["orchestration", "signal", "3", "approved", "-4.5"]);
+    assert_eq!(sent.stdout, "`approved` was sent to orchestration 3\n", "{}", sent.stderr);
+    place.onward(&["orchestration", "start", "counter"]);
+    let answered = ask(&place, &["orchestration", "update", "9", "add", "-4"]);
+    assert_eq!(answered.stdout, "-3\n", "{}", answered.stderr);
+    let started = place.onward(&["orchestration", "start", "elsewhere", "--payload", "-7"]);
+    assert_eq!(started.stdout, "orchestration 10 started\n", "{}", started.stderr);
+}
+
 /// Shows: D3
 #[test]
 fn an_update_is_answered_by_the_code() {
     let place = place();
     place.onward(&["orchestration", "start", "counter"]);
-    let asked = ["orchestration", "update", "9", "add", "4"];
-    let answered = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| place.onward(&asked));
-        while !asking.is_finished() {
-            work(&place, false);
-        }
-        asking.join().unwrap()
-    });
+    let answered = ask(&place, &["orchestration", "update", "9", "add", "4"]);
     assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
     assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));

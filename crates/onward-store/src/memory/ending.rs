@@ -5,6 +5,7 @@ use super::task::{End, Task};
 use crate::event::Change;
 use crate::io::IoStatistics;
 use crate::news::TaskNews;
+use crate::rules::orchestration;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::{TaskId, TaskState};
 
@@ -33,6 +34,9 @@ impl State {
         }
         if let Some(task) = self.tasks.get(id) {
             self.history.count(&task.new.queue, state, now);
+        }
+        if !orchestration::takes_messages(state) {
+            self.empty_mailbox(id);
         }
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));

@@ -1,10 +1,12 @@
 //! Turns of orchestrations, and what comes for them in between.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::state::State;
 use crate::event::Change;
 use crate::limits;
+use crate::name::Name;
 use crate::orchestration::{
     AfterTurn, HistoryChunk, Instance, InstanceRecord, MessageBody, Recipient, Signal, Turn, Turned,
 };
@@ -22,7 +24,10 @@ impl State {
         let (length, received) = (instance.length, instance.received);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
         orchestration::check(&turn, standing)?;
-        self.check_room(turn.submits.len())?;
+        if !turn.values.is_empty() {
+            orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
+        }
+        self.check_room(&turn.submits)?;
         self.change_instance(id, |instance| instance.take(&turn));
         let Turn { submits, cancels, next, .. } = turn;
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
@@ -33,11 +38,14 @@ impl State {
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
 
-    /// Refuses a turn whose tasks might bring more names than there is room for.
-    fn check_room(&self, tasks: usize) -> Result<(), Refusal> {
-        let has_room = self.queues.len() + tasks <= limits::QUEUES
-            && self.kinds.len() + tasks <= limits::KINDS
-            && self.groups.len() + tasks <= limits::GROUPS;
+    /// Refuses a turn whose tasks bring more names than there is room for.
+    fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
+        let fits = |known: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, known.len(), |name| known.contains(name), most)
+        };
+        let has_room = fits(&self.queues, |task| Some(&task.queue), limits::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), limits::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), limits::GROUPS);
         if has_room { Ok(()) } else { Err(orchestration::no_room()) }
     }
 
@@ -161,7 +169,7 @@ impl State {
     pub(super) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
-        if !orchestration::hears_of_cancel(instance.length, task.state) {
+        if !orchestration::hears_of_cancel(instance.generation, instance.length, task.state) {
             return false;
         }
         if !instance.is_cancel_waiting() {
@@ -187,10 +195,17 @@ impl State {
         self.deliver(parent, body);
     }
 
-    /// Puts a message into the mailbox of an orchestration, live or ended, and wakes it if it is parked.
+    /// Forgets what waits for an orchestration that has ended.
+    pub(super) fn empty_mailbox(&mut self, id: TaskId) {
+        if self.instance(id).is_some_and(|instance| !instance.mailbox.is_empty()) {
+            self.change_instance(id, |instance| instance.mailbox.clear());
+        }
+    }
+
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
     fn deliver(&mut self, id: TaskId, body: MessageBody) {
         let now = self.now.wall;
-        let Some(task) = self.tasks.get(id) else { return };
+        let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };
         let Some(instance) = &task.instance else { return };
         let is_woken = instance.length > 0 && orchestration::is_woken(task.state);
         self.change_instance(id, |instance| instance.receive(body, now));

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use super::message::{Message, MessageBody};
+use super::message::{Handful, Message, MessageBody};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
-use crate::limits;
 use crate::timestamp::Timestamp;
 
 /// An orchestration between two turns.
@@ -70,7 +69,8 @@ impl Instance {
 
     /// What its next turn is to take in.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        self.mailbox.iter().take(limits::TURN_MESSAGES).cloned().collect()
+        let mut handful = Handful::default();
+        self.mailbox.iter().take_while(|message| handful.takes(message)).cloned().collect()
     }
 
     pub(crate) fn claimed(&self) -> ClaimedInstance {

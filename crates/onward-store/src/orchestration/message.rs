@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
 use crate::name::Name;
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -16,6 +17,35 @@ pub struct Message {
     pub at: Timestamp,
     /// What it says.
     pub body: MessageBody,
+}
+
+impl Message {
+    /// How large it is, nearly.
+    fn bytes(&self) -> usize {
+        match &self.body {
+            MessageBody::Ended { result, error, .. } => {
+                result.as_ref().map_or(0, Bytes::len) + error.as_ref().map_or(0, String::len)
+            }
+            MessageBody::Signal { payload, .. } => payload.len(),
+            MessageBody::NotStarted { .. } | MessageBody::Cancel => 0,
+        }
+    }
+}
+
+/// What a turn is given of a mailbox: up to a number of messages, and up to a number of bytes, but always the first.
+#[derive(Debug, Default)]
+pub(crate) struct Handful {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Handful {
+    /// Whether the next message belongs to it.
+    pub(crate) fn takes(&mut self, message: &Message) -> bool {
+        self.messages += 1;
+        self.bytes = self.bytes.saturating_add(message.bytes());
+        self.messages == 1 || self.messages <= limits::TURN_MESSAGES && self.bytes <= limits::TURN_MESSAGE_BYTES
+    }
 }
 
 /// What a message says.

@@ -15,5 +15,6 @@ pub(crate) use encoding::{decode_instance, encode_instance};
 #[cfg(feature = "sqlite")]
 pub(crate) use encoding::{decode_message, encode_message};
 pub(crate) use instance::Instance;
+pub(crate) use message::Handful;
 pub use message::{Message, MessageBody, Recipient, Signal};
 pub use turn::{AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Turn, Turned};

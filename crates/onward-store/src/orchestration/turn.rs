@@ -114,7 +114,8 @@ pub struct ClaimedInstance {
     pub generation: u32,
     /// How many events its history has.
     pub length: u64,
-    /// What came for it, oldest first; at most [`limits::TURN_MESSAGES`](crate::limits::TURN_MESSAGES).
+    /// What came for it, oldest first; at most [`limits::TURN_MESSAGES`](crate::limits::TURN_MESSAGES), and with at most
+    /// [`limits::TURN_MESSAGE_BYTES`](crate::limits::TURN_MESSAGE_BYTES) unless the first has more.
     pub messages: Vec<Message>,
 }
 

@@ -1,10 +1,13 @@
 //! What a turn of an orchestration may write, and how it goes on.
 
+use std::collections::BTreeSet;
+
 use crate::limits;
+use crate::name::Name;
 use crate::orchestration::{AfterTurn, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
-use crate::task::{NewTask, TaskState, check_payload};
+use crate::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 
 /// What a store knows of an orchestration whose turn is to be written.
@@ -47,6 +50,14 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
 }
 
 fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
+    let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
+    let (bytes, most) = (turn.chunk.len().max(begins_with), limits::TURN_BYTES);
+    if bytes > most {
+        let text = format!(
+            "has {bytes} bytes of events, and may have {most}; keep what is large elsewhere and pass references"
+        );
+        return Err(invalid(standing, &text));
+    }
     let check = |what: &str, bytes: usize| {
         check_payload(what, bytes, standing.payload_limit, standing.kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))
@@ -66,15 +77,60 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     }
 }
 
+/// Checks that an orchestration that keeps values under these keys has not too many of them after a turn.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if it has.
+pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item = &'a str>) -> Result<(), Refusal> {
+    let mut keys: BTreeSet<&str> = kept.into_iter().collect();
+    for (key, value) in &turn.values {
+        if value.is_some() {
+            keys.insert(key);
+        } else {
+            keys.remove(key.as_str());
+        }
+    }
+    if keys.len() <= limits::VALUES {
+        return Ok(());
+    }
+    Err(Refusal::Invalid(format!(
+        "an orchestration of kind `{kind}` would keep {} values, and may keep {}; have its code remove those that nobody reads, or put several into one",
+        keys.len(),
+        limits::VALUES
+    )))
+}
+
+/// Whether the names that the tasks of a turn bring, such as their queues, have room beside those that a store knows: `known` of them, and no more than `most`.
+#[must_use]
+pub fn has_room(
+    submits: &[NewTask],
+    name_of: impl Fn(&NewTask) -> Option<&Name>,
+    known: usize,
+    is_known: impl Fn(&Name) -> bool,
+    most: usize,
+) -> bool {
+    if known + submits.len() <= most {
+        return true;
+    }
+    let new: BTreeSet<&Name> = submits.iter().filter_map(name_of).filter(|name| !is_known(name)).collect();
+    new.is_empty() || known + new.len() <= most
+}
+
 fn check_submit(task: &NewTask, turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     task.check(standing.payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))?;
+    unsubmittable(task, turn.lease.task).map_or(Ok(()), |what| Err(invalid(standing, what)))
+}
+
+/// What a turn of an orchestration does wrong that submits a task which no turn submits.
+#[must_use]
+pub fn unsubmittable(task: &NewTask, orchestration: TaskId) -> Option<&'static str> {
     if !task.depends_on.is_empty() || task.aggregate.is_some() {
-        return Err(invalid(standing, "submits a task that depends on others or is collected with others"));
+        return Some(
+            "submits a task that depends on others or is collected with others; await the others, and submit it then",
+        );
     }
-    if task.parent.is_some_and(|parent| parent != turn.lease.task) {
-        return Err(invalid(standing, "submits a task as the child of another; leave the parent out, or name itself"));
-    }
-    Ok(())
+    let is_strange = task.parent.is_some_and(|parent| parent != orchestration);
+    is_strange.then_some("submits a task as the child of another; leave the parent out, or name itself")
 }
 
 #[cold]
@@ -82,12 +138,12 @@ fn invalid(standing: Standing<'_>, what: &str) -> Refusal {
     Refusal::Invalid(format!("a turn of an orchestration of kind `{}` {what}", standing.kind))
 }
 
-/// What a turn is refused with that might bring more queues, kinds or groups than a store takes.
+/// What a turn is refused with that brings more queues, kinds or groups than a store takes.
 #[cold]
 #[must_use]
 pub fn no_room() -> Refusal {
     Refusal::Invalid(
-        "a turn submits tasks whose queues, kinds or groups might be more than the store has room for; use fewer of them"
+        "a turn submits tasks whose queues, kinds or groups are more than the store has room for; use fewer of them"
             .to_owned(),
     )
 }
@@ -128,6 +184,12 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
     }
 }
 
+/// Whether an orchestration in a state has a use for messages: one that has ended has not, but for a dead letter, which can go on.
+#[must_use]
+pub fn takes_messages(state: TaskState) -> bool {
+    !state.is_ended() || state == TaskState::Dead
+}
+
 /// Whether a message wakes an orchestration in a state.
 #[must_use]
 pub fn is_woken(state: TaskState) -> bool {
@@ -136,6 +198,28 @@ pub fn is_woken(state: TaskState) -> bool {
 
 /// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that has begun may have something to clean up.
 #[must_use]
-pub fn hears_of_cancel(length: u64, state: TaskState) -> bool {
-    length > 0 || state == TaskState::Running
+pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
+    generation > 0 || length > 0 || state == TaskState::Running
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::task::{Lease, SessionId};
+
+    /// Shows: D9
+    #[test]
+    fn a_turn_with_more_events_than_a_store_takes_is_refused() {
+        let lease = Lease { task: TaskId(1), session: SessionId(1), claim: 1 };
+        let standing = Standing { length: 0, received: 0, kind: "order", payload_limit: 1024 };
+        let large = Bytes::from(vec![0; limits::TURN_BYTES + 1]);
+        let appended = Turn { events: 1, chunk: large.clone(), ..Turn::new(lease, 0, AfterTurn::Continue) };
+        let carried = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 1, chunk: large };
+        for turn in [appended, Turn::new(lease, 0, carried)] {
+            let refusal = check(&turn, standing).unwrap_err().to_string();
+            assert!(refusal.contains("bytes of events, and may have"), "{refusal}");
+        }
+    }
 }

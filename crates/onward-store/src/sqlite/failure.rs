@@ -13,6 +13,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::read_only("the store may not be written; check the permissions of the file and its directory")
             }
+            Some(ErrorCode::TooBig) => Self::invalid(TOO_BIG),
             Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
             _ if is_impossible(&failure) => Self::corrupt(DAMAGED),
             Some(ErrorCode::NotADatabase) => {
@@ -30,6 +31,9 @@ impl From<rusqlite::Error> for Error {
         error.caused_by(failure)
     }
 }
+
+const TOO_BIG: &str =
+    "a value is larger than SQLite stores; nothing was changed; keep it elsewhere and pass a reference";
 
 const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
 
@@ -65,4 +69,18 @@ fn is_impossible(failure: &rusqlite::Error) -> bool {
             | rusqlite::Error::SqlInputError { .. }
             | rusqlite::Error::Utf8Error(..)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_too_large_stays_so() {
+        let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_TOOBIG), None);
+        let error = Error::from(failure);
+        assert!(error.is_invalid() && !error.is_transient(), "{error}");
+    }
 }

@@ -6,7 +6,9 @@ use rustc_hash::FxHashMap;
 use crate::error::Result;
 use crate::limits;
 use crate::name::Name;
+use crate::rules::orchestration;
 use crate::sqlite::connection::Database;
+use crate::task::NewTask;
 
 /// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
 pub(super) const GROUP_LANES: i64 = 1 << 32;
@@ -164,6 +166,16 @@ impl Names {
         self.queues.len() + names <= limits::QUEUES
             && self.kinds.len() + names <= limits::KINDS
             && self.groups.len() + names <= limits::GROUPS
+    }
+
+    /// Whether the names that the tasks of a turn bring can be added.
+    pub(super) fn has_room_for_turn(&self, submits: &[NewTask]) -> bool {
+        let fits = |known: &foldhash::HashMap<Name, i64>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, known.len(), |name| known.contains_key(name), most)
+        };
+        fits(&self.queues, |task| Some(&task.queue), limits::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), limits::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), limits::GROUPS)
     }
 
     /// Why these names cannot be added, if they cannot.

@@ -355,6 +355,19 @@ pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(bench: Bench) {
     }
 }
 
+/// Shows: D4
+pub async fn a_turn_submits_as_many_tasks_as_it_may(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let kind = |number: usize| NewTask::new(format!("kind-{number}")).unwrap();
+    let submits = (0..limits::TURN_TASKS).map(|number| kind(number % 3)).collect();
+    let turned = turned(&bench, Turn { submits, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    assert_eq!(turned.submitted.len(), limits::TURN_TASKS);
+    let submits = (0..limits::KINDS).map(kind).collect();
+    let text = bench.invalid(Write::Turn(Box::new(Turn { submits, ..one_event(lease, 1, PARK) }))).await;
+    assert!(text.contains("more than the store has room for"), "{text}");
+    assert_eq!(history(&bench, lease.task, 0).await.len(), 1);
+}
+
 /// Shows: D1
 pub async fn an_orchestration_ends_with_a_result(bench: Bench) {
     let lease = bench.running(orchestration()).await;
@@ -431,6 +444,18 @@ pub async fn an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled(be
     let reason = "cleaned up".to_owned();
     turned(&bench, one_event(claimed.lease, 1, AfterTurn::Cancelled { reason })).await;
     assert_eq!(bench.state(task).await, TaskState::Cancelled);
+}
+
+/// Shows: D8
+pub async fn an_orchestration_that_begins_again_hears_that_it_is_to_be_cancelled(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let lease = claim(&bench, session).await.lease;
+    let next = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 0, chunk: Bytes::new() };
+    turned(&bench, Turn { consumed: 1, ..one_event(lease, 1, next) }).await;
+    assert_eq!(bench.write(Write::Cancel { task }).await, Outcome::CancelRequested);
+    let claimed = claim(&bench, session).await;
+    assert_eq!((messages(&claimed), claimed.instance.unwrap().generation), (vec![MessageBody::Cancel], 1));
 }
 
 /// Shows: D8
@@ -572,6 +597,63 @@ pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
     assert_eq!(bench.refused(signal(Recipient::Task(task), "1")).await, Refusal::MailboxFull(task));
     let claimed = claim(&bench, bench.session().await).await;
     assert_eq!(claimed.instance.unwrap().messages.len(), limits::TURN_MESSAGES);
+}
+
+/// Shows: D9
+pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    // Some stores keep it with a few bytes more.
+    let payload = Bytes::from(vec![b'x'; bench.payload_limit() / 4 * 3]);
+    let fit = limits::TURN_MESSAGE_BYTES / payload.len();
+    let signal = |_| Signal { to: Recipient::Task(task), name: name("paid"), payload: payload.clone() };
+    for signal in (0..=fit).map(signal) {
+        bench.done(Write::Signal(Box::new(signal))).await;
+    }
+    let session = bench.session().await;
+    let claimed = claim(&bench, session).await;
+    assert_eq!(messages(&claimed).len(), fit.min(limits::TURN_MESSAGES));
+    let consumed = claimed.instance.as_ref().unwrap().messages.last().unwrap().number;
+    let turned = turned(&bench, Turn { consumed, ..one_event(claimed.lease, 0, PARK) }).await;
+    assert_eq!(turned.state, TaskState::Waiting);
+    assert_eq!(messages(&claim(&bench, session).await).len(), 1);
+}
+
+/// Shows: D9
+pub async fn an_orchestration_keeps_no_more_values_than_it_may(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let value = |number: usize| (number.to_string(), Some(Bytes::from_static(b"1")));
+    let values = (0..limits::VALUES).map(value).collect();
+    turned(&bench, Turn { values, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    let one_more =
+        |gone| Turn { values: vec![value(limits::VALUES), gone], ..one_event(lease, 1, AfterTurn::Continue) };
+    let text = bench.invalid(Write::Turn(Box::new(one_more(value(0))))).await;
+    assert!(text.contains("may keep 1000"), "{text}");
+    turned(&bench, one_more(("0".into(), None))).await;
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().values.len(), limits::VALUES);
+}
+
+async fn waiting(bench: &Bench, task: TaskId) -> u64 {
+    bench.store().instance(task).await.unwrap().unwrap().waiting
+}
+
+/// Shows: D9
+pub async fn nothing_waits_for_an_orchestration_that_has_ended(bench: Bench) {
+    let (task, activity) = awaiting(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    let turn = bench.claim_one(activity.session).await;
+    bench.done(signal(Recipient::Task(task), "2")).await;
+    turned(&bench, one_event(turn, 1, AfterTurn::Complete { result: None })).await;
+    assert_eq!(waiting(&bench, task).await, 0);
+    bench.done(Write::Complete { lease: activity, result: None }).await;
+    assert_eq!(waiting(&bench, task).await, 0);
+}
+
+/// Shows: D8
+pub async fn nothing_waits_for_an_orchestration_that_was_terminated(bench: Bench) {
+    let (task, _) = parked(&bench).await;
+    bench.done(signal(Recipient::Task(task), "1")).await;
+    bench.write(terminate(task)).await;
+    assert_eq!(waiting(&bench, task).await, 0);
 }
 
 /// Shows: D11

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
 use super::journal::Journal;
-use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer};
+use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer, check_submit};
 use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
@@ -114,7 +114,7 @@ impl OrchestrationContext {
     /// # Errors
     /// If no store would take it.
     pub fn detach_task(&self, task: NewTask) -> Result<()> {
-        task.check(self.journal.payload_limit)?;
+        check_submit(&self.journal, &task)?;
         self.journal.detach(task);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use onward_store::{NewTask, OnDuplicate, Outcome, Store, Submitted, Tags, TaskId, TaskRecord, UniqueKey, Write};
 
 use super::history::HistoryEvent;
-use super::live::{History, read_history};
+use super::live::{Begun, History, Unplayable, read_history};
 use super::machine::is_command;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -17,27 +17,56 @@ pub(super) struct Origin {
     pub(super) task: TaskId,
     /// How many events it takes over.
     events: u64,
+    /// Of which of the origin's generations.
+    generation: u32,
+    /// In which generation the operations of that are [numbered](super::journal::Journal): the origin may be a fork itself.
+    numbered: u32,
 }
 
 impl Origin {
     /// That of an orchestration, if it is a fork.
     pub(super) fn of(tags: &Tags) -> Option<Self> {
-        let (task, events) = tags.get(FORKED_FROM)?.split_once(':')?;
-        Some(Self { task: TaskId(task.parse().ok()?), events: events.parse().ok()? })
+        let mut parts = tags.get(FORKED_FROM)?.split(':');
+        let (task, events) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let mut generation = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+        Some(Self { task: TaskId(task), events, generation: generation(), numbered: generation() })
+    }
+
+    fn tag(self) -> String {
+        let Self { task, events, generation, numbered } = self;
+        format!("{}:{events}:{generation}:{numbered}", task.0)
     }
 
     /// What it takes over.
-    pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>> {
-        let Self { task, events } = *self;
-        let missing = |_| {
-            Error::invalid(format!(
-                "the history of orchestration {task}, from which this one is forked, is gone; start another"
-            ))
-        };
-        let mut history = read_history(store, task, events).await.map_err(missing)?;
+    pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>, Unplayable> {
+        let Self { task, events, generation, .. } = *self;
+        let history = read_history(store, task, events).await;
+        // It is of this generation if that is the one now: none comes back.
+        let now = store.instance(task).await.map_err(|error| Unplayable::Unread(error.into()))?;
+        if now.is_some_and(|now| now.generation != generation) {
+            return Err(self.gone("the orchestration has continued as new"));
+        }
+        let mut history = history.map_err(|error| self.unread(error))?;
         history.events.truncate(usize::try_from(events).unwrap_or(usize::MAX));
         Ok(history.events)
     }
+
+    /// Why it could not be read: what is not there will not come back, and a store that fails will.
+    fn unread(&self, error: Error) -> Unplayable {
+        if error.is_corrupt() || error.is_not_found() { self.gone("it was removed") } else { Unplayable::Unread(error) }
+    }
+
+    fn gone(&self, why: &str) -> Unplayable {
+        Unplayable::Gone(Error::invalid(format!(
+            "the history of orchestration {}, from which this one is forked, is gone: {why}; start another",
+            self.task
+        )))
+    }
+}
+
+/// In which generation an orchestration numbers its operations: a fork goes on from where its origin was.
+pub(super) fn numbered(tags: &Tags, generation: u32) -> u32 {
+    Origin::of(tags).map_or(0, |origin| origin.numbered).saturating_add(generation)
 }
 
 /// Going back in a history.
@@ -45,7 +74,7 @@ impl Engine {
     /// Starts another orchestration that begins with the first `events` events of this one's history, and goes on by itself from there: with code that
     /// was mended, or to see what else may come of it. What was under way then is submitted again. It has no key. Answers its number.
     ///
-    /// The history of the first has to be there until the second has begun.
+    /// The history of the first has to be there until the second has begun: it may not have continued as new by then.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the history is shorter, or cannot be cut there; the text says where it can.
@@ -82,7 +111,7 @@ impl Engine {
     }
 
     async fn new_fork(&self, orchestration: TaskId, events: u64) -> Result<(TaskRecord, NewTask)> {
-        let (_, history) = self.read_begun(orchestration).await?;
+        let (begun, history) = self.read_begun(orchestration).await?;
         check_cut(orchestration, &history, events)?;
         let record = self.record(orchestration).await?;
         let mut new = NewTask::new(record.kind.as_str())?;
@@ -91,9 +120,10 @@ impl Engine {
         new.group.clone_from(&record.group);
         new.affinity.clone_from(&record.affinity);
         new.priority = record.priority;
-        new.payload = record.payload.clone().unwrap_or_default();
+        new.payload = begun.payload;
         new.tags = record.tags.clone();
-        new.tags.set(FORKED_FROM, format!("{}:{events}", orchestration.0));
+        let Begun { task, generation, numbered, .. } = begun;
+        new.tags.set(FORKED_FROM, Origin { task, events, generation, numbered }.tag());
         Ok((record, new))
     }
 }

@@ -130,6 +130,16 @@ pub enum HistoryEvent {
         #[n(0)]
         from: i64,
     },
+    /// How many updates it answered before it began again, whose answers may not have been read yet.
+    #[n(15)]
+    RepliesCarried {
+        /// How many.
+        #[n(0)]
+        replies: u64,
+    },
+    /// Somebody wanted it cancelled before it began again, and the code had not heard it.
+    #[n(16)]
+    CancelCarried,
     /// The code took the way of a patch.
     #[n(12)]
     Patched {

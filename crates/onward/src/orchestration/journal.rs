@@ -79,9 +79,25 @@ struct Cancellation {
     is_requested: bool,
     /// Whether the code has asked to hear of it.
     is_handled: bool,
+    /// Whether the code knows of it.
+    is_heard: bool,
+    /// Whether it was requested before the orchestration began again.
+    is_carried: bool,
     /// Those who wait for it, by the numbers that they were given.
     waiting: BTreeMap<u64, Waker>,
     next: u64,
+}
+
+impl Cancellation {
+    /// Tells the code whether it is requested.
+    fn hear(&mut self) -> bool {
+        self.is_heard |= self.is_requested;
+        self.is_requested
+    }
+
+    fn is_unheard(&self) -> bool {
+        (self.is_requested || self.is_carried) && !self.is_heard
+    }
 }
 
 /// What an orchestration shows of itself, where it has said so in this turn.
@@ -266,13 +282,18 @@ impl Journal {
         self.show_value(key, Some(reply));
     }
 
+    /// How many updates were answered before the orchestration began again: the next answers take other places.
+    pub(super) fn carry_replies(&self, replies: u64) {
+        self.state().replies = replies;
+    }
+
     pub(super) fn answer_with(&self, name: String, answer: Answer) {
         // What it replaces may hold on to what locks this, and is dropped when that is free again.
         let _replaced = self.state().answers.insert(name, answer);
     }
 
     pub(super) fn is_cancel_requested(&self) -> bool {
-        self.state().cancellation.is_requested
+        self.state().cancellation.hear()
     }
 
     /// Has one more wait for a request to stop: answers its number.
@@ -285,7 +306,7 @@ impl Journal {
 
     pub(super) fn poll_cancelled(&self, number: u64, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.cancellation.is_requested {
+        if state.cancellation.hear() {
             return Poll::Ready(());
         }
         state.cancellation.waiting.insert(number, context.waker().clone());
@@ -405,9 +426,15 @@ impl Journal {
         let mut again: Vec<(u64, NewTask)> =
             submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
         again.sort_by_key(|(operation, _)| *operation);
+        // A fork of this one submits it again, too.
+        state.submitted = Some(again.iter().cloned().collect());
         let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
         state.emitted.extend(commands);
-        state.submitted = Some(FxHashMap::default());
+    }
+
+    /// Numbers operations as in a generation.
+    pub(super) fn number_in(&self, generation: u32) {
+        self.state().next_operation = first_operation(generation);
     }
 
     /// Numbers operations as a history does: that of a fork was begun in a generation of another.
@@ -469,6 +496,16 @@ impl Journal {
         state.cancellation.is_handled
     }
 
+    /// Keeps what was wanted before, to be told when the code has begun.
+    pub(super) fn carry_cancel(&self) {
+        self.state().cancellation.is_carried = true;
+    }
+
+    /// Whether the code is yet to be told of a request from before it began again.
+    pub(super) fn is_cancel_carried(&self) -> bool {
+        self.state().cancellation.is_carried
+    }
+
     /// The first timer that is due by a moment.
     pub(super) fn due_timer(&self, now: Timestamp) -> Option<u64> {
         self.state().timers.first().filter(|(until, _)| *until <= now).map(|(_, operation)| *operation)
@@ -495,16 +532,22 @@ impl Journal {
         std::mem::take(&mut self.state().abandoned_steps)
     }
 
-    /// What was sent and nobody took, by name, in the order in which it came.
+    /// What the next generation is to know: how many updates were answered; a request to stop that the code has not heard; and what was sent and nobody took,
+    /// by name, in the order in which it came.
     pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
-        let inboxes = std::mem::take(&mut self.state().inboxes);
+        let mut state = self.state();
+        let inboxes = std::mem::take(&mut state.inboxes);
+        let (is_unheard, replies) = (state.cancellation.is_unheard(), state.replies);
+        drop(state);
         let carried = |(name, inbox): (Name, Inbox)| {
             inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
                 name: name.to_string(),
                 payload: payload.to_vec().into(),
             })
         };
-        inboxes.into_iter().flat_map(carried).collect()
+        let replies = (replies > 0).then_some(HistoryEvent::RepliesCarried { replies });
+        let cancel = is_unheard.then_some(HistoryEvent::CancelCarried);
+        replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
     pub(super) fn take_shown(&self) -> Shown {

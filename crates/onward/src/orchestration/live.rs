@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::code::CodeTable;
 use super::draft::Draft;
-use super::fork::Origin;
+use super::fork::{self, Origin};
 use super::history::{HistoryEvent, decode_history, version_of};
 use super::journal::Journal;
 use super::machine::{Code, Machine, Nondeterminism};
@@ -37,6 +37,8 @@ pub(super) struct Begun {
     pub(super) kind: Name,
     pub(super) payload: Bytes,
     pub(super) generation: u32,
+    /// In which generation its operations are numbered.
+    pub(super) numbered: u32,
 }
 
 /// A history that was read.
@@ -132,9 +134,10 @@ impl Live {
         if codes.get(&task.kind).is_none() {
             return Err(Unplayable::NoCode(task.kind.clone(), None));
         }
-        let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation };
-        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0) {
-            let events = origin.history(store).await.map_err(Unplayable::Gone)?;
+        let numbered = fork::numbered(&task.tags, generation);
+        let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation, numbered };
+        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
+            let events = origin.history(store).await?;
             return Self::new(limit, codes, begun, &events)?.forked(origin, events);
         }
         let mut history = History::default();
@@ -167,8 +170,9 @@ impl Live {
         history: &[HistoryEvent],
     ) -> Result<Self, Unplayable> {
         let (version, code) = choose(codes, &begun.kind, history)?;
-        let Begun { task, kind, payload, generation } = begun;
+        let Begun { task, kind, payload, generation, numbered } = begun;
         let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
+        journal.number_in(numbered);
         let machine = Machine::new(code, journal);
         let tasks = FxHashMap::default();
         Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })

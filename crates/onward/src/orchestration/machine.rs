@@ -221,6 +221,8 @@ impl Machine {
                 self.journal.end_step(*operation, end.clone());
             }
             HistoryEvent::CancelRequested => return self.cancel(),
+            HistoryEvent::RepliesCarried { replies } => return self.journal.carry_replies(*replies),
+            HistoryEvent::CancelCarried => return self.journal.carry_cancel(),
             HistoryEvent::Forked { .. } => return self.journal.submit_again(),
             HistoryEvent::TaskSubmitted { .. }
             | HistoryEvent::TimerStarted { .. }

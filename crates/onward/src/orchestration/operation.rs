@@ -9,13 +9,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use onward_store::rules::orchestration::unsubmittable;
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{Name, NewTask, OnDuplicate, Priority, TaskState, Timestamp, UniqueKey};
 use serde::de::DeserializeOwned;
 
 use super::history::{StepEnd, TaskEnd};
 use super::journal::{Delivery, Journal};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::typed::decode_output;
 
@@ -210,8 +211,19 @@ fn check(journal: &Journal, mut task: NewTask) -> Result<NewTask> {
     if let Some(unique) = &mut task.unique {
         unique.on_duplicate = OnDuplicate::Reject;
     }
-    task.check(journal.payload_limit)?;
+    // It will be the orchestration's own, whatever it says.
+    (task.parent, task.report) = (None, None);
+    check_submit(journal, &task)?;
     Ok(task)
+}
+
+/// Whether a turn can submit a task.
+pub(super) fn check_submit(journal: &Journal, task: &NewTask) -> Result<()> {
+    task.check(journal.payload_limit)?;
+    match unsubmittable(task, journal.task) {
+        Some(what) => Err(Error::invalid(format!("the orchestration `{}` {what}", journal.kind))),
+        None => Ok(()),
+    }
 }
 
 impl<O: DeserializeOwned> IntoFuture for Activity<O> {

@@ -135,6 +135,9 @@ impl<'a> Performance<'a> {
         if !self.live.machine.has_started() {
             let version = Some(self.live.version).filter(|version| *version > 0);
             self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
+            if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
+                self.feed(HistoryEvent::CancelRequested);
+            }
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
         }
@@ -224,12 +227,12 @@ impl<'a> Performance<'a> {
 
     /// Writes what has happened since the last write.
     async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
-        self.check_growth(&next)?;
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
+        self.check_growth(&turn)?;
         let turn = Turn { status: shown.status, values: shown.values, ..turn };
         let (events, cancels) = (turn.events, turn.cancels.clone());
         self.live.bytes += turn.chunk.len() as u64;
@@ -245,15 +248,16 @@ impl<'a> Performance<'a> {
     }
 
     /// Warns of a history that has come to half of what it may have, and stops one that would have more.
-    fn check_growth(&self, next: &AfterTurn) -> Result<(), Stop> {
-        if !matches!(next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+    fn check_growth(&self, turn: &Turn) -> Result<(), Stop> {
+        if !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
             return Ok(());
         }
         let settings = &self.run.inner.settings;
-        let (before, after, bytes) = (self.written, self.written + self.draft.events.len() as u64, self.live.bytes);
+        let (before, after) = (self.written, self.written + turn.events);
+        let bytes = self.live.bytes + turn.chunk.len() as u64;
         if after > settings.history_events || bytes > settings.history_bytes {
             return Err(Stop::Dead(format!(
-                "its history would have {after} events and has {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
+                "its history would have {after} events and {bytes} bytes, and may have {} and {}; have its code continue as new before, or \
                  raise `history_events` and `history_bytes`, then retry the task",
                 settings.history_events, settings.history_bytes
             )));
@@ -325,6 +329,8 @@ async fn once(run: &Run, write: &Write) -> Option<onward_store::Result<Outcome>>
         }
         write => match run.inner.store.apply(vec![write.clone()]).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
+            // What is too large is so the next time, too.
+            Err(error) if error.is_invalid() => Some(Ok(Outcome::Refused(Refusal::Invalid(error.to_string())))),
             Err(error) => Some(Err(error)),
         },
     }

@@ -7,6 +7,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use onward_store::{Name, TaskId};
 
+use super::fork;
 use super::history::HistoryEvent;
 use super::live::{Begun, History, Live, Unplayable, read_history};
 use super::machine::{Finish, Nondeterminism};
@@ -155,6 +156,8 @@ impl Engine {
             kind: history.kind.clone(),
             payload: history.payload.clone(),
             generation: history.generation,
+            // Its operations say themselves how they are numbered.
+            numbered: history.generation,
         };
         let limit = self.store().info().payload_limit;
         let mut live = Live::new(limit, &codes, begun, &history.events)?;
@@ -175,7 +178,8 @@ impl Engine {
             let after = self.orchestration_status(orchestration).await?.record().generation;
             if before.generation == after {
                 let (kind, payload) = (record.kind, record.payload.unwrap_or_default());
-                return Ok((Begun { task: orchestration, kind, payload, generation: after }, history?));
+                let numbered = fork::numbered(&record.tags, after);
+                return Ok((Begun { task: orchestration, kind, payload, generation: after, numbered }, history?));
             }
         }
     }

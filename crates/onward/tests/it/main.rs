@@ -51,9 +51,15 @@ mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
+mod orchestration_forks;
+#[cfg(test)]
+mod orchestration_generations;
+#[cfg(test)]
 mod orchestration_histories;
 #[cfg(test)]
 mod orchestration_kills;
+#[cfg(test)]
+mod orchestration_limits;
 #[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! What orchestrations cost, and what they must not.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use onward::orchestration::OrchestrationContext;
-use onward::{Engine, NewTask, TaskFilter, TaskId, TaskState};
+use onward::orchestration::{Either, OrchestrationContext, select};
+use onward::{Engine, NewTask, Task, TaskFilter, TaskId, TaskState};
 use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
 use onward_testkit::{Fault, FaultyStore, Side};
+use serde::{Deserialize, Serialize};
 
 use crate::fixture::{SECOND, WORLDS, start as start_run, state, stop, world, worlds};
 use crate::orchestrations::{Double, Work, engine, finish, start};
@@ -82,6 +83,71 @@ async fn a_chain_of_activities_goes_on_while_the_clock_stands_still() {
     }
 }
 
+/// How many of them there are.
+static COUNTED: AtomicI64 = AtomicI64::new(0);
+
+/// Something of which it is known how often it is in memory.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        COUNTED.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        COUNTED.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What an activity, and an orchestration, is given and answers.
+#[derive(Serialize, Deserialize)]
+struct Passed<const ORCHESTRATION: bool> {
+    #[serde(skip, default = "Counted::new")]
+    _counted: Counted,
+}
+
+impl<const ORCHESTRATION: bool> Passed<ORCHESTRATION> {
+    fn new() -> Self {
+        Self { _counted: Counted::new() }
+    }
+}
+
+impl<const ORCHESTRATION: bool> Task for Passed<ORCHESTRATION> {
+    const KIND: &'static str = if ORCHESTRATION { "pass-on" } else { "pass" };
+    const ORCHESTRATION: bool = ORCHESTRATION;
+    type Output = Self;
+}
+
+/// Passes what it was given to an activity, and that to a step, and sends what comes to whoever waits.
+async fn pass_on(given: Passed<true>, context: OrchestrationContext) -> Result<Passed<true>, onward::Failure> {
+    let passed = context.activity(Passed::<false>::new()).await?;
+    let kept = context.step("pass", move || async move { Ok(passed) }).await?;
+    let sent = context.event::<Passed<false>>("sent")?.await?;
+    drop((kept, sent));
+    Ok(given)
+}
+
+/// Shows: D11
+/// Beats: leak-per-call
+#[tokio::test]
+async fn nothing_that_is_passed_to_and_from_an_orchestration_that_has_ended_stays_in_memory() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.register(|given: Passed<false>, _| async move { Ok(given) });
+        engine.orchestrate(pass_on);
+        for _ in 0..3 {
+            let running = engine.submit(Passed::<true>::new()).await.unwrap();
+            engine.signal(running.id(), "sent", &Passed::<false>::new()).await.unwrap();
+            engine.run_until_idle().await.unwrap();
+            drop(running.wait().await.unwrap());
+        }
+        assert_eq!(COUNTED.load(Ordering::SeqCst), 0);
+    }
+}
+
 /// Shows: D11
 /// Beats: leak-per-call
 #[tokio::test]
@@ -128,6 +194,40 @@ async fn a_store_that_is_busy_once_fails_no_orchestration() {
         let run = tokio::spawn(async move { running.run_until_idle().await });
         world.advance_until(SECOND, run).await.unwrap();
         assert_eq!(state(&world, task).await, TaskState::Completed, "call {call} of world {kind} failed");
+    }
+}
+
+/// Lets go of an activity when it hears of an event.
+async fn let_go(_: Work, context: OrchestrationContext) -> Result<String, onward::Failure> {
+    let slow = context.activity_task::<String>(NewTask::new("slow")?);
+    match select(slow, context.event::<String>("enough")?).await {
+        Either::First(said) => Ok(said?),
+        Either::Second(said) => said,
+    }
+}
+
+/// Shows: D9
+/// Beats: lock-fails-orchestration
+#[tokio::test]
+async fn a_store_whose_reads_are_busy_once_fails_no_orchestration() {
+    for (kind, read) in (0..WORLDS).flat_map(|kind| (1..=6).map(move |read| (kind, read))) {
+        let world = world(kind).await;
+        let first = engine(&world, let_go).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        first.signal(task, "enough", &"over").await.unwrap();
+        // The next one reads its history, and which task the activity is.
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+        let second = world.builder().store(faulty.clone()).open().await.unwrap();
+        second.orchestrate(let_go);
+        faulty.fail_read_once(faulty.reads() + read, Fault::Busy);
+        for _ in 0..10 {
+            second.run_until_idle().await.unwrap();
+            world.clock.advance(SECOND);
+        }
+        assert_eq!(state(&world, task).await, TaskState::Completed, "read {read} of world {kind} failed");
+        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+        assert!(faulty.reads() >= 2, "it has read nothing");
     }
 }
 

@@ -17,6 +17,8 @@ use crate::orchestrations::{Double, Part};
 enum Tour {
     Work,
     Rest,
+    Answer,
+    Heed,
 }
 
 impl Task for Tour {
@@ -34,7 +36,19 @@ async fn tour(tour: Tour, context: OrchestrationContext) -> Result<String, Failu
             context.cancelled().await;
             Ok(carried.to_string())
         }
+        Tour::Answer => answer(&context).await,
+        Tour::Heed => {
+            context.cancelled().await;
+            Ok(String::new())
+        }
     }
+}
+
+async fn answer(context: &OrchestrationContext) -> Result<String, Failure> {
+    let _listening = context.cancelled();
+    context.updates::<u32>("ask")?.next().await.accept(&1)?;
+    context.event::<u32>("again")?.await?;
+    Err(context.continue_as_new(&Tour::Heed))
 }
 
 async fn work(context: &OrchestrationContext) -> Result<String, Failure> {
@@ -105,6 +119,8 @@ fn every_sort_of_event_is_among_the_histories_that_are_kept() {
         "CancelRequested",
         "Patched",
         "SignalCarried",
+        "CancelCarried",
+        "RepliesCarried",
         "Forked",
     ];
     assert_eq!(found, all.map(str::to_owned).into());
@@ -135,6 +151,18 @@ async fn write_histories() {
     engine.run_until_idle().await.unwrap();
     keep("rest", &engine.record_history(task).await.unwrap());
     keep("fork", &engine.record_history(fork).await.unwrap());
+    let task = engine.submit(Tour::Answer).await.unwrap().id();
+    let asking = engine.clone();
+    let asked = tokio::spawn(async move { asking.update::<_, u32>(task, "ask", &7).await });
+    while world.store.instance(task).await.unwrap().is_none_or(|it| it.waiting == 0) {
+        tokio::task::yield_now().await;
+    }
+    engine.run_until_idle().await.unwrap();
+    asked.await.unwrap().unwrap();
+    engine.cancel(task).await.unwrap();
+    engine.signal(task, "again", &8).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    keep("carried", &engine.record_history(task).await.unwrap());
 }
 
 fn keep(name: &str, history: &RecordedHistory) {

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// The kind, which selects the code
     kind: Name,
     /// What the code gets, as JSON; - for stdin
-    #[arg(long, value_name = "JSON", default_value = "null")]
+    #[arg(long, value_name = "JSON", default_value = "null", allow_negative_numbers = true)]
     payload: String,
     /// A key: one active orchestration of this kind at a time has it
     #[arg(long)]

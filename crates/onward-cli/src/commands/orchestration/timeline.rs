@@ -74,6 +74,8 @@ impl Timeline {
                 came(format!("begins here, with what orchestration {from} had done before"))
             }
             HistoryEvent::CancelRequested => came("asked to stop".to_owned()),
+            HistoryEvent::CancelCarried => came("asked to stop before it began anew".to_owned()),
+            HistoryEvent::RepliesCarried { replies } => came(format!("has answered {replies} updates before")),
             reaction => did(self.reaction(reaction)),
         }
     }
@@ -169,13 +171,11 @@ impl Timeline {
                 "timer_fired"
             }
             HistoryEvent::SignalReceived { name, payload } => {
-                fields.insert("name".into(), json!(name));
-                bytes_field(&mut fields, "payload", Some(payload));
+                signal_fields(&mut fields, name, payload);
                 "signal_received"
             }
             HistoryEvent::SignalCarried { name, payload } => {
-                fields.insert("name".into(), json!(name));
-                bytes_field(&mut fields, "payload", Some(payload));
+                signal_fields(&mut fields, name, payload);
                 "signal_carried"
             }
             HistoryEvent::StepEnded { operation, name, end, .. } => {
@@ -197,6 +197,11 @@ impl Timeline {
                 "forked"
             }
             HistoryEvent::CancelRequested => "cancel_requested",
+            HistoryEvent::CancelCarried => "cancel_carried",
+            HistoryEvent::RepliesCarried { replies } => {
+                fields.insert("replies".into(), json!(replies));
+                "replies_carried"
+            }
             HistoryEvent::Patched { patch } => {
                 fields.insert("patch".into(), json!(patch));
                 "patched"
@@ -212,6 +217,11 @@ impl Timeline {
             fields.insert("task".into(), json!(task));
         }
     }
+}
+
+fn signal_fields(fields: &mut Map<String, Value>, name: &str, payload: &[u8]) {
+    fields.insert("name".into(), json!(name));
+    bytes_field(fields, "payload", Some(payload));
 }
 
 fn end_fields(fields: &mut Map<String, Value>, end: &TaskEnd) {

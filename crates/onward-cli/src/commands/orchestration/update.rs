@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// The name under which its code takes updates
     name: String,
     /// What is asked for, as JSON; - for stdin
-    #[arg(default_value = "null")]
+    #[arg(default_value = "null", allow_negative_numbers = true)]
     payload: String,
     /// Wait for the answer no longer than this; what was asked for may be done all the same. Default: wait for ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]

@@ -19,7 +19,8 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
         let followers = self.cache.followers;
         let known = self.cache.held.get(lease.task).filter(|task| {
-            task.is_held_by(lease) && task.links & !DEPENDENTS == 0 && (task.key.is_none() || !followers)
+            let is_plain = task.links & !DEPENDENTS == 0 && !task.options.orchestration;
+            task.is_held_by(lease) && is_plain && (task.key.is_none() || !followers)
         });
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };

@@ -8,6 +8,7 @@ use crate::name::Name;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::expiry_at_submission;
+use crate::rules::orchestration;
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
@@ -22,6 +23,13 @@ pub(super) struct EndedTask {
     priority: u8,
     pub(super) options: TaskOptions,
     key: Option<String>,
+}
+
+impl EndedTask {
+    /// Whether it is an orchestration that may go on yet.
+    pub(super) fn takes_messages(&self) -> bool {
+        self.options.orchestration && TaskState::from_code(self.state).is_some_and(orchestration::takes_messages)
+    }
 }
 
 impl Transaction<'_> {

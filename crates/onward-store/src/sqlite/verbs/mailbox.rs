@@ -5,8 +5,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
-use crate::limits;
-use crate::orchestration::{ClaimedInstance, Message, MessageBody, decode_message, encode_message};
+use crate::orchestration::{ClaimedInstance, Handful, Message, MessageBody, decode_message, encode_message};
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction};
 use crate::task::{TaskId, TaskState};
@@ -40,14 +39,8 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn messages(&self, task: TaskId) -> Result<Vec<Message>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number LIMIT ?")?;
-        let mut rows = statement.query(params![task.0, limits::TURN_MESSAGES.cast_signed()])?;
-        let mut messages = Vec::new();
-        while let Some(row) = rows.next()? {
-            messages.push(decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
-        }
-        Ok(messages)
+        let mut handful = Handful::default();
+        self.messages_while(task, |message| handful.takes(message))
     }
 
     pub(in crate::sqlite) fn has_messages(&self, task: TaskId) -> Result<bool> {
@@ -55,9 +48,10 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
+    /// How many wait. Their numbers have no gaps, and the last of them has come last of all.
     pub(in crate::sqlite) fn count_messages(&self, task: TaskId) -> Result<usize> {
-        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM message WHERE task = ?")?;
-        Ok(statement.query_row([task.0], |row| row.get(0))?)
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/count_messages.sql"))?;
+        Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
     /// Tells the orchestration that submitted a task of its end, if it asked for that.
@@ -74,12 +68,12 @@ impl Transaction<'_> {
         self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
     }
 
-    /// Puts a message into the mailbox of an orchestration, live or ended, and wakes it if it is parked.
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
     pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = self.live(to)?;
         let is_orchestration = match &live {
             Some(live) => live.options.orchestration,
-            None => self.ended(to)?.is_some_and(|ended| ended.options.orchestration),
+            None => self.ended(to)?.is_some_and(|ended| ended.takes_messages()),
         };
         if !is_orchestration {
             return Ok(());
@@ -116,11 +110,12 @@ impl Transaction<'_> {
         if !task.options.orchestration {
             return Ok(false);
         }
-        let length = self.instance(task.id)?.length;
-        if !orchestration::hears_of_cancel(length, task.state()) {
+        let InstanceRow { generation, length, .. } = self.instance(task.id)?;
+        if !orchestration::hears_of_cancel(generation, length, task.state()) {
             return Ok(false);
         }
-        let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
+        let is_waiting =
+            self.messages_while(task.id, |_| true)?.iter().any(|message| message.body == MessageBody::Cancel);
         if !is_waiting {
             self.log(task.id, task.lane, Change::CancelRequested);
             self.deliver(task.id, MessageBody::Cancel)?;
@@ -128,20 +123,30 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
+    fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {
         let mut statement =
             self.connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;
         let mut rows = statement.query([task.0])?;
         let mut messages = Vec::new();
         while let Some(row) = rows.next()? {
-            messages.push(decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+            let message = decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
+            if !takes(&message) {
+                break;
+            }
+            messages.push(message);
         }
         Ok(messages)
     }
 
+    /// Forgets what waits for an orchestration that has ended.
+    pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
+        Ok(())
+    }
+
     /// Removes all that is kept of an orchestration beside its task.
     pub(in crate::sqlite) fn remove_instance(&self, task: TaskId) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
+        self.empty_mailbox(task)?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM instance_value WHERE task = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM instance WHERE task = ?")?.execute([task.0])?;

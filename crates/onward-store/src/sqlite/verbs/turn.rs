@@ -22,7 +22,11 @@ impl Transaction<'_> {
         let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
         let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
         orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
-        if !self.cache.names.has_room_for(turn.submits.len()) {
+        if !turn.values.is_empty() {
+            let kept = self.value_keys(task.id)?;
+            orchestration::check_values(turn, kind, kept.iter().map(String::as_str))?;
+        }
+        if !self.cache.names.has_room_for_turn(&turn.submits) {
             return Err(orchestration::no_room().into());
         }
         self.append(turn)?;
@@ -54,6 +58,12 @@ impl Transaction<'_> {
                 .execute(params![id, turn.consumed])?;
         }
         turn.values.iter().try_for_each(|(key, value)| self.put_value(id, key, value.as_deref()))
+    }
+
+    fn value_keys(&self, task: TaskId) -> Result<Vec<String>> {
+        let mut statement = self.connection.prepare_cached("SELECT key FROM instance_value WHERE task = ?")?;
+        let keys = statement.query_map([task.0], |row| row.get(0))?;
+        Ok(keys.collect::<rusqlite::Result<_>>()?)
     }
 
     fn put_value(&self, task: i64, key: &str, value: Option<&[u8]>) -> Result<()> {

@@ -1,0 +1,68 @@
+//! What is too large or too much for orchestrations, on every store.
+
+use onward::orchestration::OrchestrationContext;
+use onward::{Dependencies, NewTask, TaskId, TaskState};
+
+use crate::fixture::{error, state, worlds};
+use crate::orchestrations::{Work, engine, finish, start};
+
+/// Shows: D9
+#[tokio::test]
+async fn a_step_whose_answer_is_too_large_for_the_history_is_not_kept() {
+    for world in worlds().await {
+        let narrow = world.builder().history_bytes(1000).open().await.unwrap();
+        narrow.orchestrate(|_: Work, context: OrchestrationContext| async move {
+            context.step("large", || async { Ok("x".repeat(2000)) }).await
+        });
+        let task = start(&narrow).await;
+        narrow.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        let said = error(&world, task).await;
+        assert!(said.contains("may have") && said.contains("1000"), "{said}");
+        assert!(world.store.instance(task).await.unwrap().unwrap_or_default().bytes < 1000);
+    }
+}
+
+/// Shows: D4
+#[tokio::test]
+async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more() {
+    for world in worlds().await {
+        let most = onward_store::limits::TURN_TASKS;
+        let code = move |work: Work, context: OrchestrationContext| async move {
+            for _ in 0..most + work.0 as usize {
+                context.detach_task(NewTask::new("detached")?)?;
+            }
+            Ok("over".to_owned())
+        };
+        let engine = engine(&world, code).await;
+        let fits = engine.submit(Work(0)).await.unwrap().id();
+        assert_eq!(finish(&engine, fits).await.unwrap(), "over");
+        let one_more = engine.submit(Work(1)).await.unwrap().id();
+        engine.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, one_more).await, TaskState::Dead);
+        let said = error(&world, one_more).await;
+        assert!(said.contains("more than 10000 tasks"), "{said}");
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_task_that_no_turn_submits_is_told_to_the_code() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let dependent = NewTask { depends_on: Dependencies::on([TaskId(1)]), ..NewTask::new("charge")? };
+            let stranger = NewTask { parent: Some(TaskId(999)), ..NewTask::new("charge")? };
+            let said = [
+                context.activity_task::<()>(dependent.clone()).await.unwrap_err().to_string(),
+                context.detach_task(dependent).unwrap_err().to_string(),
+                context.detach_task(stranger).unwrap_err().to_string(),
+            ];
+            Ok(said.join("\n"))
+        })
+        .await;
+        let task = start(&engine).await;
+        let said = finish(&engine, task).await.unwrap();
+        assert_eq!(said.matches("depends on others").count(), 2, "{said}");
+        assert_eq!(said.matches("child of another").count(), 1, "{said}");
+    }
+}
