@@ -227,6 +227,7 @@ impl Task {
             affinity: self.new.affinity.clone(),
             orchestration: self.new.orchestration,
             report: self.new.report,
+            keep_key_for: self.new.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
         }
     }
 }

@@ -30,6 +30,10 @@ pub enum Decision {
     Supersede(TaskId),
     /// Say no.
     Reject(TaskId),
+    /// Take it in the place of one that has ended, whose key is kept no longer.
+    TakeOver(TaskId),
+    /// Refuse it: the second has the key that was to be taken over from the first.
+    Refuse(TaskId, TaskId),
 }
 
 /// Decides what becomes of a submit with a key.
@@ -37,6 +41,8 @@ pub enum Decision {
 pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Priority) -> Decision {
     let Some(holder) = holder else { return Decision::Insert };
     match on_duplicate {
+        OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
+        OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
         OnDuplicate::Reject => Decision::Reject(holder.id),
         _ if holder.ended => Decision::Keep(holder.id),
         OnDuplicate::Supersede => Decision::Supersede(holder.id),
@@ -77,5 +83,14 @@ mod tests {
     fn a_key_kept_after_the_end_supersedes_nothing() {
         let ended = KeyHolder { ended: true, ..WAITING };
         assert_eq!(decide(Some(ended), OnDuplicate::Supersede, Priority::NORMAL), Decision::Keep(TaskId(7)));
+    }
+
+    #[test]
+    fn a_key_is_taken_over_from_the_one_that_is_named_and_has_ended() {
+        let ended = KeyHolder { ended: true, ..WAITING };
+        let from = |holder, task| decide(Some(holder), OnDuplicate::TakeOver(TaskId(task)), Priority::NORMAL);
+        assert_eq!(from(ended, 7), Decision::TakeOver(TaskId(7)));
+        assert_eq!(from(ended, 6), Decision::Refuse(TaskId(6), TaskId(7)));
+        assert_eq!(from(WAITING, 7), Decision::Refuse(TaskId(7), TaskId(7)));
     }
 }

@@ -379,6 +379,8 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         OnDuplicate::Reject,
         OnDuplicate::Requeue,
         OnDuplicate::Requeue,
+        OnDuplicate::TakeOver(TaskId(1)),
+        OnDuplicate::TakeOver(TaskId(2)),
     ]);
     let keep_for = select(vec![Duration::ZERO, Duration::ZERO, Duration::from_secs(5), MINUTE]);
     (select(vec!["a", "b", "b", "b", "ä", ""]), on_duplicate, keep_for)

@@ -468,6 +468,53 @@ pub async fn what_a_terminated_orchestration_waits_for_is_cancelled(bench: Bench
     assert!(bench.record(activity.task).await.cancel_requested);
 }
 
+/// An orchestration whose key is kept for a minute after its end.
+fn remembered(key: &str, on_duplicate: OnDuplicate) -> NewTask {
+    let unique = Some(UniqueKey { key: key.into(), on_duplicate, keep_for: Duration::from_secs(60) });
+    NewTask { unique, ..orchestration() }
+}
+
+/// An orchestration is terminated, and another takes its place.
+fn reset(task: TaskId, key: &str) -> Write {
+    let terminate = Write::Terminate { task, reason: "it is reset".into() };
+    Write::All(vec![terminate, Write::Submit(Box::new(remembered(key, OnDuplicate::TakeOver(task))))])
+}
+
+/// Shows: D8
+pub async fn a_key_goes_over_to_what_takes_the_place_of_its_orchestration(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    turned(&bench, one_event(lease, 0, PARK)).await;
+    let Outcome::All(outcomes) = bench.write(reset(lease.task, "A-17")).await else { panic!("it should be reset") };
+    let Some(Outcome::Submitted(Submitted::Inserted { id })) = outcomes.last() else { panic!("it should be started") };
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+    let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
+    bench.done(signal(to, "1999")).await;
+    assert_eq!(bench.store().instance(*id).await.unwrap().unwrap().received, 1);
+    assert_eq!(bench.record(*id).await.keep_key_for, Duration::from_secs(60));
+}
+
+/// Shows: D8
+pub async fn a_key_that_is_kept_goes_over_from_the_one_that_is_named(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Complete { result: None })).await;
+    let other = bench.submit_new(orchestration()).await;
+    let refused = bench.refused(Write::Submit(Box::new(remembered("A-17", OnDuplicate::TakeOver(other))))).await;
+    assert_eq!(refused, Refusal::KeyTaken { task: other, by: lease.task });
+    let second = bench.submit_new(remembered("A-17", OnDuplicate::TakeOver(lease.task))).await;
+    let third = bench.submitted(remembered("A-17", OnDuplicate::Reject)).await;
+    assert_eq!(third, Submitted::Rejected { id: second });
+}
+
+/// Shows: D8
+pub async fn nothing_ends_for_what_cannot_take_its_key(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    let other = bench.submitted(remembered("A-17", OnDuplicate::Supersede)).await.id();
+    let refusal = bench.refused(reset(lease.task, "A-17")).await;
+    let taken = Box::new(Refusal::KeyTaken { task: lease.task, by: other });
+    assert_eq!(refusal, Refusal::Member { index: 1, refusal: taken });
+    assert_eq!(bench.state(lease.task).await, TaskState::Running);
+}
+
 /// Shows: D8
 pub async fn only_an_orchestration_that_has_not_ended_is_terminated(bench: Bench) {
     let (ended, _) = parked(&bench).await;

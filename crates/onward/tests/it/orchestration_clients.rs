@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
-use onward::{Engine, Failure, TaskId, TaskState};
+use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{World, error, record, start as start_run, state, stop, worlds};
@@ -371,6 +371,30 @@ async fn a_reset_takes_the_place_of_what_it_began_with() {
         engine.signal_key("part", "a", "word", &"good").await.unwrap();
         engine.signal_key("part", "a", "word", &"night").await.unwrap();
         assert_eq!(finish(&engine, again).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_reset_takes_over_a_key_that_is_kept_after_the_end() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
+            context.queue::<String>("word")?.next().await
+        });
+        let unique = UniqueKey { key: "a".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::from_secs(3600) };
+        let payload = serde_json::to_vec("a").unwrap().into();
+        let part = NewTask { unique: Some(unique), orchestration: true, payload, ..NewTask::new("part").unwrap() };
+        let first = engine.submit_task(part).await.unwrap().id();
+        engine.run_until_idle().await.unwrap();
+        let second = engine.reset(first, 1, "it went wrong").await.unwrap();
+        assert_eq!(state(&world, first).await, TaskState::Cancelled);
+        engine.signal(second, "word", &"done").await.unwrap();
+        assert_eq!(finish(&engine, second).await.unwrap(), "done");
+
+        let third = engine.reset(second, 1, "once more").await.unwrap();
+        let said = engine.reset(first, 1, "too late").await.unwrap_err().to_string();
+        assert!(said.contains(&format!("another orchestration, {third}, has the key")), "{said}");
     }
 }
 

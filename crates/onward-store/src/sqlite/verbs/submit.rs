@@ -34,6 +34,11 @@ impl Transaction<'_> {
             Decision::Follow(id) => self.follow(id, task)?,
             Decision::Supersede(old) => self.supersede(old, task)?,
             Decision::Reject(id) => Submitted::Rejected { id },
+            Decision::TakeOver(from) => {
+                self.forget_kept_key(from)?;
+                Submitted::Inserted { id: self.insert(task)? }
+            }
+            Decision::Refuse(task, by) => return Err(Refusal::KeyTaken { task, by }.into()),
         })
     }
 
