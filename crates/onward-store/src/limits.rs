@@ -63,6 +63,12 @@ pub const TURN_TASKS: usize = 10_000;
 /// How many messages may wait for an orchestration before it takes no more signals. Ends of its tasks come in any case.
 pub const MAILBOX: usize = 10_000;
 
+/// Names of events that an orchestration waits for and that a turn may say; more are not told.
+pub const AWAITED_NAMES: usize = 32;
+
+/// Tasks that an orchestration waits for and that [`Store::why`](crate::Store::why) names.
+pub const NAMED_TASKS: usize = 100;
+
 /// The most tasks that one page of a listing holds.
 pub const PAGE: usize = 1000;
 

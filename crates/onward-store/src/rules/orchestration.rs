@@ -38,6 +38,11 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
         return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
     }
+    if turn.awaits.len() > limits::AWAITED_NAMES {
+        let text =
+            format!("names more than {} events that it waits for; name the first of them", limits::AWAITED_NAMES);
+        return Err(invalid(standing, &text));
+    }
     if turn.submits.len() > limits::TURN_TASKS {
         let text = format!("submits more than {} tasks; let several turns do it", limits::TURN_TASKS);
         return Err(invalid(standing, &text));

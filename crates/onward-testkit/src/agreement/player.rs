@@ -119,6 +119,7 @@ impl Player {
             consumed: first_waiting + act.consumed.min(instance.waiting),
             status: act.status,
             values: act.values,
+            awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: act.submits.into_iter().map(submit).collect(),
             cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),
             ..Turn::new(lease, instance.length.saturating_sub(act.behind), next_turn(act.next, now))

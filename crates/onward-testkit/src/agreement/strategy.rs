@@ -274,6 +274,8 @@ fn bulk() -> impl Strategy<Value = Act> {
         TaskFilter { key_prefix: Some("b".to_owned()), ..any() },
         TaskFilter { cancel_requested: Some(true), ..any() },
         TaskFilter { group: Some(name("tenant-1")), ..any() },
+        TaskFilter { orchestration: Some(true), ..any() },
+        TaskFilter { orchestration: Some(false), ..any() },
     ];
     let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete, BulkVerb::RunNow, BulkVerb::Kill]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)

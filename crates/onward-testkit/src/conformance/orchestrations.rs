@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, MessageBody, NewTask, OnDuplicate, Outcome, Recipient,
-    Refusal, SessionId, Signal, Submitted, TaskId, TaskState, Turn, Turned, UniqueKey, When, Write, limits,
+    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, MessageBody, NewTask, OnDuplicate, Outcome, Page,
+    Recipient, Refusal, SessionId, Signal, Submitted, Tags, TaskFilter, TaskId, TaskState, Turn, Turned, UniqueKey,
+    WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -96,6 +97,78 @@ pub async fn a_turn_appends_to_the_history_and_parks(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await.len(), 0);
     let chunk = HistoryChunk { first: 0, events: 1, chunk: Bytes::from_static(b"event") };
     assert_eq!(history(&bench, task, 0).await, [chunk]);
+}
+
+async fn why(bench: &Bench, task: TaskId) -> Vec<WaitReason> {
+    bench.store().why(task).await.unwrap().unwrap()
+}
+
+/// Shows: B6, D10
+pub async fn a_parked_orchestration_says_what_it_waits_for(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let submits = vec![activity(lease.task, 7), activity(lease.task, 8), task("detached")];
+    let awaits = vec![name("paid"), name("update.address")];
+    let until = Some(bench.now().plus(SECOND));
+    turned(&bench, Turn { submits, awaits: awaits.clone(), ..one_event(lease, 0, AfterTurn::Park { until }) }).await;
+    let activities = bench.list(TaskFilter { parent: Some(lease.task), ..TaskFilter::default() }).await;
+    let (last, first) = (activities[0], activities[1]);
+    let parked = WaitReason::Parked { until, events: awaits.clone(), tasks: vec![first, last] };
+    assert_eq!(why(&bench, lease.task).await, [parked]);
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().awaits, awaits);
+
+    let first = bench.claim_one(lease.session).await;
+    bench.complete(first).await;
+    let claimed = bench.claim(lease.session, 9).await;
+    let again = claimed.iter().find(|claimed| claimed.lease.task == lease.task).unwrap().lease;
+    turned(&bench, one_event(again, 1, PARK)).await;
+    let parked = WaitReason::Parked { until: None, events: Vec::new(), tasks: vec![last] };
+    assert_eq!(why(&bench, lease.task).await, [parked]);
+}
+
+/// Shows: D10
+pub async fn what_a_parked_orchestration_waits_for_survives_a_restart(mut bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    turned(&bench, Turn { awaits: vec![name("paid")], ..one_event(lease, 0, PARK) }).await;
+    bench.reopen().await;
+    let parked = WaitReason::Parked { until: None, events: vec![name("paid")], tasks: Vec::new() };
+    assert_eq!(why(&bench, lease.task).await[0], parked);
+}
+
+/// Shows: D10
+pub async fn orchestrations_are_told_from_tasks_by_a_filter(bench: Bench) {
+    let done = bench.completed(task("charge")).await;
+    let (ended, session) = {
+        let lease = bench.running(orchestration()).await;
+        turned(&bench, one_event(lease, 0, AfterTurn::Complete { result: None })).await;
+        (lease.task, lease.session)
+    };
+    let tagged = bench.submit_new(NewTask { tags: [("a", "1")].into_iter().collect(), ..orchestration() }).await;
+    let parked = claim(&bench, session).await.lease;
+    let plain = bench.submit_new(NewTask { tags: [("a", "1")].into_iter().collect(), ..task("charge") }).await;
+    let waiting = bench.submit_new(orchestration()).await;
+    let of = |is_one| TaskFilter { orchestration: Some(is_one), ..TaskFilter::default() };
+    assert_eq!(bench.list(of(true)).await, [waiting, tagged, ended]);
+    assert_eq!(bench.list(of(false)).await, [plain, done]);
+    let tags: Tags = [("a", "1")].into_iter().collect();
+    assert_eq!(bench.list(TaskFilter { tags: tags.clone(), ..of(true) }).await, [tagged]);
+    assert_eq!(bench.list(TaskFilter { tags, ..of(false) }).await, [plain]);
+    let running = |is_one| TaskFilter { states: vec![TaskState::Running], ..of(is_one) };
+    assert_eq!(bench.list(running(true)).await, [parked.task]);
+    assert_eq!(bench.list(running(false)).await, []);
+    assert_eq!(bench.list(TaskFilter { kind: Some(name("charge")), ..of(true) }).await, []);
+    assert_eq!(bench.store().count(of(true)).await.unwrap(), 3);
+    let first = bench.store().tasks(of(true), Page { before: None, limit: 2 }).await.unwrap();
+    assert_eq!(first.next, Some(tagged));
+    let second = bench.store().tasks(of(true), Page { before: first.next, limit: 2 }).await.unwrap();
+    assert_eq!((second.tasks.len(), second.tasks[0].id, second.next), (1, ended, None));
+}
+
+/// Shows: D10
+pub async fn a_removed_orchestration_is_found_by_no_filter(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    bench.done(Write::Delete { task }).await;
+    let orchestrations = TaskFilter { orchestration: Some(true), ..TaskFilter::default() };
+    assert_eq!(bench.store().count(orchestrations).await.unwrap(), 0);
 }
 
 /// Shows: D10

@@ -237,7 +237,8 @@ impl<'a> Performance<'a> {
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
-        let turn = Turn { status: shown.status, values: shown.values, ..turn };
+        let awaits = self.live.machine.journal().awaited_events();
+        let turn = Turn { status: shown.status, values: shown.values, awaits, ..turn };
         let (events, cancels) = (turn.events, turn.cancels.clone());
         self.live.bytes += turn.chunk.len() as u64;
         let turned = apply(self.run, turn).await?;

@@ -382,7 +382,8 @@ async fn a_reset_takes_over_a_key_that_is_kept_after_the_end() {
         engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
             context.queue::<String>("word")?.next().await
         });
-        let unique = UniqueKey { key: "a".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::from_secs(3600) };
+        let unique =
+            UniqueKey { key: "a".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::from_secs(3600) };
         let payload = serde_json::to_vec("a").unwrap().into();
         let part = NewTask { unique: Some(unique), orchestration: true, payload, ..NewTask::new("part").unwrap() };
         let first = engine.submit_task(part).await.unwrap().id();

@@ -104,6 +104,9 @@ impl Transaction<'_> {
             let when = params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload];
             statement.execute(when)?;
         }
+        if task.orchestration {
+            self.connection.prepare_cached("INSERT INTO instance (task) VALUES (?)")?.execute([id])?;
+        }
         self.cache.next_task += 1;
         self.cache.tags.add(TaskId(id), &task.tags);
         let scheduled = scheduled && !blocked;

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::orchestration::{AfterTurn, MessageBody, Recipient, Signal, Turn, Turned};
 use crate::outcome::{Outcome, Refusal, Submitted};
 use crate::rules::orchestration::{self, Standing};
+use crate::sqlite::instance_column::names_text;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
 use crate::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
@@ -41,7 +42,8 @@ impl Transaction<'_> {
             id,
             turn.events,
             turn.chunk.len() as u64,
-            status
+            status,
+            names_text(&turn.awaits)
         ])?;
         if turn.events > 0 {
             self.connection
