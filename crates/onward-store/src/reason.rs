@@ -39,6 +39,11 @@ pub enum WaitReason {
         /// The activities and orchestrations that it has started and that have not ended, by number; at most [`limits::NAMED_TASKS`].
         tasks: Vec<TaskId>,
     },
+    /// It is no more than what was sent to a key, and is kept for an orchestration that starts with it.
+    Unstarted {
+        /// Until when it is kept.
+        until: Option<Timestamp>,
+    },
     /// It is an orchestration that somebody has paused.
     OrchestrationPaused {
         /// Its number.
@@ -147,6 +152,13 @@ impl fmt::Display for WaitReason {
             ),
             Self::Blocked { by } => blocked(f, by),
             Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
+            Self::Unstarted { until } => {
+                let until = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                write!(
+                    f,
+                    "nobody has started it: what was sent to its key is kept, {until}, for an orchestration that starts with it"
+                )
+            }
             Self::OrchestrationPaused { task } => {
                 write!(f, "it is paused until somebody resumes it: `onward orchestration resume {task}`")
             }

@@ -54,6 +54,8 @@ impl State {
             Write::Turn(turn) => self.turn(*turn),
             Write::Signal(signal) => self.signal(*signal),
             Write::Terminate { task, reason } => self.terminate(task, reason),
+            Write::PauseOrchestration { task } => self.pause_orchestration(task),
+            Write::ResumeOrchestration { task } => self.resume_orchestration(task),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -81,6 +81,7 @@ impl State {
             task.attempts = attempts;
             task.wait_for(at, now);
         });
+        self.stand_aside_if_paused(id);
         self.settle_move(id);
         self.hint_work();
         self.let_go(id);

@@ -25,6 +25,7 @@ impl State {
         Ok(Outcome::Submitted(match decision {
             Decision::Insert | Decision::TakeOver(_) => Submitted::Inserted { id: self.insert(new) },
             Decision::Keep(id) => Submitted::Duplicate { id },
+            Decision::Start(unstarted) => Submitted::Inserted { id: self.start_with_kept(unstarted, new) },
             Decision::Reject(id) | Decision::Refuse(_, id) => Submitted::Rejected { id },
             Decision::Raise(id) => self.raise(id, &new),
             Decision::Follow(id) => {

@@ -52,7 +52,8 @@ impl State {
         } else {
             Vec::new()
         };
-        Some(OrchestrationFacts { has_begun, hold: instance.hold, awaits: instance.awaits.clone(), tasks })
+        let (hold, awaits, kept_until) = (instance.hold, instance.awaits.clone(), task.expires_at);
+        Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until })
     }
 
     fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {

@@ -13,6 +13,8 @@ pub struct KeyHolder {
     pub running: bool,
     /// Whether it has ended and only its key is still kept.
     pub ended: bool,
+    /// Whether it only keeps what is sent to its key for the task that is submitted, an orchestration.
+    pub unstarted: bool,
 }
 
 /// What to do with the new task.
@@ -32,6 +34,8 @@ pub enum Decision {
     Reject(TaskId),
     /// Take it in the place of one that has ended, whose key is kept no longer.
     TakeOver(TaskId),
+    /// Take it in the place of one that was never started, with what that was sent.
+    Start(TaskId),
     /// Refuse it: the second has the key that was to be taken over from the first.
     Refuse(TaskId, TaskId),
 }
@@ -40,6 +44,9 @@ pub enum Decision {
 #[must_use]
 pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Priority) -> Decision {
     let Some(holder) = holder else { return Decision::Insert };
+    if holder.unstarted {
+        return Decision::Start(holder.id);
+    }
     match on_duplicate {
         OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
         OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
@@ -56,7 +63,8 @@ pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Pr
 mod tests {
     use super::*;
 
-    const WAITING: KeyHolder = KeyHolder { id: TaskId(7), priority: Priority::NORMAL, running: false, ended: false };
+    const WAITING: KeyHolder =
+        KeyHolder { id: TaskId(7), priority: Priority::NORMAL, running: false, ended: false, unstarted: false };
 
     #[test]
     fn a_free_key_inserts() {
@@ -83,6 +91,14 @@ mod tests {
     fn a_key_kept_after_the_end_supersedes_nothing() {
         let ended = KeyHolder { ended: true, ..WAITING };
         assert_eq!(decide(Some(ended), OnDuplicate::Supersede, Priority::NORMAL), Decision::Keep(TaskId(7)));
+    }
+
+    #[test]
+    fn what_keeps_a_key_for_a_start_gives_it_to_whatever_is_started() {
+        let unstarted = KeyHolder { unstarted: true, ..WAITING };
+        for on_duplicate in [OnDuplicate::Skip, OnDuplicate::Reject, OnDuplicate::Requeue, OnDuplicate::Supersede] {
+            assert_eq!(decide(Some(unstarted), on_duplicate, Priority::NORMAL), Decision::Start(TaskId(7)));
+        }
     }
 
     #[test]

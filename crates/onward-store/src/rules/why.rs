@@ -60,6 +60,8 @@ pub struct OrchestrationFacts {
     pub awaits: Vec<Name>,
     /// The tasks whose ends it hears of and that have not ended, by number: the first [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
     pub tasks: Vec<TaskId>,
+    /// Until when it keeps what was sent to it, if it was never started.
+    pub kept_until: Option<Timestamp>,
 }
 
 /// A limit that a task falls under, and how far it is used.
@@ -88,6 +90,9 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if let Some(reason) = &facts.aggregated {
         return vec![reason.clone()];
     }
+    if let Some(OrchestrationFacts { hold: Hold::Unstarted, kept_until, .. }) = &facts.orchestration {
+        return vec![WaitReason::Unstarted { until: *kept_until }];
+    }
     let mut reasons = standing(facts);
     reasons
         .extend(facts.pauses.iter().map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
@@ -108,7 +113,7 @@ fn standing(facts: &WaitFacts) -> Vec<WaitReason> {
     let run_at = facts.run_at;
     let until = Some(run_at).filter(|_| facts.state == TaskState::Scheduled);
     let mut reasons = Vec::new();
-    if let Some(OrchestrationFacts { has_begun, hold, awaits, tasks }) = &facts.orchestration {
+    if let Some(OrchestrationFacts { has_begun, hold, awaits, tasks, .. }) = &facts.orchestration {
         reasons.extend(hold.is_paused().then_some(WaitReason::OrchestrationPaused { task: facts.task }));
         let is_parked = *has_begun && facts.state != TaskState::Waiting;
         if is_parked && *hold != Hold::Aside {
@@ -213,6 +218,13 @@ mod tests {
         let of_it = OrchestrationFacts { has_begun: true, ..OrchestrationFacts::default() };
         let said = reasons(&orchestration(TaskState::Blocked, of_it), Duration::ZERO);
         assert_eq!(said[0].to_string(), "it waits for a message, such as an event");
+    }
+
+    #[test]
+    fn one_that_was_never_started_waits_for_that_alone() {
+        let of_it = OrchestrationFacts { hold: Hold::Unstarted, ..OrchestrationFacts::default() };
+        let unstarted = WaitFacts { sessions: Vec::new(), ..orchestration(TaskState::Scheduled, of_it) };
+        assert_eq!(reasons(&unstarted, Duration::ZERO), [WaitReason::Unstarted { until: None }]);
     }
 
     #[test]

@@ -125,6 +125,13 @@ pub enum Act {
     Turn(Box<TurnAct>),
     Signal(Pick),
     Terminate(Pick),
+    SignalKeyOrStart {
+        kind: Name,
+        key: String,
+        keep_for: Duration,
+    },
+    PauseOrchestration(Pick),
+    ResumeOrchestration(Pick),
     SignalKey {
         kind: Name,
         key: String,

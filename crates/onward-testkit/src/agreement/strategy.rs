@@ -277,7 +277,15 @@ fn bulk() -> impl Strategy<Value = Act> {
         TaskFilter { orchestration: Some(true), ..any() },
         TaskFilter { orchestration: Some(false), ..any() },
     ];
-    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete, BulkVerb::RunNow, BulkVerb::Kill]);
+    let verb = select(vec![
+        BulkVerb::Cancel,
+        BulkVerb::Retry,
+        BulkVerb::Delete,
+        BulkVerb::RunNow,
+        BulkVerb::Kill,
+        BulkVerb::Pause,
+        BulkVerb::Resume,
+    ]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
         .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
 }

@@ -4,3 +4,4 @@ ALTER TABLE instance ADD COLUMN awaits TEXT;
 ALTER TABLE instance ADD COLUMN hold INTEGER NOT NULL DEFAULT 0;
 INSERT OR IGNORE INTO instance (task) SELECT id FROM task WHERE options IS NOT NULL AND json_extract(options, '$.orchestration');
 INSERT OR IGNORE INTO instance (task) SELECT id FROM history WHERE options IS NOT NULL AND json_extract(options, '$.orchestration');
+CREATE INDEX instance_unstarted ON instance (task) WHERE hold = 3;

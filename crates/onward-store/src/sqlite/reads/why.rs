@@ -67,7 +67,8 @@ fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Optio
     let read: Option<(bool, u8, Option<String>)> = statement.query_row([record.id.0], row).optional()?;
     let (has_begun, hold, awaits) = read.unwrap_or_default();
     let tasks = if has_begun { awaited_tasks(connection, record.id)? } else { Vec::new() };
-    Ok(Some(OrchestrationFacts { has_begun, hold: Hold::from_code(hold), awaits: names(awaits.as_deref())?, tasks }))
+    let (hold, awaits, kept_until) = (Hold::from_code(hold), names(awaits.as_deref())?, record.expires_at);
+    Ok(Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until }))
 }
 
 /// The first tasks whose ends an orchestration hears of and that have not ended.
