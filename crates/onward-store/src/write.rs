@@ -125,6 +125,16 @@ pub enum Write {
         bytes: Option<ByteProgress>,
     },
 
+    /// Keeps what the next attempt of a running task is to know, whose claim hands it out as [`memo`](crate::ClaimedTask::memo). Requires a lease that holds
+    /// and a memo within the payload limit. Answers [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an
+    /// [`AwaitChildren`](Self::AwaitChildren); it is forgotten with the end of the task.
+    KeepMemo {
+        /// The right to do it.
+        lease: Lease,
+        /// What the next attempt is to know.
+        memo: Bytes,
+    },
+
     /// Keeps what a running task has moved so far. Requires a lease that holds. Answers [`Done`](crate::Outcome::Done). A later one replaces an
     /// earlier one, also that of an earlier attempt; the last one stays with the ended task.
     RecordIo {

@@ -146,6 +146,8 @@ macro_rules! conformance {
                 a_write_may_use_a_lease_that_an_earlier_one_of_its_call_took,
             }
             children {
+                what_an_attempt_keeps_is_there_for_the_next,
+                what_an_attempt_keeps_has_the_limit_of_a_payload,
                 a_child_knows_its_parent_and_is_found_by_it,
                 a_parent_waits_for_its_children_and_goes_on_with_its_memo,
                 children_and_the_wait_for_them_are_one_write,

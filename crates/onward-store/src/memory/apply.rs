@@ -26,6 +26,7 @@ impl State {
             Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
             Write::Report { lease, fraction, message, bytes } => self.report(lease, fraction, message, bytes),
+            Write::KeepMemo { lease, memo } => self.keep_memo(lease, memo),
             Write::Cancel { task } => self.cancel(task),
             Write::Retry { task } => self.retry(task),
             Write::RunNow { task } => self.run_now(task),

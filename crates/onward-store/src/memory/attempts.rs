@@ -131,6 +131,14 @@ impl State {
         Ok(Outcome::Done)
     }
 
+    pub(super) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
+        let kind = &self.held(lease)?.new.kind;
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.tasks.change(lease.task, |task| task.memo = Some(memo));
+        Ok(Outcome::Done)
+    }
+
     /// The fence: the task that runs under exactly this lease.
     pub(super) fn held(&self, lease: Lease) -> Result<&Task, Refusal> {
         self.open(lease.session)?;

@@ -57,6 +57,7 @@ impl Player {
             Act::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
+            Act::KeepMemo(lease) => Write::KeepMemo { lease: self.lease(lease), memo: b"half".as_slice().into() },
             Act::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Act::Cancel(task) => Write::Cancel { task: self.task(task) },
             Act::Retry(task) => Write::Retry { task: self.task(task) },

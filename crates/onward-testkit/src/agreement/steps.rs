@@ -79,6 +79,7 @@ pub enum Act {
         fraction: Option<f32>,
         bytes: Option<ByteProgress>,
     },
+    KeepMemo(Pick),
     RecordIo {
         lease: Pick,
         io: Io,

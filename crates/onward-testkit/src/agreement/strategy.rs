@@ -80,6 +80,7 @@ fn session() -> impl Strategy<Value = Act> {
         2 => pick().prop_map(Act::RenewSession),
         1 => pick().prop_map(Act::CloseSession),
         1 => pick().prop_map(Act::Retire),
+        1 => pick().prop_map(Act::KeepMemo),
     ]
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::AwaitCompletion { lease, .. }
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
+        | Write::KeepMemo { lease, .. }
         | Write::Report { lease, .. } => wants.push(Want::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {
             wants.extend([Want::Task(lease.task), Want::Children(lease.task)]);
