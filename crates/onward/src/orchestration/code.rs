@@ -5,9 +5,11 @@ use std::future::Future;
 use std::sync::Arc;
 
 use onward_store::{KindSelection, Name};
+use serde_json::Value;
 
 use super::context::OrchestrationContext;
 use super::machine::{Code, CodeFuture};
+use super::untyped;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::typed::{Task, encode_result};
@@ -56,6 +58,20 @@ impl Registered {
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.0.push((T::KIND.to_owned(), options, typed(function)));
+    }
+
+    /// Code that is known by the name of its kind.
+    pub(crate) fn add_json<F, Answer>(&mut self, kind: &str, options: OrchestrationOptions, function: F)
+    where
+        F: Fn(Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
+    {
+        let code: Code = Arc::new(move |journal| {
+            let payload = untyped::read(&journal.payload, &journal.kind);
+            let answer = payload.map(|payload| function(payload, OrchestrationContext::new(journal)));
+            Box::pin(async move { encode_result(&answer?.await?) }) as CodeFuture
+        });
+        self.0.push((kind.to_owned(), options, code));
     }
 
     /// The code by kind.

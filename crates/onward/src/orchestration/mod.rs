@@ -54,6 +54,7 @@
 //! # Ok(()) }
 //! ```
 
+mod check;
 mod client;
 mod code;
 mod combinators;
@@ -69,8 +70,11 @@ mod perform;
 mod query;
 mod recorded;
 mod stage;
+mod telemetry;
+mod untyped;
 mod update;
 
+pub use check::{check_files, check_main};
 pub use client::OrchestrationStatus;
 pub use code::OrchestrationOptions;
 pub(crate) use code::{CodeTable, Registered};
@@ -81,4 +85,5 @@ pub use machine::Nondeterminism;
 pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
 pub use recorded::{CheckFailure, RecordedHistory};
 pub(crate) use stage::{Stage, TurnWrite};
+pub(crate) use telemetry::OrchestrationTelemetry;
 pub use update::{Asked, Update, UpdateQueue};

@@ -45,6 +45,7 @@ mod modules;
 #[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
+mod orchestration_controls;
 mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;

@@ -32,7 +32,7 @@ async fn a_queue_of_events_gives_one_after_the_other() {
 async fn an_activity_has_a_time_for_all_its_attempts() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
-            let never = context.activity_task::<()>(onward::NewTask::new("fails")?);
+            let never = context.activity_task::<()>(NewTask::new("fails")?);
             let policy = onward::RetryPolicy {
                 attempts: 100,
                 backoff: onward::Backoff::Constant { delay: Duration::from_secs(40) },
@@ -311,7 +311,7 @@ async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_hig
 /// Code that doubles, awaits an event and squares what it has then; and one more that doubles.
 async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let doubled = context.activity(Double(work.0)).await?;
-    let beside = context.activity_task::<u32>(onward::NewTask::new("slow")?).start();
+    let beside = context.activity_task::<u32>(NewTask::new("slow")?).start();
     let sent = context.event::<u32>("add")?.await?;
     Ok(format!("{} {}", doubled + sent, beside.await?))
 }
@@ -500,7 +500,7 @@ enum Declined {
 async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
-            let failed = context.activity_task::<()>(onward::NewTask::new("charge")?).await.unwrap_err();
+            let failed = context.activity_task::<()>(NewTask::new("charge")?).await.unwrap_err();
             context.set_status(&failed.details::<Declined>())?;
             Err(failed.into())
         })
