@@ -1,7 +1,7 @@
 //! `onward orchestration list`
 
 use clap::Args;
-use onward_store::{InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
+use onward_store::{Hold, InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
@@ -67,6 +67,16 @@ async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<(Liste
     }
 }
 
+/// Its state, or what holds it.
+fn standing(task: &TaskRecord, instance: &InstanceRecord) -> String {
+    match instance.hold {
+        _ if task.state.is_ended() => colored_state(task.state),
+        Hold::None => colored_state(task.state),
+        Hold::Paused | Hold::Aside => "paused".to_owned(),
+        Hold::Unstarted => "unstarted".to_owned(),
+    }
+}
+
 fn table(listed: &[(TaskRecord, InstanceRecord)], now: Timestamp) -> Table {
     let mut table = Table::new([
         ("NUMBER", Align::Right),
@@ -84,7 +94,7 @@ fn table(listed: &[(TaskRecord, InstanceRecord)], now: Timestamp) -> Table {
             task.id.to_string(),
             task.kind.to_string(),
             optional(task.key.as_deref(), |key| one_line(key, KEY_COLUMNS)),
-            colored_state(task.state),
+            standing(task, instance),
             instance.length.to_string(),
             instance.waiting.to_string(),
             duration_text(now - task.submitted_at),
