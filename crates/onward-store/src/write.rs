@@ -125,8 +125,8 @@ pub enum Write {
         bytes: Option<ByteProgress>,
     },
 
-    /// Keeps what the next attempt of a running task is to know, whose claim hands it out as [`memo`](crate::ClaimedTask::memo). Requires a lease that holds
-    /// and a memo within the payload limit. Answers [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an
+    /// Keeps what the next attempt of a running task is to know, whose claim hands it out as [`memo`](crate::ClaimedTask::memo). Requires a lease that holds,
+    /// a memo within the payload limit, and that the task is no orchestration, which has a history. Answers [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an
     /// [`AwaitChildren`](Self::AwaitChildren); it is forgotten with the end of the task.
     KeepMemo {
         /// The right to do it.

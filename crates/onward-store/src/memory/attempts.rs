@@ -10,7 +10,8 @@ use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
-use crate::task::{ByteProgress, Lease, Progress, TaskId, TaskState, check_payload};
+use crate::rules::orchestration::keeps_no_memo;
+use crate::task::{ByteProgress, Lease, NewTask, Progress, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -132,7 +133,10 @@ impl State {
     }
 
     pub(super) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
-        let kind = &self.held(lease)?.new.kind;
+        let NewTask { kind, orchestration, .. } = &self.held(lease)?.new;
+        if *orchestration {
+            return Err(keeps_no_memo(kind));
+        }
         check_payload("memo", memo.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.tasks.change(lease.task, |task| task.memo = Some(memo));

@@ -115,6 +115,15 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
     ))
 }
 
+/// What an orchestration is refused with that is to leave something for its next attempt: it has a history for that.
+#[cold]
+#[must_use]
+pub fn keeps_no_memo(kind: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "a task of kind `{kind}` is an orchestration, which keeps a history; write a turn instead"
+    ))
+}
+
 /// Where an orchestration stands that parks. One for which messages wait goes on at once.
 #[must_use]
 pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> TaskState {

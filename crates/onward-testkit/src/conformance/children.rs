@@ -411,4 +411,6 @@ pub async fn what_an_attempt_keeps_has_the_limit_of_a_payload(bench: Bench) {
     let lease = bench.running(task("copy")).await;
     let memo = vec![b'x'; bench.payload_limit() + 1].into();
     assert!(bench.invalid(Write::KeepMemo { lease, memo }).await.contains("memo"));
+    let lease = bench.running(NewTask { orchestration: true, ..task("order") }).await;
+    assert!(bench.invalid(Write::KeepMemo { lease, memo: Bytes::new() }).await.contains("is an orchestration"));
 }

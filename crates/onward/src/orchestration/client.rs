@@ -43,6 +43,18 @@ impl OrchestrationStatus {
         self.0.values.get(key).map(|value| read("value", value)).transpose()
     }
 
+    /// Whether somebody has [paused](Engine::pause_orchestration) it.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.0.hold.is_paused()
+    }
+
+    /// The names of the events that it waits for, as its last turn told.
+    #[must_use]
+    pub fn awaits(&self) -> &[Name] {
+        &self.0.awaits
+    }
+
     /// What the store keeps of it.
     #[must_use]
     pub fn record(&self) -> &InstanceRecord {

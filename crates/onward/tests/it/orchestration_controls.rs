@@ -28,6 +28,7 @@ async fn a_paused_orchestration_goes_on_where_it_was_when_it_is_resumed() {
         engine.run_until_idle().await.unwrap();
         assert_eq!(state(&world, task).await, TaskState::Blocked);
         assert_eq!(engine.why(task).await.unwrap()[0], WaitReason::OrchestrationPaused { task });
+        assert!(engine.orchestration_status(task).await.unwrap().is_paused());
 
         engine.resume_orchestration(task).await.unwrap();
         engine.run_until_idle().await.unwrap();

@@ -133,6 +133,9 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn keep_memo(&mut self, lease: Lease, memo: &Bytes) -> Verb<Outcome> {
         let (task, _) = self.held_by(lease)?;
         let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::keeps_no_memo(kind).into());
+        }
         check_payload("memo", memo.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.put_memo(task.id, memo)?;
