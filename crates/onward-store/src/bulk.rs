@@ -20,6 +20,10 @@ pub enum BulkVerb {
     RunNow,
     /// As [`Write::Kill`](crate::Write::Kill): of live tasks that do not run.
     Kill,
+    /// As [`Write::PauseOrchestration`](crate::Write::PauseOrchestration): of live orchestrations.
+    Pause,
+    /// As [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration): of live orchestrations.
+    Resume,
 }
 
 /// A chunk of a change of many tasks.

@@ -83,7 +83,8 @@ pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
 pub use orchestration::{
-    AfterTurn, ClaimedInstance, HistoryChunk, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn, Turned,
+    AfterTurn, ClaimedInstance, HistoryChunk, Hold, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn,
+    Turned,
 };
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]

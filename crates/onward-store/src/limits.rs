@@ -72,6 +72,24 @@ pub const TURN_TASKS: usize = 10_000;
 /// How many messages may wait for an orchestration before it takes no more signals. Ends of its tasks come in any case.
 pub const MAILBOX: usize = 10_000;
 
+/// The queue of orchestrations that were never started and keep what is sent to their keys.
+pub const UNSTARTED_QUEUE: &str = "onward.unstarted";
+
+/// How many of them there may be.
+pub const UNSTARTED_KEYS: u64 = 10_000;
+
+/// How many messages each of them takes.
+pub const UNSTARTED_EVENTS: usize = 100;
+
+/// The longest time for which they may be asked to keep a message.
+pub const UNSTARTED_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Names of events that an orchestration waits for and that a turn may say; more are not told.
+pub const AWAITED_NAMES: usize = 32;
+
+/// Tasks that an orchestration waits for and that [`Store::why`](crate::Store::why) names.
+pub const NAMED_TASKS: usize = 100;
+
 /// The most tasks that one page of a listing holds.
 pub const PAGE: usize = 1000;
 

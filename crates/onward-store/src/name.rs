@@ -35,6 +35,11 @@ impl Name {
         Self(SmolStr::new_static("default"))
     }
 
+    /// The queue of orchestrations that were never started.
+    pub(crate) fn unstarted_queue() -> Self {
+        Self(SmolStr::new_static(limits::UNSTARTED_QUEUE))
+    }
+
     /// The text of the name.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -225,9 +225,9 @@ pub enum Refusal {
     Running(TaskId),
     /// The task waits for other tasks, and so cannot be made due.
     Blocked(TaskId),
-    /// Another active task has the key by now.
+    /// Another task has the key by now.
     KeyTaken {
-        /// The task that could not be retried.
+        /// The task that could not be tried again, or whose key could not be taken over.
         task: TaskId,
         /// The one that has its key.
         by: TaskId,
@@ -310,7 +310,7 @@ impl fmt::Display for Refusal {
             Self::KeyTaken { task, by } => {
                 write!(
                     f,
-                    "task {task} cannot be tried again while task {by} has its key; wait for that one or cancel it"
+                    "nothing can go on under the key of task {task} while task {by} has it; wait for that one or cancel it"
                 )
             }
             Self::QueueInUse { queue, live } => {

@@ -30,6 +30,25 @@ pub enum WaitReason {
         /// Which of them have not ended.
         by: Vec<TaskId>,
     },
+    /// It is an orchestration whose code waits for something.
+    Parked {
+        /// When its next timer is due, if it has one.
+        until: Option<Timestamp>,
+        /// The names of the events that it waits for, so far as it has told; at most [`limits::AWAITED_NAMES`].
+        events: Vec<Name>,
+        /// The activities and orchestrations that it has started and that have not ended, by number; at most [`limits::NAMED_TASKS`].
+        tasks: Vec<TaskId>,
+    },
+    /// It is no more than what was sent to a key, and is kept for an orchestration that starts with it.
+    Unstarted {
+        /// Until when it is kept.
+        until: Option<Timestamp>,
+    },
+    /// It is an orchestration that somebody has paused.
+    OrchestrationPaused {
+        /// Its number.
+        task: TaskId,
+    },
     /// It falls under a pause.
     Paused {
         /// What is paused.
@@ -132,6 +151,17 @@ impl fmt::Display for WaitReason {
                 least.0
             ),
             Self::Blocked { by } => blocked(f, by),
+            Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
+            Self::Unstarted { until } => {
+                let until = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                write!(
+                    f,
+                    "nobody has started it: what was sent to its key is kept, {until}, for an orchestration that starts with it"
+                )
+            }
+            Self::OrchestrationPaused { task } => {
+                write!(f, "it is paused until somebody resumes it: `onward orchestration resume {task}`")
+            }
             Self::Paused { scope, until } => paused(f, scope, *until),
             Self::Concurrency { limit_on, concurrency, running } => write!(
                 f,
@@ -179,6 +209,29 @@ impl fmt::Display for WaitReason {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
         }
+    }
+}
+
+/// What the code of an orchestration waits for.
+fn parked(f: &mut fmt::Formatter<'_>, until: Option<Timestamp>, events: &[Name], tasks: &[TaskId]) -> fmt::Result {
+    let mut awaited: Vec<String> = events.iter().map(event).collect();
+    if !tasks.is_empty() {
+        let shown: Vec<String> = tasks.iter().take(SHOWN_TASKS).map(ToString::to_string).collect();
+        let more = if tasks.len() > SHOWN_TASKS { " or of others" } else { "" };
+        awaited.push(format!("the end of task {}{more}", shown.join(" or ")));
+    }
+    awaited.extend(until.map(|until| format!("its timer, which is due at {until}")));
+    if awaited.is_empty() {
+        return f.write_str("it waits for a message, such as an event");
+    }
+    write!(f, "it waits for {}", awaited.join(", or "))
+}
+
+/// An event, or an update, which is an event that is answered.
+fn event(name: &Name) -> String {
+    match name.strip_prefix("update.") {
+        Some(update) => format!("the update `{update}`"),
+        None => format!("the event `{name}`"),
     }
 }
 

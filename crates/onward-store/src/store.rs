@@ -229,6 +229,8 @@ pub struct TaskFilter {
     pub cancel_requested: Option<bool>,
     /// Members of this [bundle](crate::Aggregate).
     pub bundle: Option<TaskId>,
+    /// Orchestrations, or no orchestrations.
+    pub orchestration: Option<bool>,
 }
 
 impl TaskFilter {

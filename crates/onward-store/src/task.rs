@@ -216,6 +216,9 @@ pub enum OnDuplicate {
     Reject,
     /// If the existing task is running, take the new one when that ends; if it has not started, keep it.
     Requeue,
+    /// Take the key over from this task, if it has ended and nobody but it has the key, which may be [kept](UniqueKey::keep_for) for it; a key that
+    /// another has, or that it has while it is active, is refused with [`KeyTaken`](crate::Refusal::KeyTaken).
+    TakeOver(TaskId),
 }
 
 /// A key that makes a task unique among the active tasks of its kind.
@@ -594,6 +597,9 @@ pub struct TaskRecord {
     /// Under which reference its parent, an orchestration, hears of its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<u64>,
+    /// How long its key stays taken after its end.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub keep_key_for: Duration,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

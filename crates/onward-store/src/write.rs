@@ -125,6 +125,16 @@ pub enum Write {
         bytes: Option<ByteProgress>,
     },
 
+    /// Keeps what the next attempt of a running task is to know, whose claim hands it out as [`memo`](crate::ClaimedTask::memo). Requires a lease that holds,
+    /// a memo within the payload limit, and that the task is no orchestration, which has a history. Answers [`Done`](crate::Outcome::Done). A later one replaces an earlier one, also that of an
+    /// [`AwaitChildren`](Self::AwaitChildren); it is forgotten with the end of the task.
+    KeepMemo {
+        /// The right to do it.
+        lease: Lease,
+        /// What the next attempt is to know.
+        memo: Bytes,
+    },
+
     /// Keeps what a running task has moved so far. Requires a lease that holds. Answers [`Done`](crate::Outcome::Done). A later one replaces an
     /// earlier one, also that of an earlier attempt; the last one stays with the ended task.
     RecordIo {
@@ -324,6 +334,12 @@ pub enum Write {
     /// (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded); where a key names it, [`NoneWithKey`](crate::Refusal::NoneWithKey)), a payload
     /// within the limit, and that no more than [`limits::MAILBOX`](crate::limits::MAILBOX) messages wait for it (else
     /// [`MailboxFull`](crate::Refusal::MailboxFull)). Answers [`Done`](crate::Outcome::Done).
+    ///
+    /// One to a key [or to what starts with it](crate::Recipient::KeyOrStart) is kept where none has the key: an orchestration that is
+    /// [never started](crate::Hold::Unstarted) takes the key for it, in the queue [`limits::UNSTARTED_QUEUE`](crate::limits::UNSTARTED_QUEUE), and gives
+    /// it and what it was sent to the first that is submitted with that key. It expires when the time to live of what it was sent last is over, and is listed,
+    /// cancelled and deleted as every task. It takes [`limits::UNSTARTED_EVENTS`](crate::limits::UNSTARTED_EVENTS) messages, and there are
+    /// [`limits::UNSTARTED_KEYS`](crate::limits::UNSTARTED_KEYS) of them at the most.
     Signal(Box<Signal>),
 
     /// Ends an orchestration as cancelled, at once and whatever it does, without its code hearing of it: its lease holds no longer, and its children are
@@ -334,6 +350,21 @@ pub enum Write {
         task: TaskId,
         /// What it says of why, as its last error; cut at 8 KiB.
         reason: String,
+    },
+
+    /// Has an orchestration have no turn until it is [resumed](Self::ResumeOrchestration): it is blocked meanwhile, and what comes for it, also that it is
+    /// to be cancelled, is kept. A turn that is under way is written to its end; what it waits for goes on. Requires an orchestration (else
+    /// [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)) that has not ended. Answers [`Done`](crate::Outcome::Done), also where it is paused.
+    PauseOrchestration {
+        /// The orchestration.
+        task: TaskId,
+    },
+
+    /// Lets a paused orchestration go on: what has come meanwhile, and timers that came due, have it have a turn. Requires an orchestration that has not
+    /// ended. Answers [`Done`](crate::Outcome::Done), also where it is not paused.
+    ResumeOrchestration {
+        /// The orchestration.
+        task: TaskId,
     },
 
     /// Several writes as one: in order, all or nothing. If a member is refused, none of them happened and the outcome is

@@ -9,6 +9,7 @@ use onward_store::rules::order::{Place, place};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
+use crate::checkpoint::Kept;
 use crate::children::Spawned;
 use crate::cleanup::Cleanup;
 use crate::pressure::LiveIo;
@@ -29,6 +30,8 @@ pub(crate) struct Attempt {
     pub(crate) spawned: Spawned,
     /// What its handler has written of its result.
     pub(crate) result: WrittenResult,
+    /// What its handler has kept for the next attempt.
+    pub(crate) kept: Kept,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Whether its end is durable already.
@@ -73,6 +76,7 @@ impl Attempt {
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
             result: WrittenResult::default(),
+            kept: Kept::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             finished: AtomicBool::new(false),

@@ -101,6 +101,14 @@ impl Inner {
         lock(&self.orchestrations).add(options, function);
     }
 
+    pub(crate) fn register_orchestration_json<F, Answer>(&self, kind: &str, options: OrchestrationOptions, function: F)
+    where
+        F: Fn(serde_json::Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
+    {
+        lock(&self.orchestrations).add_json(kind, options, function);
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         lock(&self.course).run.is_some()
     }
@@ -534,7 +542,11 @@ impl Engine {
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
             orchestrations,
-            stage: Stage::new(self.inner.settings.orchestrations_kept, self.inner.settings.turns),
+            stage: Stage::new(
+                self.inner.settings.orchestrations_kept,
+                self.inner.settings.turns,
+                &self.inner.telemetry.orchestrations,
+            ),
             state,
             floor: Floor::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),

@@ -88,6 +88,7 @@ mod attempt;
 mod batch;
 mod builder;
 mod bulk;
+mod checkpoint;
 mod children;
 mod cleanup;
 mod completion;

@@ -16,6 +16,13 @@
 //! | `onward_store_errors_total` | – | calls of the dispatcher that the store could not do |
 //! | `onward_preemptions_total` | – | running tasks that were asked to give way to more urgent ones |
 //! | `onward_schedule_firings_total` | `outcome` | firings of schedules by this process; `outcome` is `submitted`, `skipped`, `held`, `failed` or `missed` |
+//! | `onward_turns_total` | `kind`, `outcome` | turns of orchestrations by this engine; `outcome` is `parked`, `completed`, `failed`, `cancelled`, `continued_as_new`, `dead`, `given_back` or `lost` |
+//! | `onward_turn_seconds` | `kind` | histogram: from the claim of a turn until its last write is durable, its steps included |
+//! | `onward_replays_total` | `kind` | orchestrations that were brought back by running their code on their histories: after a restart, on another worker, or when too many were kept |
+//! | `onward_replayed_events_total` | `kind` | events that were fed to code in that |
+//! | `onward_history_events_total` | `kind` | events that turns added to histories |
+//! | `onward_history_bytes_total` | `kind` | and their bytes |
+//! | `onward_orchestrations_kept` | – | parked orchestrations in the memory of this engine, at most [`orchestrations_kept`](crate::EngineBuilder::orchestrations_kept) |
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
 //!
@@ -29,6 +36,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 use onward_store::{Firing, Name, Submitted, TaskState};
 
+use crate::orchestration::OrchestrationTelemetry;
+
 /// The metrics of one engine.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
@@ -39,6 +48,7 @@ pub(crate) struct Telemetry {
     pub(crate) commit_seconds: Histogram,
     pub(crate) commit_writes: Histogram,
     pub(crate) schedules: ScheduleTelemetry,
+    pub(crate) orchestrations: OrchestrationTelemetry,
     pub(crate) running: Gauge,
     pub(crate) buffered: Gauge,
 }
@@ -53,6 +63,7 @@ impl Telemetry {
             commit_seconds: histogram!("onward_commit_seconds"),
             commit_writes: histogram!("onward_commit_writes"),
             schedules: ScheduleTelemetry::new(),
+            orchestrations: OrchestrationTelemetry::new(),
             running: gauge!("onward_running"),
             buffered: gauge!("onward_buffered"),
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use onward_store::{InstanceRecord, TaskRecord};
+use onward_store::{Hold, InstanceRecord, TaskRecord};
 use serde_json::{Map, Value, json};
 
 use super::json::{bytes_field, task_json};
@@ -24,6 +24,13 @@ pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
     }
     fact("history", format!("{} events, {}", instance.length, size_text(instance.bytes)));
     fact("messages", format!("{} wait, of {} that came", instance.waiting, instance.received));
+    match instance.hold {
+        Hold::None => {}
+        Hold::Paused | Hold::Aside => fact("paused", "until somebody resumes it".to_owned()),
+        Hold::Unstarted => {
+            fact("unstarted", "it keeps what is sent to its key for whoever starts one with it".to_owned())
+        }
+    }
     if let Some(status) = &instance.status {
         fact("status", one_line(&written_value(status), SHOWN_COLUMNS));
     }
@@ -57,8 +64,11 @@ pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) ->
     Ok(value)
 }
 
-/// Puts the status and the values of an orchestration into an object: as what they are if they are JSON, else as text or base64.
+/// Puts what holds an orchestration, its status and its values into an object: as what they are if they are JSON, else as text or base64.
 pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &InstanceRecord) {
+    if instance.hold != Hold::None {
+        object.insert("hold".to_owned(), json!(instance.hold));
+    }
     if let Some(status) = &instance.status {
         put(object, "status", status);
     }

@@ -222,7 +222,7 @@ fn an_orchestration_is_shown_with_all_that_is_known() {
         status       "waiting for the parcel"
         value        cents=1999
         waits for    its next timer, at [time]
-        waits for    a signal, perhaps; `onward orchestration signal 1 NAME` sends one
+        waits for    the event `packed`; `onward orchestration signal 1 packed` sends one
         "#);
     });
 }
@@ -376,23 +376,23 @@ fn a_parked_orchestration_says_for_what_it_waits_and_until_when() {
         task 1 is scheduled:
         - no worker has the store open; start one
         - it waits for its next timer, at [time]
-        - it waits for a signal, perhaps; `onward orchestration signal 1 NAME` sends one
+        - it waits for the event `packed`; `onward orchestration signal 1 packed` sends one
         ");
         insta::assert_snapshot!(why("3"), @r"
         task 3 is blocked:
         - no worker has the store open; start one
-        - it waits for a signal; `onward orchestration signal 3 NAME` sends one
+        - it waits for the event `approved`; `onward orchestration signal 3 approved` sends one
         ");
         insta::assert_snapshot!(why("5"), @r"
         task 5 is blocked:
         - no worker has the store open; start one
         - it waits for the end of orchestration 7 (review), which is blocked
         - it waits for the end of task 6 (book-flight), which is waiting
-        - it waits for a signal, perhaps; `onward orchestration signal 5 NAME` sends one
         ");
     });
     assert_eq!(place.json(&["task", "why", "5"])[0]["waits_for"]["tasks"], json!([7, 6]));
     assert!(place.json(&["task", "why", "1"])[0]["waits_for"]["timer"].is_string());
+    assert_eq!(place.json(&["task", "why", "1"])[0]["waits_for"]["events"], json!(["packed"]));
     assert_eq!(place.json(&["task", "why", "4"])[0]["waits_for"], json!(null));
 }
 
@@ -531,4 +531,107 @@ fn an_update_is_answered_by_the_code() {
     assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
     assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
+}
+
+/// Shows: D8
+#[test]
+fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter() {
+    let place = place();
+    assert_eq!(place.onward(&["orchestration", "pause", "3"]).stdout, "orchestration 3 is paused\n");
+    assert_eq!(place.json(&["orchestration", "show", "3"])[0]["instance"]["hold"], "paused");
+    assert!(place.onward(&["orchestration", "list"]).stdout.contains("paused"));
+    assert_eq!(place.onward(&["orchestration", "status", "3"]).stderr, "orchestration 3 is paused\n");
+    let why = place.onward(&["task", "why", "3"]).stdout;
+    assert!(why.contains("`onward orchestration resume 3`"), "{why}");
+    place.onward(&["orchestration", "signal", "3", "approved", "\"yes\""]);
+    work(&place, false);
+    assert_eq!(place.json(&["orchestration", "show", "3"])[0]["state"], "blocked");
+    let paused = place.onward(&["orchestration", "pause", "--kind", "review", "--dry-run"]);
+    assert_eq!(paused.stdout, "would pause 2 tasks: 2 blocked\n", "{}", paused.stderr);
+    assert_eq!(place.json(&["orchestration", "resume", "--kind", "review"])[0]["resumed"], 2);
+    work(&place, false);
+    assert_eq!(place.json(&["orchestration", "show", "3"])[0]["state"], "completed");
+    let refused = place.onward(&["orchestration", "pause", "8"]);
+    assert!(refused.stderr.contains("is no orchestration"), "{}", refused.stderr);
+}
+
+/// Shows: D3
+#[test]
+fn a_signal_is_kept_for_an_orchestration_that_has_not_started() {
+    let place = place();
+    let to = ["--kind", "order", "--key", "A-18"];
+    let sent = place.onward(&[&["orchestration", "signal"], &to[..], &["packed", "\"4\""]].concat());
+    assert!(sent.stderr.contains("A-18"), "{}", sent.stderr);
+    let kept = [&["orchestration", "signal", "--keep-for", "1h"], &to[..], &["packed", "\"4\""]].concat();
+    let kept = place.onward(&kept);
+    assert!(kept.stdout.contains("now or when it starts"), "{} {}", kept.stdout, kept.stderr);
+    let shown = place.json(&["orchestration", "show", "--key", "A-18"]);
+    assert_eq!((&shown[0]["instance"]["hold"], &shown[0]["instance"]["waiting"]), (&json!("unstarted"), &json!(1)));
+    let started =
+        place.onward(&["orchestration", "start", "order", "--key", "A-18", "--payload", r#"{"id":"A-18","cents":1}"#]);
+    assert_eq!(started.code, Some(0), "{}", started.stderr);
+    work(&place, false);
+    let state = place.json(&["orchestration", "list", "--key", "A-18"])[0]["state"].clone();
+    assert_eq!(state, "completed");
+}
+
+/// A program that agrees with all histories but those of a kind.
+fn checker(place: &Place, but: &str) {
+    let script = format!(
+        r#"#!/bin/sh
+for file in "$@"; do
+    case "$file" in
+        *{but}*) echo "{{\"file\":\"$file\",\"kind\":\"{but}\",\"events\":1,\"agrees\":false,\"error\":\"it does something else\"}}" ;;
+        *) echo "{{\"file\":\"$file\",\"kind\":\"other\",\"events\":1,\"agrees\":true,\"error\":null}}" ;;
+    esac
+done
+"#
+    );
+    place.write("checker", &script);
+    let mut permissions = std::fs::metadata(place.path("checker")).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    std::fs::set_permissions(place.path("checker"), permissions).unwrap();
+}
+
+/// Shows: D5
+#[test]
+fn recorded_histories_are_checked_by_the_program_that_has_the_code() {
+    let place = place();
+    let recorded = place.json(&["orchestration", "record", "histories", "--kind", "order"]);
+    assert_eq!(recorded[0]["file"], "histories/order-1.cbor");
+    assert_eq!(place.json(&["orchestration", "record", "histories"]).len(), 5);
+    checker(&place, "nothing");
+    let checked = place.onward(&["orchestration", "check", "--program", "checker", "histories"]);
+    assert_eq!((checked.code, checked.stdout.lines().count()), (Some(0), 6), "{}", checked.stderr);
+    checker(&place, "trip");
+    let checked = place.onward(&["orchestration", "check", "--program", "./checker", "histories"]);
+    assert_eq!(checked.code, Some(1), "{}", checked.stderr);
+    assert!(checked.stdout.contains("histories/trip-5.cbor: it does something else"), "{}", checked.stdout);
+    let checked = place.json(&["orchestration", "check", "--program", "./checker", "histories/trip-5.cbor"]);
+    assert_eq!((checked.len(), &checked[0]["agrees"]), (1, &json!(false)));
+}
+
+/// Shows: D5
+#[test]
+fn a_program_that_checks_nothing_is_told_what_to_do() {
+    let place = place();
+    place.json(&["orchestration", "record", "histories"]);
+    let echo = place.onward(&["orchestration", "check", "--program", "/bin/echo", "histories"]);
+    assert_eq!(echo.code, Some(1));
+    assert!(echo.stderr.contains("check_main"), "{}", echo.stderr);
+    let silent = place.onward(&["orchestration", "check", "--program", "/bin/true", "histories"]);
+    assert!(silent.stderr.contains("check_main"), "{}", silent.stderr);
+    let nothing = place.onward(&["orchestration", "check", "--program", "/bin/true", "."]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
+}
+
+/// Shows: B11
+#[test]
+fn a_store_with_parked_and_paused_orchestrations_is_sound() {
+    let place = place();
+    place.onward(&["orchestration", "pause", "5"]);
+    place.onward(&["orchestration", "signal", "--kind", "order", "--key", "A-18", "--keep-for", "1h", "packed"]);
+    let checks = place.json(&["doctor"]);
+    let integrity = checks.iter().find(|check| check["check"] == "integrity").unwrap();
+    assert_eq!(integrity["level"], "ok", "{integrity}");
 }

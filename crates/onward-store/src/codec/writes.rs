@@ -14,7 +14,7 @@ pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> 
         Write::Complete { result, .. } | Write::Finish { finish: Finish::Complete { result }, .. } => {
             some(codec, result)
         }
-        Write::AwaitChildren { memo, .. } => one(codec, memo),
+        Write::AwaitChildren { memo, .. } | Write::KeepMemo { memo, .. } => one(codec, memo),
         Write::SetSchedule(set) => one(codec, &mut set.schedule.task.payload),
         Write::Signal(signal) => one(codec, &mut signal.payload),
         Write::Turn(turn) => encode_turn(codec, turn),

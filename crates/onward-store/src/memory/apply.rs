@@ -26,6 +26,7 @@ impl State {
             Write::AwaitChildren { lease, memo, on_failure } => self.await_children(lease, memo, on_failure),
             Write::ConfirmCancel { lease, reason } => self.confirm_cancel(lease, reason),
             Write::Report { lease, fraction, message, bytes } => self.report(lease, fraction, message, bytes),
+            Write::KeepMemo { lease, memo } => self.keep_memo(lease, memo),
             Write::Cancel { task } => self.cancel(task),
             Write::Retry { task } => self.retry(task),
             Write::RunNow { task } => self.run_now(task),
@@ -54,6 +55,8 @@ impl State {
             Write::Turn(turn) => self.turn(*turn),
             Write::Signal(signal) => self.signal(*signal),
             Write::Terminate { task, reason } => self.terminate(task, reason),
+            Write::PauseOrchestration { task } => self.pause_orchestration(task),
+            Write::ResumeOrchestration { task } => self.resume_orchestration(task),
             Write::All(writes) => self.all(writes),
         }
     }

@@ -10,7 +10,8 @@ use crate::event::Change;
 use crate::limits;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
-use crate::task::{ByteProgress, Lease, Progress, TaskId, TaskState, check_payload};
+use crate::rules::orchestration::keeps_no_memo;
+use crate::task::{ByteProgress, Lease, NewTask, Progress, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -81,6 +82,7 @@ impl State {
             task.attempts = attempts;
             task.wait_for(at, now);
         });
+        self.stand_aside_if_paused(id);
         self.settle_move(id);
         self.hint_work();
         self.let_go(id);
@@ -127,6 +129,17 @@ impl State {
         let message = message.map(|message| attempt::cut(message, limits::PROGRESS_BYTES));
         let at = self.now.wall;
         self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at, bytes }));
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
+        let NewTask { kind, orchestration, .. } = &self.held(lease)?.new;
+        if *orchestration {
+            return Err(keeps_no_memo(kind));
+        }
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.tasks.change(lease.task, |task| task.memo = Some(memo));
         Ok(Outcome::Done)
     }
 

@@ -26,6 +26,8 @@ impl State {
             BulkVerb::Retry => self.retry(task),
             BulkVerb::RunNow => self.run_now(task),
             BulkVerb::Kill => self.kill(task),
+            BulkVerb::Pause => self.pause_orchestration(task),
+            BulkVerb::Resume => self.resume_orchestration(task),
             BulkVerb::Delete => {
                 self.remove_without_trace(task);
                 Ok(Outcome::Done)

@@ -42,6 +42,9 @@ impl State {
         if !task.state.is_ended() {
             return Err(Refusal::NotEnded { task: id, state: task.state });
         }
+        if task.is_unstarted() {
+            return Err(rules::orchestration::never_started(id));
+        }
         if let Some(by) = self.keys.active(&task.new) {
             return Err(Refusal::KeyTaken { task: id, by });
         }
@@ -63,6 +66,7 @@ impl State {
     pub(super) fn start_anew(&mut self, id: TaskId) {
         let now = self.now.wall;
         self.tasks.change(id, |task| start_anew(task, now));
+        self.stand_aside_if_paused(id);
     }
 
     pub(super) fn pause(&mut self, scope: Scope, until: Option<Timestamp>) -> Result<Outcome, Refusal> {

@@ -174,6 +174,9 @@ impl State {
 
     /// What a task waited for is over: it waits for a worker, or for its time.
     pub(super) fn unblock(&mut self, id: TaskId) {
+        if self.unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
+            return;
+        }
         let now = self.now.wall;
         self.tasks.change(id, |task| task.unblock(now));
         self.log(id, Change::Unblocked);

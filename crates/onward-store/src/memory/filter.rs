@@ -27,6 +27,7 @@ pub(super) fn shows(filter: &TaskFilter, task: &Task, bundles: &Bundles) -> bool
         && filter.priority_from.is_none_or(|from| task.new.priority >= from)
         && filter.priority_to.is_none_or(|to| task.new.priority <= to)
         && filter.bundle.is_none_or(|bundle| bundles.bundle_of(task.id) == Some(bundle))
+        && filter.orchestration.is_none_or(|is_one| task.new.orchestration == is_one)
         && filter.cancel_requested.is_none_or(|requested| task.cancel_requested == requested)
         && filter
             .tag_key_prefix

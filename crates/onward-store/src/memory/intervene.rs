@@ -2,13 +2,16 @@
 
 use super::state::State;
 use crate::outcome::{Outcome, Refusal};
-use crate::rules::intervene;
+use crate::rules::{intervene, orchestration};
 use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
         let (state, now) = (self.standing_of(self.known(id)?), self.now.wall);
         intervene::run_now(id, state)?;
+        if self.known(id)?.is_unstarted() {
+            return Err(orchestration::never_started(id));
+        }
         if state == TaskState::Scheduled {
             self.tasks.change(id, |task| {
                 task.state = TaskState::Waiting;

@@ -84,6 +84,7 @@ impl Keys {
             priority: task.map_or(Priority::NORMAL, |task| task.new.priority),
             running: task.is_some_and(|task| task.state == TaskState::Running),
             ended: taken.until.is_some(),
+            unstarted: new.orchestration && task.is_some_and(Task::is_unstarted),
         })
     }
 }

@@ -57,6 +57,7 @@ mod names;
 mod orchestrations;
 #[cfg(feature = "postgres")]
 mod partial;
+mod pausing;
 mod queues;
 mod reads;
 mod removal;
@@ -70,6 +71,7 @@ mod sweep;
 mod tags;
 mod task;
 mod tasks;
+mod unstarted;
 mod why;
 
 #[cfg(feature = "postgres")]

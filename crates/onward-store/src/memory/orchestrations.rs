@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::state::State;
+use super::task::Task;
 use crate::event::Change;
 use crate::limits;
 use crate::name::Name;
@@ -109,6 +110,7 @@ impl State {
 
     /// A turn is over, and the orchestration is not.
     fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
+        let state = self.unless_paused(id, state);
         self.tasks.change(id, |task| {
             (task.state, task.run_at) = (state, run_at);
             task.session = None;
@@ -120,7 +122,11 @@ impl State {
     }
 
     pub(super) fn signal(&mut self, signal: Signal) -> Result<Outcome, Refusal> {
-        let id = self.recipient(&signal.to)?;
+        let id = match &signal.to {
+            Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(&signal, (kind, key), *keep_for)?,
+            Recipient::Key { kind, key } => self.active_with(kind, key)?,
+            Recipient::Task(task) => *task,
+        };
         let task = self.known(id)?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
@@ -135,15 +141,12 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    fn recipient(&self, to: &Recipient) -> Result<TaskId, Refusal> {
-        match to {
-            Recipient::Task(task) => Ok(*task),
-            Recipient::Key { kind, key } => {
-                self.tasks.known.lacks_key(kind, key);
-                let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.clone() };
-                self.keys.active_of(kind, key).ok_or_else(none)
-            }
-        }
+    fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
+        self.tasks.known.lacks_key(kind, key);
+        let active = self.keys.active_of(kind, key);
+        // One that was never started is none for whoever did not ask for that.
+        let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));
+        active.ok_or_else(|| Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() })
     }
 
     pub(super) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
@@ -207,16 +210,22 @@ impl State {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };
         let Some(instance) = &task.instance else { return };
-        let is_woken = instance.length > 0 && orchestration::is_woken(task.state);
+        let is_woken = orchestration::is_woken(instance.length, instance.hold, task.state);
         self.change_instance(id, |instance| instance.receive(body, now));
         if is_woken {
-            self.tasks.change(id, |task| (task.state, task.run_at) = (TaskState::Waiting, now));
-            self.log(id, Change::Unblocked);
-            self.hint_work();
+            self.wake(id);
         }
     }
 
-    fn change_instance(&mut self, id: TaskId, change: impl FnOnce(&mut Instance)) {
+    /// Has a parked orchestration wait for a turn.
+    pub(super) fn wake(&mut self, id: TaskId) {
+        let now = self.now.wall;
+        self.tasks.change(id, |task| (task.state, task.run_at) = (TaskState::Waiting, now));
+        self.log(id, Change::Unblocked);
+        self.hint_work();
+    }
+
+    pub(super) fn change_instance(&mut self, id: TaskId, change: impl FnOnce(&mut Instance)) {
         self.tasks.change(id, |task| {
             if let Some(instance) = &mut task.instance {
                 change(Arc::make_mut(instance));
@@ -224,7 +233,7 @@ impl State {
         });
     }
 
-    fn instance(&self, id: TaskId) -> Option<&Instance> {
+    pub(super) fn instance(&self, id: TaskId) -> Option<&Instance> {
         self.tasks.get(id)?.instance.as_deref()
     }
 

@@ -13,16 +13,20 @@ impl State {
         self.check_dependencies(&new.depends_on)?;
         self.check_parent(&new)?;
         let decision = self.decide(&new);
-        if matches!(decision, Decision::Insert | Decision::Follow(_) | Decision::Supersede(_)) {
+        if let Decision::Refuse(task, by) = decision {
+            return Err(Refusal::KeyTaken { task, by });
+        }
+        if !matches!(decision, Decision::Keep(_) | Decision::Reject(_) | Decision::Raise(_)) {
             self.check_names(Some(&new.queue), Some(&new.kind))?;
             self.check_group(new.group.as_ref())?;
             self.groups.extend(new.group.clone());
             self.make_names(Some(&new.queue), Some(&new.kind));
         }
         Ok(Outcome::Submitted(match decision {
-            Decision::Insert => Submitted::Inserted { id: self.insert(new) },
+            Decision::Insert | Decision::TakeOver(_) => Submitted::Inserted { id: self.insert(new) },
             Decision::Keep(id) => Submitted::Duplicate { id },
-            Decision::Reject(id) => Submitted::Rejected { id },
+            Decision::Start(unstarted) => Submitted::Inserted { id: self.start_with_kept(unstarted, new) },
+            Decision::Reject(id) | Decision::Refuse(_, id) => Submitted::Rejected { id },
             Decision::Raise(id) => self.raise(id, &new),
             Decision::Follow(id) => {
                 self.tasks.change(id, |task| task.follower = Some(Box::new(new)));

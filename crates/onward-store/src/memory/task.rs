@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::completion::Awaited;
 use crate::io::Io;
 use crate::name::Name;
-use crate::orchestration::Instance;
+use crate::orchestration::{Hold, Instance};
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -97,6 +97,11 @@ impl Task {
             follower: None,
             end: None,
         }
+    }
+
+    /// Whether it only keeps what is sent to its key.
+    pub(super) fn is_unstarted(&self) -> bool {
+        self.instance.as_ref().is_some_and(|instance| instance.hold == Hold::Unstarted)
     }
 
     /// The number of the attempt that runs, or of the next one.
@@ -227,6 +232,7 @@ impl Task {
             affinity: self.new.affinity.clone(),
             orchestration: self.new.orchestration,
             report: self.new.report,
+            keep_key_for: self.new.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::flow::LimitScope;
 use crate::limits;
 use crate::reason::WaitReason;
 use crate::rules;
-use crate::rules::why::{LimitUse, WaitFacts, reasons};
+use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 use crate::task::{NewTask, TaskId, TaskState};
 use crate::write::Scope;
 
@@ -26,6 +26,7 @@ impl State {
             run_at: task.run_at,
             blocked_by: self.waits.open_of(id),
             awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
+            orchestration: self.orchestration_facts(task),
             aggregated: self.why_aggregated(task),
             pauses: scopes
                 .into_iter()
@@ -40,6 +41,19 @@ impl State {
             sessions: self.sessions.values().map(|session| (session.name.clone(), session.serves.clone())).collect(),
         };
         Some(reasons(&facts, steady))
+    }
+
+    fn orchestration_facts(&self, task: &Task) -> Option<OrchestrationFacts> {
+        let instance = task.instance.as_ref().filter(|_| !task.state.is_ended())?;
+        let has_begun = instance.length > 0;
+        let open = |child: &&Task| child.new.report.is_some() && !child.state.is_ended();
+        let tasks = if has_begun {
+            self.tasks.children_of(task.id).filter(open).map(|child| child.id).take(limits::NAMED_TASKS).collect()
+        } else {
+            Vec::new()
+        };
+        let (hold, awaits, kept_until) = (instance.hold, instance.awaits.clone(), task.expires_at);
+        Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until })
     }
 
     fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {

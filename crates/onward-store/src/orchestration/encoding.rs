@@ -9,6 +9,8 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 #[cfg(feature = "postgres")]
+use super::hold::Hold;
+#[cfg(feature = "postgres")]
 use super::instance::Instance;
 use super::message::{Message, MessageBody};
 use crate::error::{Error, Result};
@@ -139,6 +141,10 @@ struct InstanceFields {
     values: BTreeMap<String, ByteVec>,
     #[n(6)]
     messages: Vec<StoredMessage>,
+    #[n(7)]
+    awaits: Option<Vec<String>>,
+    #[n(8)]
+    hold: Option<u8>,
 }
 
 /// An orchestration as bytes.
@@ -152,6 +158,10 @@ pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
         status: instance.status.as_ref().map(|status| status.to_vec().into()),
         values: instance.values.iter().map(|(key, value)| (key.clone(), value.to_vec().into())).collect(),
         messages: instance.mailbox.iter().map(StoredMessage::of).collect(),
+        awaits: Some(&instance.awaits)
+            .filter(|awaits| !awaits.is_empty())
+            .map(|awaits| awaits.iter().map(ToString::to_string).collect()),
+        hold: Some(instance.hold.code()).filter(|code| *code > 0),
     };
     minicbor::to_vec(fields).map_err(|error| unwritable(&error))
 }
@@ -168,6 +178,8 @@ pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
         received: fields.received,
         status: fields.status.map(whole),
         values: fields.values.into_iter().map(|(key, value)| (key, whole(value))).collect(),
+        awaits: fields.awaits.into_iter().flatten().map(Name::new).collect::<Result<_>>()?,
+        hold: Hold::from_code(fields.hold.unwrap_or_default()),
         mailbox: fields.messages.into_iter().map(StoredMessage::into_message).collect::<Result<_>>()?,
         chunks: Vec::new(),
     })

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
+use super::hold::Hold;
 use super::message::{Handful, Message, MessageBody};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
+use crate::name::Name;
 use crate::timestamp::Timestamp;
 
 /// An orchestration between two turns.
@@ -19,6 +21,9 @@ pub(crate) struct Instance {
     pub(crate) received: u64,
     pub(crate) status: Option<Bytes>,
     pub(crate) values: BTreeMap<String, Bytes>,
+    /// The events that it waits for, as its last turn said.
+    pub(crate) awaits: Vec<Name>,
+    pub(crate) hold: Hold,
     /// Messages that were not taken in, oldest first.
     pub(crate) mailbox: VecDeque<Message>,
     /// Its history; of an instance that was loaded from elsewhere, what was appended since.
@@ -45,6 +50,7 @@ impl Instance {
         self.length += turn.events;
         self.bytes += turn.chunk.len() as u64;
         self.mailbox.retain(|message| message.number > turn.consumed);
+        self.awaits.clone_from(&turn.awaits);
         if turn.status.is_some() {
             self.status.clone_from(&turn.status);
         }
@@ -84,6 +90,8 @@ impl Instance {
             bytes: self.bytes,
             received: self.received,
             waiting: self.mailbox.len() as u64,
+            awaits: self.awaits.clone(),
+            hold: self.hold,
             status: self.status.clone(),
             values: self.values.clone(),
         }

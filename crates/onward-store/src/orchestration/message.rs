@@ -1,5 +1,7 @@
 //! What comes for an orchestration between its turns.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +96,15 @@ pub enum Recipient {
         kind: Name,
         /// The key.
         key: String,
+    },
+    /// The active orchestration of a kind that has this key, or the one that starts with it within a time.
+    KeyOrStart {
+        /// The kind.
+        kind: Name,
+        /// The key.
+        key: String,
+        /// How long the signal, and what else is kept for the key, is kept at least; up to [`limits::UNSTARTED_KEPT`](crate::limits::UNSTARTED_KEPT).
+        keep_for: Duration,
     },
 }
 

@@ -6,6 +6,7 @@
 //! nor what code makes them.
 
 mod encoding;
+mod hold;
 mod instance;
 mod message;
 mod turn;
@@ -14,6 +15,7 @@ mod turn;
 pub(crate) use encoding::{decode_instance, encode_instance};
 #[cfg(feature = "sqlite")]
 pub(crate) use encoding::{decode_message, encode_message};
+pub use hold::Hold;
 pub(crate) use instance::Instance;
 pub(crate) use message::Handful;
 pub use message::{Message, MessageBody, Recipient, Signal};

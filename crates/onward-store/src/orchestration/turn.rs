@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Serialize;
 
+use super::hold::Hold;
 use super::message::Message;
+use crate::name::Name;
 use crate::outcome::Submitted;
 use crate::task::{Lease, NewTask, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -27,6 +29,9 @@ pub struct Turn {
     pub status: Option<Bytes>,
     /// Values that it keeps for whoever looks; `None` removes one.
     pub values: Vec<(String, Option<Bytes>)>,
+    /// The names of the events that it waits for from now on, for whoever asks why it stands; at most
+    /// [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
+    pub awaits: Vec<Name>,
     /// Tasks that it submits: its children, or strangers.
     pub submits: Vec<NewTask>,
     /// Tasks that it wants cancelled; those that have ended are left as they are.
@@ -47,6 +52,7 @@ impl Turn {
             consumed: 0,
             status: None,
             values: Vec::new(),
+            awaits: Vec::new(),
             submits: Vec::new(),
             cancels: Vec::new(),
             next,
@@ -143,6 +149,12 @@ pub struct InstanceRecord {
     pub received: u64,
     /// How many of them wait for its next turn.
     pub waiting: u64,
+    /// The names of the events that it waits for, as its last turn said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub awaits: Vec<Name>,
+    /// Whether it goes on.
+    #[serde(skip_serializing_if = "Hold::is_none")]
+    pub hold: Hold,
     /// What it says of itself.
     pub status: Option<Bytes>,
     /// The values that it keeps.

@@ -12,13 +12,17 @@ pub fn eligible(verb: BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
     let states: Vec<_> =
         TaskState::ALL.into_iter().filter(|state| is_possible(verb, *state)).filter(is_meant).collect();
     let asked = if verb == BulkVerb::Cancel { Some(false) } else { filter.cancel_requested };
-    let contradicts = filter.cancel_requested.is_some() && filter.cancel_requested != asked;
-    (!states.is_empty() && !contradicts).then(|| TaskFilter { states, cancel_requested: asked, ..filter.clone() })
+    let is_of_orchestrations = matches!(verb, BulkVerb::Pause | BulkVerb::Resume);
+    let orchestration = if is_of_orchestrations { Some(true) } else { filter.orchestration };
+    let contradicts = filter.cancel_requested.is_some() && filter.cancel_requested != asked
+        || filter.orchestration.is_some() && filter.orchestration != orchestration;
+    let eligible = || TaskFilter { states, cancel_requested: asked, orchestration, ..filter.clone() };
+    (!contradicts).then(eligible).filter(|filter| !filter.states.is_empty())
 }
 
 fn is_possible(verb: BulkVerb, state: TaskState) -> bool {
     match verb {
-        BulkVerb::Cancel => !state.is_ended(),
+        BulkVerb::Cancel | BulkVerb::Pause | BulkVerb::Resume => !state.is_ended(),
         BulkVerb::Retry => state.is_ended(),
         BulkVerb::Delete => state != TaskState::Running,
         BulkVerb::RunNow => state == TaskState::Scheduled,

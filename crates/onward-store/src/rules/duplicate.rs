@@ -13,6 +13,8 @@ pub struct KeyHolder {
     pub running: bool,
     /// Whether it has ended and only its key is still kept.
     pub ended: bool,
+    /// Whether it only keeps what is sent to its key for the task that is submitted, an orchestration.
+    pub unstarted: bool,
 }
 
 /// What to do with the new task.
@@ -30,13 +32,24 @@ pub enum Decision {
     Supersede(TaskId),
     /// Say no.
     Reject(TaskId),
+    /// Take it in the place of one that has ended, whose key is kept no longer.
+    TakeOver(TaskId),
+    /// Take it in the place of one that was never started, with what that was sent.
+    Start(TaskId),
+    /// Refuse it: the second has the key that was to be taken over from the first.
+    Refuse(TaskId, TaskId),
 }
 
 /// Decides what becomes of a submit with a key.
 #[must_use]
 pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Priority) -> Decision {
     let Some(holder) = holder else { return Decision::Insert };
+    if holder.unstarted {
+        return Decision::Start(holder.id);
+    }
     match on_duplicate {
+        OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
+        OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
         OnDuplicate::Reject => Decision::Reject(holder.id),
         _ if holder.ended => Decision::Keep(holder.id),
         OnDuplicate::Supersede => Decision::Supersede(holder.id),
@@ -50,7 +63,8 @@ pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Pr
 mod tests {
     use super::*;
 
-    const WAITING: KeyHolder = KeyHolder { id: TaskId(7), priority: Priority::NORMAL, running: false, ended: false };
+    const WAITING: KeyHolder =
+        KeyHolder { id: TaskId(7), priority: Priority::NORMAL, running: false, ended: false, unstarted: false };
 
     #[test]
     fn a_free_key_inserts() {
@@ -77,5 +91,22 @@ mod tests {
     fn a_key_kept_after_the_end_supersedes_nothing() {
         let ended = KeyHolder { ended: true, ..WAITING };
         assert_eq!(decide(Some(ended), OnDuplicate::Supersede, Priority::NORMAL), Decision::Keep(TaskId(7)));
+    }
+
+    #[test]
+    fn what_keeps_a_key_for_a_start_gives_it_to_whatever_is_started() {
+        let unstarted = KeyHolder { unstarted: true, ..WAITING };
+        for on_duplicate in [OnDuplicate::Skip, OnDuplicate::Reject, OnDuplicate::Requeue, OnDuplicate::Supersede] {
+            assert_eq!(decide(Some(unstarted), on_duplicate, Priority::NORMAL), Decision::Start(TaskId(7)));
+        }
+    }
+
+    #[test]
+    fn a_key_is_taken_over_from_the_one_that_is_named_and_has_ended() {
+        let ended = KeyHolder { ended: true, ..WAITING };
+        let from = |holder, task| decide(Some(holder), OnDuplicate::TakeOver(TaskId(task)), Priority::NORMAL);
+        assert_eq!(from(ended, 7), Decision::TakeOver(TaskId(7)));
+        assert_eq!(from(ended, 6), Decision::Refuse(TaskId(6), TaskId(7)));
+        assert_eq!(from(WAITING, 7), Decision::Refuse(TaskId(7), TaskId(7)));
     }
 }

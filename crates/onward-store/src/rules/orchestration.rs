@@ -1,13 +1,14 @@
 //! What a turn of an orchestration may write, and how it goes on.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::limits;
 use crate::name::Name;
-use crate::orchestration::{AfterTurn, Turn};
+use crate::orchestration::{AfterTurn, Hold, Signal, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
-use crate::task::{NewTask, TaskId, TaskState, check_payload};
+use crate::task::{NewTask, OnDuplicate, TaskId, TaskState, Ttl, TtlFrom, UniqueKey, When, check_payload};
 use crate::timestamp::Timestamp;
 
 /// What a store knows of an orchestration whose turn is to be written.
@@ -40,6 +41,11 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     };
     if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
         return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
+    }
+    if turn.awaits.len() > limits::AWAITED_NAMES {
+        let text =
+            format!("names more than {} events that it waits for; name the first of them", limits::AWAITED_NAMES);
+        return Err(invalid(standing, &text));
     }
     if turn.submits.len() > limits::TURN_TASKS {
         let text = format!("submits more than {} tasks; let several turns do it", limits::TURN_TASKS);
@@ -163,6 +169,15 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
     ))
 }
 
+/// What an orchestration is refused with that is to leave something for its next attempt: it has a history for that.
+#[cold]
+#[must_use]
+pub fn keeps_no_memo(kind: &str) -> Refusal {
+    Refusal::Invalid(format!(
+        "a task of kind `{kind}` is an orchestration, which keeps a history; write a turn instead"
+    ))
+}
+
 /// Where an orchestration stands that parks. One for which messages wait goes on at once.
 #[must_use]
 pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> TaskState {
@@ -190,16 +205,81 @@ pub fn takes_messages(state: TaskState) -> bool {
     !state.is_ended() || state == TaskState::Dead
 }
 
-/// Whether a message wakes an orchestration in a state.
+/// Whether a message wakes an orchestration whose history has so many events.
 #[must_use]
-pub fn is_woken(state: TaskState) -> bool {
-    matches!(state, TaskState::Blocked | TaskState::Scheduled)
+pub fn is_woken(length: u64, hold: Hold, state: TaskState) -> bool {
+    length > 0 && hold == Hold::None && matches!(state, TaskState::Blocked | TaskState::Scheduled)
+}
+
+/// How an orchestration is held that is paused in a state.
+#[must_use]
+pub fn paused(state: TaskState) -> Hold {
+    if is_to_have_a_turn(state) { Hold::Aside } else { Hold::Paused }
+}
+
+/// Whether one that would go on to a state stands aside instead, since it is paused.
+#[must_use]
+pub fn stands_aside(hold: Hold, state: TaskState) -> bool {
+    hold.is_paused() && is_to_have_a_turn(state)
+}
+
+fn is_to_have_a_turn(state: TaskState) -> bool {
+    matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }
 
 /// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that has begun may have something to clean up.
 #[must_use]
 pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running
+}
+
+/// Checks a signal that may be kept for an orchestration that is to start.
+///
+/// # Errors
+/// [`Refusal::Invalid`] for what no store accepts.
+pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limit: usize) -> Result<(), Refusal> {
+    if keep_for.is_zero() || keep_for > limits::UNSTARTED_KEPT {
+        return Err(Refusal::Invalid(format!(
+            "a signal is kept for a start for more than nothing and at most {:?}, and this one for {keep_for:?}",
+            limits::UNSTARTED_KEPT
+        )));
+    }
+    check_payload("signal", signal.payload.len(), payload_limit, kind)
+        .map_err(|error| Refusal::Invalid(error.to_string()))
+}
+
+/// The orchestration that keeps what is sent to a key which none has.
+#[must_use]
+pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
+    NewTask {
+        queue: Name::unstarted_queue(),
+        unique: Some(UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO }),
+        // It is never due.
+        when: When::At(Timestamp::MAX),
+        ttl: Some(Ttl { duration: keep_for, from: TtlFrom::Submission }),
+        orchestration: true,
+        ..NewTask::of(kind.clone())
+    }
+}
+
+/// What a signal is refused with for which one more key would have to be kept.
+#[cold]
+#[must_use]
+pub fn too_many_unstarted() -> Refusal {
+    Refusal::Invalid(format!(
+        "signals are kept for {} keys of orchestrations that have not started, which is the limit; start them, or delete tasks of the queue `{}`",
+        limits::UNSTARTED_KEYS,
+        limits::UNSTARTED_QUEUE
+    ))
+}
+
+/// What is refused to be run, or tried again, since nobody has started it.
+#[cold]
+#[must_use]
+pub fn never_started(task: TaskId) -> Refusal {
+    Refusal::Invalid(format!(
+        "orchestration {task} was never started and only keeps what was sent to its key; start one with the key instead"
+    ))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::completion::CompletionToken;
 use crate::flow::{Limit, LimitScope};
 use crate::limits::NAMED_WORKERS;
 use crate::name::Name;
+use crate::orchestration::Hold;
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
 use crate::served::Served;
@@ -30,6 +31,8 @@ pub struct WaitFacts {
     pub blocked_by: Vec<TaskId>,
     /// If it waits to be finished from elsewhere: which claim of it, and until when.
     pub awaited: Option<(u32, Option<Timestamp>)>,
+    /// If it is an orchestration: how it stands.
+    pub orchestration: Option<OrchestrationFacts>,
     /// If it is collected with others, or was handed over with them: the reason for that.
     pub aggregated: Option<WaitReason>,
     /// The pauses that it falls under, and when they end by themselves.
@@ -44,6 +47,21 @@ pub struct WaitFacts {
     pub groups_ahead: u64,
     /// The open sessions, oldest first: their names and what they serve.
     pub sessions: Vec<(String, Served)>,
+}
+
+/// What is to be known of an orchestration to say what it waits for.
+#[derive(Debug, Clone, Default)]
+pub struct OrchestrationFacts {
+    /// Whether it has had a turn.
+    pub has_begun: bool,
+    /// Whether it goes on.
+    pub hold: Hold,
+    /// The names of the events that it waits for.
+    pub awaits: Vec<Name>,
+    /// The tasks whose ends it hears of and that have not ended, by number: the first [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
+    pub tasks: Vec<TaskId>,
+    /// Until when it keeps what was sent to it, if it was never started.
+    pub kept_until: Option<Timestamp>,
 }
 
 /// A limit that a task falls under, and how far it is used.
@@ -72,13 +90,10 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     if let Some(reason) = &facts.aggregated {
         return vec![reason.clone()];
     }
-    let mut reasons = Vec::new();
-    if facts.state == TaskState::Blocked {
-        reasons.push(WaitReason::Blocked { by: facts.blocked_by.clone() });
+    if let Some(OrchestrationFacts { hold: Hold::Unstarted, kept_until, .. }) = &facts.orchestration {
+        return vec![WaitReason::Unstarted { until: *kept_until }];
     }
-    if facts.state == TaskState::Scheduled {
-        reasons.push(WaitReason::NotDue { run_at: facts.run_at });
-    }
+    let mut reasons = standing(facts);
     reasons
         .extend(facts.pauses.iter().map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
@@ -90,6 +105,31 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
         reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
     }
     reasons.extend(missing_worker(facts));
+    reasons
+}
+
+/// What it waits for itself.
+fn standing(facts: &WaitFacts) -> Vec<WaitReason> {
+    let run_at = facts.run_at;
+    let until = Some(run_at).filter(|_| facts.state == TaskState::Scheduled);
+    let mut reasons = Vec::new();
+    if let Some(OrchestrationFacts { has_begun, hold, awaits, tasks, .. }) = &facts.orchestration {
+        reasons.extend(hold.is_paused().then_some(WaitReason::OrchestrationPaused { task: facts.task }));
+        let is_parked = *has_begun && facts.state != TaskState::Waiting;
+        if is_parked && *hold != Hold::Aside {
+            reasons.push(WaitReason::Parked { until, events: awaits.clone(), tasks: tasks.clone() });
+        }
+        if is_parked || *hold == Hold::Aside {
+            return reasons;
+        }
+    }
+    match facts.state {
+        TaskState::Blocked if reasons.is_empty() || !facts.blocked_by.is_empty() => {
+            reasons.push(WaitReason::Blocked { by: facts.blocked_by.clone() });
+        }
+        TaskState::Scheduled => reasons.push(WaitReason::NotDue { run_at }),
+        _ => {}
+    }
     reasons
 }
 
@@ -147,6 +187,7 @@ mod tests {
             run_at: Timestamp::MIN,
             blocked_by: Vec::new(),
             awaited: None,
+            orchestration: None,
             aggregated: None,
             pauses: Vec::new(),
             limits: Vec::new(),
@@ -155,6 +196,45 @@ mod tests {
             groups_ahead: 0,
             sessions: vec![("all".to_owned(), Served::default())],
         }
+    }
+
+    fn orchestration(state: TaskState, facts_of_it: OrchestrationFacts) -> WaitFacts {
+        WaitFacts { state, orchestration: Some(facts_of_it), ..facts() }
+    }
+
+    #[test]
+    fn a_parked_orchestration_says_all_that_it_waits_for() {
+        let (events, tasks) = (vec![name("paid"), name("update.address")], vec![TaskId(7), TaskId(9)]);
+        let of_it = OrchestrationFacts { has_begun: true, awaits: events, tasks, ..OrchestrationFacts::default() };
+        let said = reasons(&orchestration(TaskState::Scheduled, of_it), Duration::ZERO);
+        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+        let timer = format!("its timer, which is due at {}", Timestamp::MIN);
+        let text = format!("the event `paid`, or the update `address`, or the end of task 7 or 9, or {timer}");
+        assert_eq!(said, [format!("it waits for {text}")]);
+    }
+
+    #[test]
+    fn one_that_says_nothing_of_what_it_waits_for_waits_for_a_message() {
+        let of_it = OrchestrationFacts { has_begun: true, ..OrchestrationFacts::default() };
+        let said = reasons(&orchestration(TaskState::Blocked, of_it), Duration::ZERO);
+        assert_eq!(said[0].to_string(), "it waits for a message, such as an event");
+    }
+
+    #[test]
+    fn one_that_was_never_started_waits_for_that_alone() {
+        let of_it = OrchestrationFacts { hold: Hold::Unstarted, ..OrchestrationFacts::default() };
+        let unstarted = WaitFacts { sessions: Vec::new(), ..orchestration(TaskState::Scheduled, of_it) };
+        assert_eq!(reasons(&unstarted, Duration::ZERO), [WaitReason::Unstarted { until: None }]);
+    }
+
+    #[test]
+    fn one_that_is_paused_says_so_before_what_it_waits_for() {
+        let paused = WaitReason::OrchestrationPaused { task: TaskId(1) };
+        let parked = WaitReason::Parked { until: None, events: Vec::new(), tasks: Vec::new() };
+        let held = |hold| OrchestrationFacts { has_begun: true, hold, ..OrchestrationFacts::default() };
+        let said = |hold| reasons(&orchestration(TaskState::Blocked, held(hold)), Duration::ZERO);
+        assert_eq!(said(Hold::Paused), [paused.clone(), parked]);
+        assert_eq!(said(Hold::Aside), [paused]);
     }
 
     #[test]

@@ -288,6 +288,9 @@ impl Transaction<'_> {
 
     /// What a task waited for is over: it waits for a worker, or for its time.
     pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
+        if self.stands_aside(task, TaskState::Waiting)? {
+            return Ok(TaskState::Blocked);
+        }
         let run_at = Timestamp::from_microseconds(task.run_at).max(self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
         let run_at = run_at.as_microseconds();

@@ -200,8 +200,12 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
-    /// Tasks of a table, found by the rarest tag where there is one.
+    /// Tasks of a table, found by the rarest tag where there is one, else among the orchestrations if only those are meant.
     fn source(&self, table: &str) -> Query {
+        if self.tags.is_empty() && self.filter.orchestration == Some(true) {
+            let (from, conditions) = (format!("instance i CROSS JOIN {table}"), vec!["t.id = i.task".to_owned()]);
+            return Query { from, conditions, id: "i.task", order: "i.task DESC", ..Query::default() };
+        }
         if self.tags.is_empty() {
             return Query { from: table.to_owned(), id: "t.id", order: "t.id DESC", ..Query::default() };
         }
@@ -231,6 +235,10 @@ impl<'f> Selection<'f> {
         }
         if let Some(bundle) = filter.bundle {
             query.add("t.id IN (SELECT task FROM member_of WHERE bundle = ?)", bundle.0);
+        }
+        if let Some(is_one) = filter.orchestration.filter(|_| query.id != "i.task") {
+            let not = if is_one { "" } else { "NOT " };
+            query.conditions.push(format!("{not}EXISTS (SELECT 1 FROM instance i WHERE i.task = t.id)"));
         }
         query.add_time("t.submitted_at >= ?", filter.submitted_from);
         query.add_time("t.submitted_at < ?", filter.submitted_before);

@@ -244,7 +244,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a task is blocked by nothing, or waits for others and is not blocked",
         "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 = 0 \
-         AND id NOT IN (SELECT task FROM member) AND id NOT IN (SELECT task FROM member_of)) AS t \
+         AND id NOT IN (SELECT task FROM member) AND id NOT IN (SELECT task FROM member_of) \
+         AND (id NOT IN (SELECT task FROM instance) OR id IN (SELECT dependent FROM dependency))) AS t \
          FULL JOIN (SELECT DISTINCT dependent FROM dependency) AS d ON d.dependent = t.id \
          WHERE t.id IS NULL OR d.dependent IS NULL",
     ),

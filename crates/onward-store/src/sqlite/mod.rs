@@ -25,6 +25,7 @@ mod held_tasks;
 mod history;
 mod housekeeping;
 mod index;
+mod instance_column;
 mod leases;
 mod lock_wait;
 mod log;

@@ -254,6 +254,7 @@ impl Transaction<'_> {
             Write::Report { lease, fraction, message, bytes } => {
                 self.report(*lease, *fraction, message.as_deref(), *bytes)
             }
+            Write::KeepMemo { lease, memo } => self.keep_memo(*lease, memo),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
@@ -282,6 +283,8 @@ impl Transaction<'_> {
             Write::Turn(turn) => self.turn(turn),
             Write::Signal(signal) => self.signal(signal),
             Write::Terminate { task, reason } => self.terminate(*task, reason),
+            Write::PauseOrchestration { task } => self.pause_orchestration(*task),
+            Write::ResumeOrchestration { task } => self.resume_orchestration(*task),
             Write::All(members) => self.all(members),
         }
     }

@@ -1,5 +1,7 @@
 //! Turns of orchestrations, and signals to them.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use onward_store::{Dependencies, NewTask};
 use proptest::collection::vec;
@@ -16,8 +18,21 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         6 => turn().prop_map(|turn| Act::Turn(Box::new(turn))),
         3 => pick().prop_map(Act::Signal),
         1 => pick().prop_map(Act::Terminate),
+        2 => kept_signal(),
+        2 => pick().prop_map(Act::PauseOrchestration),
+        2 => pick().prop_map(Act::ResumeOrchestration),
         1 => (kind(), key).prop_map(|(kind, key)| Act::SignalKey { kind, key: key.to_owned() }),
     ]
+}
+
+fn kept_signal() -> impl Strategy<Value = Act> {
+    let keep_for = select(vec![Duration::ZERO, Duration::from_secs(5), Duration::from_secs(60)]);
+    let key = select(vec!["a", "b", "ä", ""]);
+    (kind(), key, keep_for).prop_map(|(kind, key, keep_for)| Act::SignalKeyOrStart {
+        kind,
+        key: key.to_owned(),
+        keep_for,
+    })
 }
 
 fn turn() -> impl Strategy<Value = TurnAct> {

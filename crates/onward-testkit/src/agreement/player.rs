@@ -57,6 +57,7 @@ impl Player {
             Act::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
+            Act::KeepMemo(lease) => Write::KeepMemo { lease: self.lease(lease), memo: b"half".as_slice().into() },
             Act::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
             Act::Cancel(task) => Write::Cancel { task: self.task(task) },
             Act::Retry(task) => Write::Retry { task: self.task(task) },
@@ -88,6 +89,9 @@ impl Player {
             Act::Sweep => Write::Sweep,
             Act::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
             Act::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
+            Act::SignalKeyOrStart { kind, key, keep_for } => signal(Recipient::KeyOrStart { kind, key, keep_for }),
+            Act::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
+            Act::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
             Act::Signal(task) => signal(Recipient::Task(self.task(task))),
             Act::SignalKey { kind, key } => signal(Recipient::Key { kind, key }),
             Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
@@ -119,6 +123,7 @@ impl Player {
             consumed: first_waiting + act.consumed.min(instance.waiting),
             status: act.status,
             values: act.values,
+            awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: act.submits.into_iter().map(submit).collect(),
             cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),
             ..Turn::new(lease, instance.length.saturating_sub(act.behind), next_turn(act.next, now))

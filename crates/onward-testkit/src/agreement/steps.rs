@@ -79,6 +79,7 @@ pub enum Act {
         fraction: Option<f32>,
         bytes: Option<ByteProgress>,
     },
+    KeepMemo(Pick),
     RecordIo {
         lease: Pick,
         io: Io,
@@ -125,6 +126,13 @@ pub enum Act {
     Turn(Box<TurnAct>),
     Signal(Pick),
     Terminate(Pick),
+    SignalKeyOrStart {
+        kind: Name,
+        key: String,
+        keep_for: Duration,
+    },
+    PauseOrchestration(Pick),
+    ResumeOrchestration(Pick),
     SignalKey {
         kind: Name,
         key: String,

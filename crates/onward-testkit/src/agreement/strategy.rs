@@ -80,6 +80,7 @@ fn session() -> impl Strategy<Value = Act> {
         2 => pick().prop_map(Act::RenewSession),
         1 => pick().prop_map(Act::CloseSession),
         1 => pick().prop_map(Act::Retire),
+        1 => pick().prop_map(Act::KeepMemo),
     ]
 }
 
@@ -274,8 +275,18 @@ fn bulk() -> impl Strategy<Value = Act> {
         TaskFilter { key_prefix: Some("b".to_owned()), ..any() },
         TaskFilter { cancel_requested: Some(true), ..any() },
         TaskFilter { group: Some(name("tenant-1")), ..any() },
+        TaskFilter { orchestration: Some(true), ..any() },
+        TaskFilter { orchestration: Some(false), ..any() },
     ];
-    let verb = select(vec![BulkVerb::Cancel, BulkVerb::Retry, BulkVerb::Delete, BulkVerb::RunNow, BulkVerb::Kill]);
+    let verb = select(vec![
+        BulkVerb::Cancel,
+        BulkVerb::Retry,
+        BulkVerb::Delete,
+        BulkVerb::RunNow,
+        BulkVerb::Kill,
+        BulkVerb::Pause,
+        BulkVerb::Resume,
+    ]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
         .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
 }
@@ -379,6 +390,8 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         OnDuplicate::Reject,
         OnDuplicate::Requeue,
         OnDuplicate::Requeue,
+        OnDuplicate::TakeOver(TaskId(1)),
+        OnDuplicate::TakeOver(TaskId(2)),
     ]);
     let keep_for = select(vec![Duration::ZERO, Duration::ZERO, Duration::from_secs(5), MINUTE]);
     (select(vec!["a", "b", "b", "b", "ä", ""]), on_duplicate, keep_for)

@@ -388,3 +388,29 @@ pub async fn a_retried_parent_has_its_children_still(bench: Bench) {
     bench.cancel(parent.task).await;
     assert_eq!(bench.list(TaskFilter { states: vec![TaskState::Cancelled], ..TaskFilter::default() }).await.len(), 2);
 }
+
+/// Shows: D2, T11
+pub async fn what_an_attempt_keeps_is_there_for_the_next(mut bench: Bench) {
+    let lease = bench.running(task("copy")).await;
+    let keep = |lease, memo: &'static str| Write::KeepMemo { lease, memo: memo.into() };
+    bench.done(keep(lease, "a third")).await;
+    bench.done(keep(lease, "half")).await;
+    bench.fail(lease, crate::bench::after(Duration::ZERO)).await;
+    assert_eq!(bench.refused(keep(lease, "late")).await, Refusal::LeaseLost(lease));
+    bench.reopen().await;
+    let session = bench.session().await;
+    let again = bench.claim(session, 1).await.remove(0);
+    assert_eq!(again.memo.as_deref(), Some(b"half".as_slice()));
+    bench.complete(again.lease).await;
+    bench.retry(lease.task).await;
+    assert_eq!(bench.claim(session, 1).await[0].memo, None);
+}
+
+/// Shows: D2
+pub async fn what_an_attempt_keeps_has_the_limit_of_a_payload(bench: Bench) {
+    let lease = bench.running(task("copy")).await;
+    let memo = vec![b'x'; bench.payload_limit() + 1].into();
+    assert!(bench.invalid(Write::KeepMemo { lease, memo }).await.contains("memo"));
+    let lease = bench.running(NewTask { orchestration: true, ..task("order") }).await;
+    assert!(bench.invalid(Write::KeepMemo { lease, memo: Bytes::new() }).await.contains("is an orchestration"));
+}

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, MessageBody, NewTask, OnDuplicate, Outcome, Recipient,
-    Refusal, SessionId, Signal, Submitted, TaskId, TaskState, Turn, Turned, UniqueKey, When, Write, limits,
+    AfterFailure, AfterTurn, Bulk, BulkDone, BulkVerb, ClaimedTask, Dependencies, Dependency, HistoryChunk, Hold,
+    Lease, MessageBody, NewTask, OnDuplicate, Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags,
+    TaskFilter, TaskId, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
 
 const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
 const PARK: AfterTurn = AfterTurn::Park { until: None };
 
 fn orchestration() -> NewTask {
@@ -96,6 +98,78 @@ pub async fn a_turn_appends_to_the_history_and_parks(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await.len(), 0);
     let chunk = HistoryChunk { first: 0, events: 1, chunk: Bytes::from_static(b"event") };
     assert_eq!(history(&bench, task, 0).await, [chunk]);
+}
+
+async fn why(bench: &Bench, task: TaskId) -> Vec<WaitReason> {
+    bench.store().why(task).await.unwrap().unwrap()
+}
+
+/// Shows: B6, D10
+pub async fn a_parked_orchestration_says_what_it_waits_for(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let submits = vec![activity(lease.task, 7), activity(lease.task, 8), task("detached")];
+    let awaits = vec![name("paid"), name("update.address")];
+    let until = Some(bench.now().plus(SECOND));
+    turned(&bench, Turn { submits, awaits: awaits.clone(), ..one_event(lease, 0, AfterTurn::Park { until }) }).await;
+    let activities = bench.list(TaskFilter { parent: Some(lease.task), ..TaskFilter::default() }).await;
+    let (last, first) = (activities[0], activities[1]);
+    let parked = WaitReason::Parked { until, events: awaits.clone(), tasks: vec![first, last] };
+    assert_eq!(why(&bench, lease.task).await, [parked]);
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().awaits, awaits);
+
+    let first = bench.claim_one(lease.session).await;
+    bench.complete(first).await;
+    let claimed = bench.claim(lease.session, 9).await;
+    let again = claimed.iter().find(|claimed| claimed.lease.task == lease.task).unwrap().lease;
+    turned(&bench, Turn { consumed: 1, ..one_event(again, 1, PARK) }).await;
+    let parked = WaitReason::Parked { until: None, events: Vec::new(), tasks: vec![last] };
+    assert_eq!(why(&bench, lease.task).await, [parked]);
+}
+
+/// Shows: D10
+pub async fn what_a_parked_orchestration_waits_for_survives_a_restart(mut bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    turned(&bench, Turn { awaits: vec![name("paid")], ..one_event(lease, 0, PARK) }).await;
+    bench.reopen().await;
+    let parked = WaitReason::Parked { until: None, events: vec![name("paid")], tasks: Vec::new() };
+    assert_eq!(why(&bench, lease.task).await[0], parked);
+}
+
+/// Shows: D10
+pub async fn orchestrations_are_told_from_tasks_by_a_filter(bench: Bench) {
+    let done = bench.completed(task("charge")).await;
+    let (ended, session) = {
+        let lease = bench.running(orchestration()).await;
+        turned(&bench, one_event(lease, 0, AfterTurn::Complete { result: None })).await;
+        (lease.task, lease.session)
+    };
+    let tagged = bench.submit_new(NewTask { tags: [("a", "1")].into_iter().collect(), ..orchestration() }).await;
+    let parked = claim(&bench, session).await.lease;
+    let plain = bench.submit_new(NewTask { tags: [("a", "1")].into_iter().collect(), ..task("charge") }).await;
+    let waiting = bench.submit_new(orchestration()).await;
+    let of = |is_one| TaskFilter { orchestration: Some(is_one), ..TaskFilter::default() };
+    assert_eq!(bench.list(of(true)).await, [waiting, tagged, ended]);
+    assert_eq!(bench.list(of(false)).await, [plain, done]);
+    let tags: Tags = [("a", "1")].into_iter().collect();
+    assert_eq!(bench.list(TaskFilter { tags: tags.clone(), ..of(true) }).await, [tagged]);
+    assert_eq!(bench.list(TaskFilter { tags, ..of(false) }).await, [plain]);
+    let running = |is_one| TaskFilter { states: vec![TaskState::Running], ..of(is_one) };
+    assert_eq!(bench.list(running(true)).await, [parked.task]);
+    assert_eq!(bench.list(running(false)).await, []);
+    assert_eq!(bench.list(TaskFilter { kind: Some(name("charge")), ..of(true) }).await, []);
+    assert_eq!(bench.store().count(of(true)).await.unwrap(), 3);
+    let first = bench.store().tasks(of(true), Page { before: None, limit: 2 }).await.unwrap();
+    assert_eq!(first.next, Some(tagged));
+    let second = bench.store().tasks(of(true), Page { before: first.next, limit: 2 }).await.unwrap();
+    assert_eq!((second.tasks.len(), second.tasks[0].id, second.next), (1, ended, None));
+}
+
+/// Shows: D10
+pub async fn a_removed_orchestration_is_found_by_no_filter(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    bench.done(Write::Delete { task }).await;
+    let orchestrations = TaskFilter { orchestration: Some(true), ..TaskFilter::default() };
+    assert_eq!(bench.store().count(orchestrations).await.unwrap(), 0);
 }
 
 /// Shows: D10
@@ -189,6 +263,104 @@ pub async fn a_signal_for_nobody_is_refused_and_disturbs_no_other(bench: Bench) 
 
 fn task_of(kind: &str) -> NewTask {
     task(kind)
+}
+
+/// To whoever has a key, or starts with it within a minute.
+fn key_or_start(key: &str) -> Recipient {
+    Recipient::KeyOrStart { kind: name("order"), key: key.into(), keep_for: MINUTE }
+}
+
+async fn unstarted(bench: &Bench) -> Vec<TaskId> {
+    bench.list(TaskFilter { queue: Some(name(limits::UNSTARTED_QUEUE)), ..TaskFilter::default() }).await
+}
+
+/// Shows: D3
+pub async fn a_signal_is_kept_for_the_orchestration_that_starts_with_its_key(mut bench: Bench) {
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    bench.done(signal(key_or_start("A-17"), "2")).await;
+    bench.reopen().await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, 1).await, []);
+    let task = bench.submit_new(keyed("A-17", OnDuplicate::Skip)).await;
+    bench.done(signal(Recipient::Task(task), "3")).await;
+    let claimed = claim(&bench, session).await;
+    assert_eq!((claimed.lease.task, messages(&claimed)), (task, vec![paid("1"), paid("2"), paid("3")]));
+    assert_eq!(unstarted(&bench).await, []);
+}
+
+/// Shows: D3
+pub async fn a_signal_that_may_wait_for_a_start_goes_to_whoever_has_the_key(bench: Bench) {
+    let task = bench.submit_new(keyed("A-17", OnDuplicate::Skip)).await;
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    assert_eq!(bench.store().instance(task).await.unwrap().unwrap().waiting, 1);
+    assert_eq!(unstarted(&bench).await, []);
+}
+
+/// Shows: D3
+pub async fn what_is_kept_for_a_start_is_seen_and_deleted(bench: Bench) {
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    let task = unstarted(&bench).await[0];
+    let record = bench.store().instance(task).await.unwrap().unwrap();
+    assert_eq!((record.hold, record.waiting), (Hold::Unstarted, 1));
+    let until = Some(bench.now().plus(MINUTE));
+    assert_eq!(why(&bench, task).await, [WaitReason::Unstarted { until }]);
+    bench.done(Write::Delete { task }).await;
+    let session = bench.session().await;
+    bench.submit_new(keyed("A-17", OnDuplicate::Skip)).await;
+    assert_eq!(messages(&claim(&bench, session).await), []);
+}
+
+/// Shows: D3
+pub async fn what_is_kept_for_a_start_is_kept_as_long_as_was_asked_for_last(bench: Bench) {
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    bench.advance(MINUTE / 2);
+    bench.done(signal(key_or_start("A-17"), "2")).await;
+    let task = unstarted(&bench).await[0];
+    bench.advance(MINUTE - SECOND);
+    bench.sweep().await;
+    assert_eq!(bench.state(task).await, TaskState::Scheduled);
+    bench.advance(SECOND);
+    bench.sweep().await;
+    assert_eq!(bench.state(task).await, TaskState::Expired);
+    let again = bench.invalid(Write::Retry { task }).await;
+    assert!(again.contains("was never started"), "{again}");
+}
+
+/// Shows: D3
+pub async fn what_was_never_started_is_no_orchestration_for_others(bench: Bench) {
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    let task = unstarted(&bench).await[0];
+    let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
+    let none = Refusal::NoneWithKey { kind: name("order"), key: "A-17".into() };
+    assert_eq!(bench.refused(signal(to, "2")).await, none);
+    for write in [Write::RunNow { task }, Write::PauseOrchestration { task }] {
+        assert!(bench.invalid(write).await.contains("was never started"));
+    }
+}
+
+/// Shows: D3
+pub async fn signals_that_are_kept_for_a_start_are_bounded(bench: Bench) {
+    for _ in 0..limits::UNSTARTED_EVENTS {
+        bench.done(signal(key_or_start("A-17"), "1")).await;
+    }
+    let task = unstarted(&bench).await[0];
+    assert_eq!(bench.refused(signal(key_or_start("A-17"), "1")).await, Refusal::MailboxFull(task));
+    let too_long = limits::UNSTARTED_KEPT + SECOND;
+    let to = Recipient::KeyOrStart { kind: name("order"), key: "A-18".into(), keep_for: too_long };
+    assert!(bench.invalid(signal(to, "1")).await.contains("is kept for a start"));
+}
+
+/// Shows: D3
+pub async fn a_kept_signal_and_its_start_are_both_or_neither(bench: Bench) {
+    bench.done(signal(key_or_start("A-17"), "1")).await;
+    let start = Write::Submit(Box::new(keyed("A-17", OnDuplicate::Skip)));
+    let refused = Write::All(vec![start.clone(), Write::Cancel { task: TaskId(99) }]);
+    assert!(matches!(bench.refused(refused).await, Refusal::Member { index: 1, .. }));
+    assert_eq!(unstarted(&bench).await.len(), 1);
+    let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
+    assert!(matches!(bench.write(Write::All(vec![start, signal(to, "2")])).await, Outcome::All(_)));
+    let session = bench.session().await;
+    assert_eq!(messages(&claim(&bench, session).await), [paid("1"), paid("2")]);
 }
 
 /// Shows: D3
@@ -491,6 +663,194 @@ pub async fn what_a_terminated_orchestration_waits_for_is_cancelled(bench: Bench
     let (task, activity) = awaiting(&bench).await;
     bench.write(terminate(task)).await;
     assert!(bench.record(activity.task).await.cancel_requested);
+}
+
+/// An orchestration whose key is kept for a minute after its end.
+fn remembered(key: &str, on_duplicate: OnDuplicate) -> NewTask {
+    let unique = Some(UniqueKey { key: key.into(), on_duplicate, keep_for: Duration::from_secs(60) });
+    NewTask { unique, ..orchestration() }
+}
+
+/// An orchestration is terminated, and another takes its place.
+fn reset(task: TaskId, key: &str) -> Write {
+    let terminate = Write::Terminate { task, reason: "it is reset".into() };
+    Write::All(vec![terminate, Write::Submit(Box::new(remembered(key, OnDuplicate::TakeOver(task))))])
+}
+
+/// Shows: D8
+pub async fn a_key_goes_over_to_what_takes_the_place_of_its_orchestration(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    turned(&bench, one_event(lease, 0, PARK)).await;
+    let Outcome::All(outcomes) = bench.write(reset(lease.task, "A-17")).await else { panic!("it should be reset") };
+    let Some(Outcome::Submitted(Submitted::Inserted { id })) = outcomes.last() else { panic!("it should be started") };
+    assert_eq!(bench.state(lease.task).await, TaskState::Cancelled);
+    let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
+    bench.done(signal(to, "1999")).await;
+    assert_eq!(bench.store().instance(*id).await.unwrap().unwrap().received, 1);
+    assert_eq!(bench.record(*id).await.keep_key_for, Duration::from_secs(60));
+}
+
+/// Shows: D8
+pub async fn a_key_that_is_kept_goes_over_from_the_one_that_is_named(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    turned(&bench, one_event(lease, 0, AfterTurn::Complete { result: None })).await;
+    let other = bench.submit_new(orchestration()).await;
+    let refused = bench.refused(Write::Submit(Box::new(remembered("A-17", OnDuplicate::TakeOver(other))))).await;
+    assert_eq!(refused, Refusal::KeyTaken { task: other, by: lease.task });
+    let second = bench.submit_new(remembered("A-17", OnDuplicate::TakeOver(lease.task))).await;
+    let third = bench.submitted(remembered("A-17", OnDuplicate::Reject)).await;
+    assert_eq!(third, Submitted::Rejected { id: second });
+}
+
+/// Shows: D8
+pub async fn nothing_ends_for_what_cannot_take_its_key(bench: Bench) {
+    let lease = bench.running(remembered("A-17", OnDuplicate::Reject)).await;
+    let other = bench.submitted(remembered("A-17", OnDuplicate::Supersede)).await.id();
+    let refusal = bench.refused(reset(lease.task, "A-17")).await;
+    let taken = Box::new(Refusal::KeyTaken { task: lease.task, by: other });
+    assert_eq!(refusal, Refusal::Member { index: 1, refusal: taken });
+    assert_eq!(bench.state(lease.task).await, TaskState::Running);
+}
+
+fn pause(task: TaskId) -> Write {
+    Write::PauseOrchestration { task }
+}
+
+fn resume(task: TaskId) -> Write {
+    Write::ResumeOrchestration { task }
+}
+
+async fn hold(bench: &Bench, task: TaskId) -> Hold {
+    bench.store().instance(task).await.unwrap().unwrap().hold
+}
+
+/// Shows: D8
+pub async fn a_paused_orchestration_has_no_turn_and_keeps_what_comes(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    bench.done(pause(task)).await;
+    bench.done(signal(Recipient::Task(task), "1999")).await;
+    assert_eq!((bench.state(task).await, hold(&bench, task).await), (TaskState::Blocked, Hold::Paused));
+    assert_eq!(bench.claim(session, 1).await, []);
+    let why = why(&bench, task).await;
+    assert_eq!(why[0], WaitReason::OrchestrationPaused { task });
+    bench.done(resume(task)).await;
+    assert_eq!(hold(&bench, task).await, Hold::None);
+    assert_eq!(messages(&claim(&bench, session).await), [paid("1999")]);
+}
+
+/// Shows: D8
+pub async fn a_timer_that_came_due_in_a_pause_fires_after_it(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let until = Some(bench.now().plus(SECOND));
+    turned(&bench, one_event(lease, 0, AfterTurn::Park { until })).await;
+    bench.done(pause(lease.task)).await;
+    bench.advance(SECOND * 2);
+    bench.sweep().await;
+    assert_eq!((bench.state(lease.task).await, hold(&bench, lease.task).await), (TaskState::Blocked, Hold::Aside));
+    bench.done(resume(lease.task)).await;
+    assert_eq!(claim(&bench, lease.session).await.lease.task, lease.task);
+}
+
+/// Shows: D8
+pub async fn a_timer_that_is_not_due_waits_on_after_a_pause(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let until = bench.now().plus(SECOND);
+    turned(&bench, one_event(lease, 0, AfterTurn::Park { until: Some(until) })).await;
+    bench.done(pause(lease.task)).await;
+    bench.done(resume(lease.task)).await;
+    let record = bench.record(lease.task).await;
+    assert_eq!((record.state, record.run_at), (TaskState::Scheduled, until));
+}
+
+/// Shows: D8
+pub async fn a_turn_that_is_under_way_ends_and_none_follows_while_it_is_paused(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    bench.done(pause(lease.task)).await;
+    assert_eq!(bench.state(lease.task).await, TaskState::Running);
+    turned(&bench, one_event(lease, 0, AfterTurn::Continue)).await;
+    bench.done(signal(Recipient::Task(lease.task), "1999")).await;
+    assert_eq!(turned(&bench, one_event(lease, 1, PARK)).await.state, TaskState::Blocked);
+    assert_eq!(bench.claim(lease.session, 1).await, []);
+    bench.done(resume(lease.task)).await;
+    assert_eq!(messages(&claim(&bench, lease.session).await), [paid("1999")]);
+}
+
+/// Shows: D8
+pub async fn a_turn_that_is_given_back_in_a_pause_waits_for_its_end(bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    bench.done(pause(lease.task)).await;
+    bench.release(lease, Duration::ZERO).await;
+    assert_eq!((bench.state(lease.task).await, bench.claim(lease.session, 1).await.len()), (TaskState::Blocked, 0));
+    bench.done(resume(lease.task)).await;
+    assert_eq!(claim(&bench, lease.session).await.lease.task, lease.task);
+}
+
+/// Shows: D8
+pub async fn an_orchestration_that_has_not_begun_is_paused_before_its_first_turn(bench: Bench) {
+    let session = bench.session().await;
+    let first = bench.submit("first").await;
+    let depends_on = Dependencies { tasks: vec![Dependency::Task(first)], ..Dependencies::default() };
+    let dependent = bench.submit_new(NewTask { depends_on, ..orchestration() }).await;
+    let waiting = bench.submit_new(orchestration()).await;
+    bench.done(pause(dependent)).await;
+    bench.done(pause(waiting)).await;
+    let lease = bench.claim_one(session).await;
+    bench.complete(lease).await;
+    assert_eq!(bench.claim(session, 2).await, []);
+    bench.done(resume(waiting)).await;
+    bench.done(resume(dependent)).await;
+    assert_eq!(bench.claim(session, 3).await.len(), 2);
+}
+
+/// Shows: D8
+pub async fn activities_go_on_while_their_orchestration_is_paused(bench: Bench) {
+    let (task, lease) = awaiting(&bench).await;
+    bench.done(pause(task)).await;
+    bench.complete(lease).await;
+    assert_eq!(bench.state(task).await, TaskState::Blocked);
+    bench.done(resume(task)).await;
+    assert_eq!(messages(&claim(&bench, lease.session).await).len(), 1);
+}
+
+/// Shows: D8
+pub async fn a_pause_of_an_orchestration_survives_a_restart(mut bench: Bench) {
+    let (task, _) = parked(&bench).await;
+    bench.done(pause(task)).await;
+    bench.reopen().await;
+    bench.done(signal(Recipient::Task(task), "1999")).await;
+    let session = bench.session().await;
+    assert_eq!(bench.claim(session, 1).await, []);
+    bench.done(resume(task)).await;
+    assert_eq!(claim(&bench, session).await.lease.task, task);
+}
+
+/// Shows: D8
+pub async fn only_an_orchestration_that_has_not_ended_is_paused(bench: Bench) {
+    let plain = bench.submit("plain").await;
+    assert_eq!(bench.refused(pause(plain)).await, Refusal::NotAnOrchestration(plain));
+    assert_eq!(bench.refused(resume(TaskId(99))).await, Refusal::TaskNotFound(TaskId(99)));
+    let task = bench.submit_new(orchestration()).await;
+    bench.done(pause(task)).await;
+    bench.done(pause(task)).await;
+    assert_eq!(bench.cancel(task).await, Outcome::Cancelled);
+    let ended = Refusal::AlreadyEnded { task, state: TaskState::Cancelled };
+    assert_eq!(bench.refused(resume(task)).await, ended);
+}
+
+/// Shows: D8
+pub async fn orchestrations_are_paused_and_resumed_by_a_filter(bench: Bench) {
+    let (task, session) = parked(&bench).await;
+    let plain = bench.submit("plain").await;
+    let bulk = |verb| {
+        let bulk = Bulk { verb, filter: TaskFilter::default(), before: None, limit: 10 };
+        Write::Bulk(Box::new(bulk))
+    };
+    let one = Outcome::Bulk(BulkDone { tasks: 1, ..BulkDone::default() });
+    assert_eq!(bench.write(bulk(BulkVerb::Pause)).await, one);
+    bench.done(signal(Recipient::Task(task), "1999")).await;
+    assert_eq!(bench.claim(session, 2).await[0].lease.task, plain);
+    assert_eq!(bench.write(bulk(BulkVerb::Resume)).await, one);
+    assert_eq!(claim(&bench, session).await.lease.task, task);
 }
 
 /// Shows: D8

@@ -1,9 +1,12 @@
 //! What a program does to orchestrations from outside.
 
 use std::future::Future;
+use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskId, Write};
+use onward_store::{
+    BulkVerb, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskFilter, TaskId, Write,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +14,7 @@ use super::code::OrchestrationOptions;
 use super::context::{OrchestrationContext, json};
 use super::history::HistoryEvent;
 use super::live::read_history;
+use crate::bulk::BulkSummary;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -37,6 +41,18 @@ impl OrchestrationStatus {
     /// If the value is no `T`.
     pub fn value<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         self.0.values.get(key).map(|value| read("value", value)).transpose()
+    }
+
+    /// Whether somebody has [paused](Engine::pause_orchestration) it.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.0.hold.is_paused()
+    }
+
+    /// The names of the events that it waits for, as its last turn told.
+    #[must_use]
+    pub fn awaits(&self) -> &[Name] {
+        &self.0.awaits
     }
 
     /// What the store keeps of it.
@@ -140,6 +156,60 @@ impl Engine {
             Some(Outcome::Submitted(submitted)) => Ok(Handle::new(self.clone(), *submitted, moment)),
             _ => Err(Error::unexpected("a start and a signal")),
         }
+    }
+
+    /// Sends something to the active orchestration of a kind that has a key; where none has, it is kept for at least `keep_for` for the one that starts
+    /// with that key, and is there when its first turn begins. Up to [`limits::UNSTARTED_KEPT`](onward_store::limits::UNSTARTED_KEPT), for
+    /// [`UNSTARTED_KEYS`](onward_store::limits::UNSTARTED_KEYS) keys and [`UNSTARTED_EVENTS`](onward_store::limits::UNSTARTED_EVENTS) signals of each. What is
+    /// kept is an orchestration that was never started, in the queue [`UNSTARTED_QUEUE`](onward_store::limits::UNSTARTED_QUEUE): it is listed, cancelled and
+    /// deleted as any. [`signal_or_start`](Self::signal_or_start) starts one instead.
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) for a time out of bounds, or one key too many; [`Refusal::NoneWithKey`] if the key is kept
+    /// for an orchestration that has ended.
+    pub async fn signal_or_keep<T: Serialize + Sync>(
+        &self,
+        (kind, key): (&str, &str),
+        keep_for: Duration,
+        name: &str,
+        payload: &T,
+    ) -> Result<()> {
+        let to = Recipient::KeyOrStart { kind: Name::new(kind)?, key: key.to_owned(), keep_for };
+        self.send(to, name, json("signal", payload)?).await
+    }
+
+    /// Has an orchestration have no turn until it is [resumed](Self::resume_orchestration), by whomever: what comes for it is kept, also that it is to be
+    /// cancelled; activities that run go on and end; timers fire after it. A turn that is under way ends first. It is kept in the store, so it
+    /// holds whatever restarts. Pausing one that is paused changes nothing.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a [refusal](Error::refusal) if it is no orchestration.
+    pub async fn pause_orchestration(&self, orchestration: TaskId) -> Result<()> {
+        self.done(Write::PauseOrchestration { task: orchestration }).await
+    }
+
+    /// Lets a paused orchestration go on. Resuming one that is not paused changes nothing.
+    ///
+    /// # Errors
+    /// As [`pause_orchestration`](Self::pause_orchestration).
+    pub async fn resume_orchestration(&self, orchestration: TaskId) -> Result<()> {
+        self.done(Write::ResumeOrchestration { task: orchestration }).await
+    }
+
+    /// Pauses every live orchestration that a filter selects. In steps, as [`cancel_all`](Self::cancel_all).
+    ///
+    /// # Errors
+    /// As [`cancel_all`](Self::cancel_all).
+    pub async fn pause_orchestrations(&self, filter: TaskFilter) -> Result<BulkSummary> {
+        self.bulk(BulkVerb::Pause, filter).await
+    }
+
+    /// Resumes every live orchestration that a filter selects. In steps, as [`cancel_all`](Self::cancel_all).
+    ///
+    /// # Errors
+    /// As [`cancel_all`](Self::cancel_all).
+    pub async fn resume_orchestrations(&self, filter: TaskFilter) -> Result<BulkSummary> {
+        self.bulk(BulkVerb::Resume, filter).await
     }
 
     /// Ends an orchestration as cancelled, at once, without its code hearing of it: nothing is cleaned up, but what it waits for is cancelled.

@@ -5,9 +5,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use onward_store::{KindSelection, Name};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::context::OrchestrationContext;
+use super::journal::Journal;
 use super::machine::{Code, CodeFuture};
+use super::untyped;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::typed::{Task, encode_result};
@@ -65,7 +69,17 @@ impl Registered {
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         let (kind, is_orchestration) = (T::KIND.to_owned(), T::ORCHESTRATION);
-        self.0.push(Registration { kind, is_orchestration, options, code: typed(function) });
+        self.0.push(Registration { kind, is_orchestration, options, code: code_of(typed::<T>, function) });
+    }
+
+    /// Code that is known by the name of its kind.
+    pub(crate) fn add_json<F, Answer>(&mut self, kind: &str, options: OrchestrationOptions, function: F)
+    where
+        F: Fn(Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
+    {
+        let code = code_of(|journal| untyped::read(&journal.payload, &journal.kind), function);
+        self.0.push(Registration { kind: kind.to_owned(), is_orchestration: true, options, code });
     }
 
     /// The code by kind.
@@ -121,20 +135,25 @@ impl Versions {
     }
 }
 
-fn typed<T, F, Answer>(function: F) -> Code
+fn typed<T: Task>(journal: &Journal) -> Result<T, Failure> {
+    serde_json::from_slice(&journal.payload)
+        .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
+}
+
+/// The code that a function is, and how its input is read.
+fn code_of<I, O, F, Answer>(input: fn(&Journal) -> Result<I, Failure>, function: F) -> Code
 where
-    T: Task,
-    F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    I: Send + 'static,
+    O: Serialize + 'static,
+    F: Fn(I, OrchestrationContext) -> Answer + Send + Sync + 'static,
+    Answer: Future<Output = Result<O, Failure>> + Send + 'static,
 {
     let function = Arc::new(function);
     Arc::new(move |journal| {
         let function = Arc::clone(&function);
         // Nothing of it runs before it is polled: its own part before the first `await` is to find the time and the seed, and may panic.
         Box::pin(async move {
-            let input = serde_json::from_slice::<T>(&journal.payload).map_err(|error| {
-                Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND))
-            })?;
+            let input = input(&journal)?;
             encode_result(&function(input, OrchestrationContext::new(journal)).await?)
         }) as CodeFuture
     })

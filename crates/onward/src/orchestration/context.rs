@@ -94,6 +94,10 @@ impl OrchestrationContext {
         Activity::new(Arc::clone(&self.journal), Ok(task))
     }
 
+    pub(super) fn activity_of<O>(&self, task: Result<NewTask>) -> Activity<O> {
+        Activity::new(Arc::clone(&self.journal), task)
+    }
+
     /// Another orchestration to be started and awaited; dropped before its end, it hears that it is to be cancelled.
     pub fn orchestration<T: Task>(&self, task: T) -> Activity<T::Output> {
         let new = typed::new_task(&task).and_then(|new| is_orchestration(new, T::ORCHESTRATION));

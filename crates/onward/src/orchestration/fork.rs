@@ -1,6 +1,6 @@
 //! Orchestrations that begin in the midst of another's history.
 
-use onward_store::{NewTask, OnDuplicate, Outcome, Store, Submitted, Tags, TaskId, TaskRecord, UniqueKey, Write};
+use onward_store::{NewTask, OnDuplicate, Outcome, Refusal, Store, Tags, TaskId, TaskRecord, UniqueKey, Write};
 
 use super::history::HistoryEvent;
 use super::live::{Begun, History, Unplayable, read_history};
@@ -83,28 +83,23 @@ impl Engine {
         Ok(self.submit_task(new).await?.id())
     }
 
-    /// The same, and it takes the key and the place of the first, which is [terminated](Self::terminate) if it has not ended: both or neither.
+    /// The same, and it takes the key and the place of the first, which is [terminated](Self::terminate) if it has not ended: both or neither. A key that
+    /// is kept after the end of the first goes over to it, and is kept as long after its own.
     ///
     /// # Errors
-    /// As [`fork`](Self::fork).
+    /// As [`fork`](Self::fork); [`is_invalid`](Error::is_invalid) if another has the key meanwhile. Nothing has changed then.
     pub async fn reset(&self, orchestration: TaskId, events: u64, reason: &str) -> Result<TaskId> {
         let (record, mut new) = self.new_fork(orchestration, events).await?;
-        new.unique = record.key.clone().map(|key| UniqueKey {
-            key,
-            on_duplicate: OnDuplicate::Reject,
-            keep_for: std::time::Duration::ZERO,
-        });
+        let (on_duplicate, keep_for) = (OnDuplicate::TakeOver(orchestration), record.keep_key_for);
+        new.unique = record.key.clone().map(|key| UniqueKey { key, on_duplicate, keep_for });
         let mut writes = vec![Write::Submit(Box::new(new))];
         if !record.state.is_ended() {
             writes.insert(0, Write::Terminate { task: orchestration, reason: reason.to_owned() });
         }
-        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
+        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await.map_err(not_reset)? else {
             return Err(Error::unexpected("a reset"));
         };
         match outcomes.last() {
-            Some(Outcome::Submitted(Submitted::Rejected { id: existing })) => Err(Error::invalid(format!(
-                "another orchestration, {existing}, has the key of {orchestration} meanwhile; reset that, or fork this"
-            ))),
             Some(Outcome::Submitted(submitted)) => Ok(submitted.id()),
             _ => Err(Error::unexpected("a reset")),
         }
@@ -125,6 +120,17 @@ impl Engine {
         let Begun { task, generation, numbered, .. } = begun;
         new.tags.set(FORKED_FROM, Origin { task, events, generation, numbered }.tag());
         Ok((record, new))
+    }
+}
+
+/// Says of a refused reset which of its writes it was for.
+fn not_reset(error: Error) -> Error {
+    let Some(Refusal::Member { refusal, .. }) = error.refusal() else { return error };
+    match &**refusal {
+        Refusal::KeyTaken { task, by } => Error::invalid(format!(
+            "another orchestration, {by}, has the key of {task} meanwhile; reset that, or fork this"
+        )),
+        refusal => refusal.clone().into(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use onward_store::limits::AWAITED_NAMES;
 use onward_store::{Name, NewTask, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
@@ -565,6 +566,13 @@ impl Journal {
         drop(state);
         let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
         catch_unwind(AssertUnwindSafe(|| answer(question))).map_err(panicked)?
+    }
+
+    /// The names of the events that are waited for, the first of them by name.
+    pub(super) fn awaited_events(&self) -> Vec<Name> {
+        let state = self.state();
+        let awaited = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiters.is_empty());
+        awaited.map(|(name, _)| name.clone()).take(AWAITED_NAMES).collect()
     }
 
     /// Whether anything that is still to come can have the code go on.

@@ -54,6 +54,7 @@
 //! # Ok(()) }
 //! ```
 
+mod check;
 mod client;
 mod code;
 mod combinators;
@@ -71,8 +72,11 @@ mod random;
 mod recorded;
 mod stage;
 mod steps;
+mod telemetry;
+mod untyped;
 mod update;
 
+pub use check::{check_files, check_main};
 pub use client::OrchestrationStatus;
 pub use code::OrchestrationOptions;
 pub(crate) use code::{CodeTable, Registered};
@@ -83,4 +87,5 @@ pub use machine::Nondeterminism;
 pub use operation::{Activity, ActivityError, EventQueue, Running, Signalled, Step, Timer};
 pub use recorded::{CheckFailure, RecordedHistory};
 pub(crate) use stage::{Stage, TurnWrite};
+pub(crate) use telemetry::OrchestrationTelemetry;
 pub use update::{Asked, Update, UpdateQueue};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, Timestamp, Turn, Turned, Write};
+use onward_store::{
+    AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, TaskState, Timestamp, Turn, Turned, Write,
+};
 
 use super::draft::{Draft, event_of};
 use super::history::{HistoryEvent, encode};
@@ -11,6 +13,7 @@ use super::live::{Live, Unplayable};
 use super::machine::Finish;
 use super::stage::{Leaving, Slot};
 use super::steps::{EndedStep, Steps};
+use super::telemetry::{TurnOutcome, TurnTelemetry};
 use crate::limits;
 use crate::run::Run;
 use crate::timer;
@@ -28,21 +31,21 @@ enum Stop {
 
 /// Does a turn, whatever comes of it.
 pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
-    let lease = task.lease;
-    let begun = Performance::begin(run, task, slot).await;
-    let stopped = match begun {
+    let (lease, began) = (task.lease, run.inner.clock.steady());
+    let meter = run.inner.telemetry.orchestrations.kind(&task.kind);
+    let outcome = match Performance::begin(run, task, slot).await {
         Ok(mut performance) => match performance.play().await {
-            Ok(parked) => {
+            Ok((outcome, parked)) => {
                 if let Some(leaving) = parked {
                     leaving.keep(performance.live);
                 }
-                return;
+                outcome
             }
-            Err(stop) => (stop, performance.written),
+            Err(stop) => give_up(run, lease, (stop, performance.written)).await,
         },
-        Err((stop, length)) => (stop, length),
+        Err(stopped) => give_up(run, lease, stopped).await,
     };
-    give_up(run, lease, stopped).await;
+    meter.turned(outcome, run.inner.clock.steady().saturating_sub(began));
 }
 
 /// Gives an orchestration back whose turn has not begun.
@@ -51,29 +54,31 @@ pub(super) async fn pass(run: &Run, lease: Lease) {
 }
 
 /// Says what becomes of an orchestration whose turn came to nothing.
-async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) {
+async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) -> TurnOutcome {
     let task = lease.task.0;
-    let write = match stop {
+    let (write, outcome) = match stop {
         Stop::Lost(reason) => {
             tracing::warn!(task, reason, "the turn of an orchestration is dropped");
-            return;
+            return TurnOutcome::Lost;
         }
         Stop::GiveBack(after, reason) => {
             tracing::warn!(task, reason, ?after, "an orchestration is given back and tried again later");
-            Write::Release { lease, after }
+            (Write::Release { lease, after }, TurnOutcome::GivenBack)
         }
         Stop::Dead(error) => {
             tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
-            Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Dead { error })))
+            (Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Dead { error }))), TurnOutcome::Dead)
         }
     };
     if let Some(Outcome::Turned(turned)) = insist(run, write).await {
         run.stage.count(turned.state);
     }
+    outcome
 }
 
 struct Performance<'a> {
     run: &'a Arc<Run>,
+    meter: Arc<TurnTelemetry>,
     lease: Lease,
     live: Box<Live>,
     /// What is still to be taken in.
@@ -92,19 +97,26 @@ impl<'a> Performance<'a> {
     async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
+        let meter = run.inner.telemetry.orchestrations.kind(&task.kind);
         let (live, draft) = match run.stage.take(id, generation, length).await {
             Some(live) => (live, Draft::default()),
-            None => load(run, &task).await.map_err(|stop| (stop, length))?,
+            None => {
+                let loaded = load(run, &task).await.map_err(|stop| (stop, length))?;
+                if length > 0 {
+                    meter.replayed(length);
+                }
+                loaded
+            }
         };
         // The store's clock may be ahead of this one: what it held to be due is.
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
-        let steps = Steps::default();
-        Ok(Self { run, lease, live, messages, now, draft, written: length, steps, slot: Some(slot) })
+        let (steps, slot) = (Steps::default(), Some(slot));
+        Ok(Self { run, meter, lease, live, messages, now, draft, written: length, steps, slot })
     }
 
     /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
-    async fn play(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
+    async fn play(&mut self) -> Result<(TurnOutcome, Option<Leaving<'a>>), Stop> {
         self.open();
         loop {
             self.take_in();
@@ -196,7 +208,7 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes how the orchestration goes on.
-    async fn close(&mut self) -> Result<Option<Leaving<'a>>, Stop> {
+    async fn close(&mut self) -> Result<(TurnOutcome, Option<Leaving<'a>>), Stop> {
         self.live.machine.notice_if_stuck();
         let next = match self.live.machine.finish() {
             None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
@@ -207,6 +219,7 @@ impl<'a> Performance<'a> {
             // Nothing of it is kept, so that mended code is given the same again.
             Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
         };
+        let outcome = outcome_of(&next);
         let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
         // Others may play while this is written, and what they claim is in the same commit.
         self.slot = None;
@@ -215,7 +228,9 @@ impl<'a> Performance<'a> {
             self.run.stage.count(state);
             self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
         }
-        Ok(leaving.filter(|_| !state.is_ended()))
+        // It may have ended although it would have parked: another has taken its key.
+        let outcome = if state == TaskState::Cancelled { TurnOutcome::Cancelled } else { outcome };
+        Ok((outcome, leaving.filter(|_| !state.is_ended())))
     }
 
     /// What was sent to the code and not taken goes with it.
@@ -226,17 +241,20 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes what has happened since the last write.
-    async fn write(&mut self, next: AfterTurn) -> Result<onward_store::TaskState, Stop> {
+    async fn write(&mut self, next: AfterTurn) -> Result<TaskState, Stop> {
+        let parks = matches!(next, AfterTurn::Park { .. });
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
         self.check_growth(&turn)?;
-        let turn = Turn { status: shown.status, values: shown.values, ..turn };
-        let (events, cancels) = (turn.events, turn.cancels.clone());
-        self.live.bytes += turn.chunk.len() as u64;
+        let awaits = if parks { self.live.machine.journal().awaited_events() } else { Vec::new() };
+        let turn = Turn { status: shown.status, values: shown.values, awaits, ..turn };
+        let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
+        self.live.bytes += bytes;
         let turned = apply(self.run, turn).await?;
+        self.meter.wrote(events, bytes);
         self.written += events;
         // Those that run elsewhere hear of it when their engine asks.
         cancels.iter().for_each(|task| self.run.floor.cancel(*task));
@@ -284,6 +302,17 @@ impl<'a> Performance<'a> {
             self.live.forget(operation);
         }
         Ok(cancels)
+    }
+}
+
+fn outcome_of(next: &AfterTurn) -> TurnOutcome {
+    match next {
+        AfterTurn::Continue | AfterTurn::Park { .. } => TurnOutcome::Parked,
+        AfterTurn::Complete { .. } => TurnOutcome::Completed,
+        AfterTurn::Fail { .. } => TurnOutcome::Failed,
+        AfterTurn::Dead { .. } => TurnOutcome::Dead,
+        AfterTurn::Cancelled { .. } => TurnOutcome::Cancelled,
+        AfterTurn::ContinueAsNew { .. } => TurnOutcome::ContinuedAsNew,
     }
 }
 

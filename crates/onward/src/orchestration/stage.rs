@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
+use metrics::Gauge;
 use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::live::Live;
 use super::perform::{pass, perform};
+use super::telemetry::OrchestrationTelemetry;
 use crate::run::Run;
 use crate::summary::DrainSummary;
 use crate::{limits, timer};
@@ -20,6 +22,8 @@ use crate::{limits, timer};
 /// Orchestrations between two turns, up to a number of them, and how many turns are under way.
 pub(crate) struct Stage {
     kept: Mutex<Kept>,
+    /// How many are parked, for whoever measures.
+    gauge: Gauge,
     /// Turns that are under way, until they are written.
     running: AtomicUsize,
     /// Those of them whose code may still do something: that have a slot, or wait for one.
@@ -57,11 +61,12 @@ impl std::fmt::Debug for Stage {
 
 impl Stage {
     /// A stage that keeps so many orchestrations, and on which so many play at once.
-    pub(crate) fn new(kept: usize, slots: usize) -> Self {
+    pub(crate) fn new(kept: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         let kept = NonZeroUsize::new(kept).unwrap_or(NonZeroUsize::MIN);
         let mut parked = LruCache::unbounded();
         parked.resize(kept);
         Self {
+            gauge: telemetry.kept.clone(),
             kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
             running: AtomicUsize::new(0),
             playing: AtomicUsize::new(0),
@@ -76,6 +81,11 @@ impl Stage {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "there are far fewer than 2^52")]
+    fn measure(&self, kept: &Kept) {
+        self.gauge.set(kept.parked.len() as f64);
     }
 
     /// How many turns are under way.
@@ -125,7 +135,9 @@ impl Stage {
     pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Live>> {
         let (parked, leaving) = {
             let mut kept = self.kept();
-            (kept.parked.pop(&task), kept.leaving.remove(&task))
+            let found = (kept.parked.pop(&task), kept.leaving.remove(&task));
+            self.measure(&kept);
+            found
         };
         let live = match (parked, leaving) {
             (Some(live), _) => live,
@@ -247,6 +259,7 @@ impl Leaving<'_> {
             Some(_nobody_waits) => kept.parked.push(self.task, live).map(|(_, live)| live),
             None => sender.send(live).err(),
         };
+        self.stage.measure(&kept);
         drop(kept);
     }
 }

@@ -47,6 +47,8 @@ mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_code;
 #[cfg(test)]
+mod orchestration_controls;
+#[cfg(test)]
 mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_faults;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
-use onward::{Engine, Failure, TaskId, TaskState};
+use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{World, error, record, start as start_run, state, stop, worlds};
@@ -32,7 +32,7 @@ async fn a_queue_of_events_gives_one_after_the_other() {
 async fn an_activity_has_a_time_for_all_its_attempts() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
-            let never = context.activity_task::<()>(onward::NewTask::new("fails")?);
+            let never = context.activity_task::<()>(NewTask::new("fails")?);
             let policy = onward::RetryPolicy {
                 attempts: 100,
                 backoff: onward::Backoff::Constant { delay: Duration::from_secs(40) },
@@ -55,7 +55,7 @@ async fn an_activity_has_a_time_for_all_its_attempts() {
 async fn what_nobody_takes_up_in_the_time_that_it_has_is_cancelled() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
-            let never = context.activity_task::<()>(onward::NewTask::new("nobody-does-this")?);
+            let never = context.activity_task::<()>(NewTask::new("nobody-does-this")?);
             Ok(never.overall_timeout(Duration::from_secs(60)).await.unwrap_err().to_string())
         })
         .await;
@@ -365,7 +365,7 @@ async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_hig
 /// Code that doubles, awaits an event and squares what it has then; and one more that doubles.
 async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let doubled = context.activity(Double(work.0)).await?;
-    let beside = context.activity_task::<u32>(onward::NewTask::new("slow")?).start();
+    let beside = context.activity_task::<u32>(NewTask::new("slow")?).start();
     let sent = context.event::<u32>("add")?.await?;
     Ok(format!("{} {}", doubled + sent, beside.await?))
 }
@@ -425,6 +425,31 @@ async fn a_reset_takes_the_place_of_what_it_began_with() {
         engine.signal_key("part", "a", "word", &"good").await.unwrap();
         engine.signal_key("part", "a", "word", &"night").await.unwrap();
         assert_eq!(finish(&engine, again).await.unwrap(), "good night");
+    }
+}
+
+/// Shows: D8
+#[tokio::test]
+async fn a_reset_takes_over_a_key_that_is_kept_after_the_end() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, _| async { Ok(String::new()) }).await;
+        engine.orchestrate(|_: Part, context: OrchestrationContext| async move {
+            context.queue::<String>("word")?.next().await
+        });
+        let unique =
+            UniqueKey { key: "a".into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::from_secs(3600) };
+        let payload = serde_json::to_vec("a").unwrap().into();
+        let part = NewTask { unique: Some(unique), orchestration: true, payload, ..NewTask::new("part").unwrap() };
+        let first = engine.submit_task(part).await.unwrap().id();
+        engine.run_until_idle().await.unwrap();
+        let second = engine.reset(first, 1, "it went wrong").await.unwrap();
+        assert_eq!(state(&world, first).await, TaskState::Cancelled);
+        engine.signal(second, "word", &"done").await.unwrap();
+        assert_eq!(finish(&engine, second).await.unwrap(), "done");
+
+        let third = engine.reset(second, 1, "once more").await.unwrap();
+        let said = engine.reset(first, 1, "too late").await.unwrap_err().to_string();
+        assert!(said.contains(&format!("another orchestration, {third}, has the key")), "{said}");
     }
 }
 
@@ -529,7 +554,7 @@ enum Declined {
 async fn the_details_of_a_failure_come_to_the_code_and_to_whoever_waits() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
-            let failed = context.activity_task::<()>(onward::NewTask::new("charge")?).await.unwrap_err();
+            let failed = context.activity_task::<()>(NewTask::new("charge")?).await.unwrap_err();
             context.set_status(&failed.details::<Declined>())?;
             Err(failed.into())
         })

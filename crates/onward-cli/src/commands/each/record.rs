@@ -224,6 +224,7 @@ mod tests {
             affinity: None,
             orchestration: false,
             report: None,
+            keep_key_for: std::time::Duration::ZERO,
         }
     }
 

@@ -4,8 +4,10 @@ use clap::Subcommand;
 
 use super::named::{One, Orchestrations};
 use super::{
-    cancel, delete, export, fork, history, list, retry, show, signal, start, status, terminate, tree, update, wait,
+    cancel, check, delete, export, fork, history, list, pause, record, retry, show, signal, start, status, terminate,
+    tree, update, wait,
 };
+use crate::commands::task::Chosen;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -32,6 +34,10 @@ pub(crate) enum Command {
     Cancel(Orchestrations),
     /// End orchestrations as cancelled, at once and without a word to their code
     Terminate(terminate::Arguments),
+    /// Have orchestrations, by number or by a filter, have no turn; what comes for them is kept
+    Pause(Box<Chosen>),
+    /// Let paused orchestrations, by number or by a filter, go on
+    Resume(Box<Chosen>),
     /// Have orchestrations that have ended go on where they were, when what was wrong is mended
     Retry(Orchestrations),
     /// Start another orchestration that begins with a part of this one's history
@@ -40,6 +46,10 @@ pub(crate) enum Command {
     Reset(fork::ResetArguments),
     /// Write a history to a file, for tests that try new code on it
     Export(export::Arguments),
+    /// Write the histories of many orchestrations to files, one for each
+    Record(Box<record::Arguments>),
+    /// Have a program replay histories with its code, and say with which of them the code does not go on
+    Check(check::Arguments),
     /// Remove orchestrations with their histories, without a trace; one whose turn runs is left alone
     Delete(Orchestrations),
     /// Wait until orchestrations have ended; exit with 1 if one of them did not complete
@@ -63,6 +73,10 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Fork(arguments) => fork::fork(options, arguments).await,
         Command::Reset(arguments) => fork::reset(options, arguments).await,
         Command::Export(arguments) => export::run(options, arguments).await,
+        Command::Pause(chosen) => pause::pause(options, *chosen).await,
+        Command::Resume(chosen) => pause::resume(options, *chosen).await,
+        Command::Record(arguments) => record::run(options, *arguments).await,
+        Command::Check(arguments) => check::run(options, arguments).await,
         Command::Delete(named) => delete::run(options, named).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
     }

@@ -1,7 +1,7 @@
 //! `onward orchestration list`
 
 use clap::Args;
-use onward_store::{InstanceRecord, Page, Store, TaskId, TaskRecord, Timestamp, limits};
+use onward_store::{Hold, InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
@@ -14,9 +14,6 @@ use crate::store_file;
 /// The widest key and the widest status that a table shows, in columns.
 const KEY_COLUMNS: usize = 32;
 const STATUS_COLUMNS: usize = 40;
-
-/// How many tasks are looked at for one listing: a store tells orchestrations from other tasks only when it reads them.
-const LOOKED_AT: usize = 200_000;
 
 /// Arguments of `onward orchestration list`.
 #[derive(Debug, Args)]
@@ -34,67 +31,49 @@ pub(crate) struct Arguments {
 /// Lists orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let found = Found::read(&*store, &arguments).await?;
+    let (listed, more) = read(&*store, &arguments).await?;
     if options.json {
-        for (task, instance) in found.listed {
+        for (task, instance) in listed {
             print_json(&orchestration_json(task, &instance)?)?;
         }
-    } else if found.listed.is_empty() {
+    } else if listed.is_empty() {
         remark("no orchestrations");
     } else {
-        print_line(table(&found.listed, store.clock().now()))?;
+        print_line(table(&listed, store.clock().now()))?;
     }
-    match found.more {
-        Some(More::Found(before)) => remark(format_args!("there are more: --before {before}")),
-        Some(More::Unknown(before)) => remark(format_args!(
-            "{LOOKED_AT} tasks were looked at, and there may be more: --before {before}; a filter such as --kind finds them sooner"
-        )),
-        None => {}
+    if let Some(before) = more {
+        remark(format_args!("there are more: --before {before}"));
     }
     Ok(ExitCode::Done)
 }
 
-#[derive(Default)]
-struct Found {
-    listed: Vec<(TaskRecord, InstanceRecord)>,
-    more: Option<More>,
-}
+type Listed = Vec<(TaskRecord, InstanceRecord)>;
 
-/// Where the listing goes on.
-enum More {
-    Found(TaskId),
-    Unknown(TaskId),
-}
-
-impl Found {
-    async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<Self> {
-        let (filter, mut before) = (arguments.filter.filter()?, arguments.before);
-        let mut found = Self::default();
-        for _ in 0..LOOKED_AT / limits::PAGE {
-            let page = store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
-            if found.take(store, page.tasks, arguments.limit).await? {
-                return Ok(found);
-            }
-            before = page.next;
-            if before.is_none() {
-                return Ok(found);
-            }
-        }
-        found.more = before.map(More::Unknown);
-        Ok(found)
-    }
-
-    /// Takes the orchestrations among tasks; answers whether there are more of them than are wanted.
-    async fn take(&mut self, store: &dyn Store, tasks: Vec<TaskRecord>, limit: usize) -> anyhow::Result<bool> {
-        for task in tasks.into_iter().filter(|task| task.orchestration) {
-            if self.listed.len() == limit {
-                self.more = self.listed.last().map(|(last, _)| More::Found(last.id));
-                return Ok(true);
-            }
+/// The newest orchestrations, and where the listing goes on.
+async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<(Listed, Option<TaskId>)> {
+    let filter = TaskFilter { orchestration: Some(true), ..arguments.filter.filter()? };
+    let (mut before, mut listed) = (arguments.before, Listed::new());
+    loop {
+        let limit = arguments.limit.saturating_sub(listed.len()).min(limits::PAGE);
+        let page = store.tasks(filter.clone(), Page { before, limit }).await?;
+        for task in page.tasks {
             let instance = store.instance(task.id).await?.unwrap_or_default();
-            self.listed.push((task, instance));
+            listed.push((task, instance));
         }
-        Ok(false)
+        before = page.next;
+        if before.is_none() || listed.len() >= arguments.limit {
+            return Ok((listed, before));
+        }
+    }
+}
+
+/// Its state, or what holds it.
+fn standing(task: &TaskRecord, instance: &InstanceRecord) -> String {
+    match instance.hold {
+        _ if task.state.is_ended() => colored_state(task.state),
+        Hold::None => colored_state(task.state),
+        Hold::Paused | Hold::Aside => "paused".to_owned(),
+        Hold::Unstarted => "unstarted".to_owned(),
     }
 }
 
@@ -115,7 +94,7 @@ fn table(listed: &[(TaskRecord, InstanceRecord)], now: Timestamp) -> Table {
             task.id.to_string(),
             task.kind.to_string(),
             optional(task.key.as_deref(), |key| one_line(key, KEY_COLUMNS)),
-            colored_state(task.state),
+            standing(task, instance),
             instance.length.to_string(),
             instance.waiting.to_string(),
             duration_text(now - task.submitted_at),

@@ -1,6 +1,7 @@
 //! `onward orchestration …`
 
 mod cancel;
+mod check;
 mod command;
 mod delete;
 mod export;
@@ -8,6 +9,8 @@ mod fork;
 mod history;
 mod list;
 mod named;
+mod pause;
+mod record;
 mod retry;
 mod show;
 mod signal;

@@ -1,5 +1,7 @@
 //! `onward orchestration signal`
 
+use std::time::Duration;
+
 use clap::Args;
 use onward_store::{Name, Outcome, Recipient, Signal, TaskId, Write};
 use serde_json::json;
@@ -10,6 +12,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
+use crate::values::parse_positive_duration;
 
 /// Arguments of `onward orchestration signal`.
 #[derive(Debug, Args)]
@@ -25,13 +28,20 @@ pub(crate) struct Arguments {
     /// With --key: its kind
     #[arg(long, requires = "key")]
     kind: Option<Name>,
+    /// With --key: keep it so long for an orchestration that starts with the key, if none has it
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "key")]
+    keep_for: Option<Duration>,
 }
 
 impl Arguments {
     /// To whom, and the words that are left: the name and perhaps a payload.
     fn recipient(&self) -> anyhow::Result<(Recipient, &[String])> {
         if let Some((kind, key)) = self.kind.clone().zip(self.key.clone()) {
-            return Ok((Recipient::Key { kind, key }, &self.words));
+            let to = match self.keep_for {
+                Some(keep_for) => Recipient::KeyOrStart { kind, key, keep_for },
+                None => Recipient::Key { kind, key },
+            };
+            return Ok((to, &self.words));
         }
         let Some((number, rest)) = self.words.split_first() else { return Err(incomplete()) };
         let task = number.parse::<TaskId>().map_err(|error| {
@@ -78,6 +88,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 fn told(to: &Recipient) -> String {
     match to {
         Recipient::Task(task) => format!("orchestration {task}"),
+        Recipient::KeyOrStart { kind, key, .. } => {
+            format!("the orchestration of the kind `{kind}` with the key `{key}`, now or when it starts")
+        }
         Recipient::Key { kind, key } => format!("the orchestration of the kind `{kind}` with the key `{key}`"),
     }
 }

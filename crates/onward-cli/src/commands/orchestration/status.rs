@@ -6,7 +6,7 @@ use serde_json::{Map, json};
 use super::named::Orchestrations;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{instance_said, kept_values, print_json, print_line, written_value};
+use crate::output::{instance_said, kept_values, print_json, print_line, remark, written_value};
 use crate::store_file;
 
 /// Prints what each of the orchestrations says of itself.
@@ -20,6 +20,9 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
             instance_said(&mut object, &instance);
             print_json(&object)?;
             continue;
+        }
+        if instance.hold.is_paused() {
+            remark(format_args!("orchestration {} is paused", record.id));
         }
         if let Some(status) = &instance.status {
             print_line(written_value(status))?;

@@ -1,12 +1,12 @@
 //! What a parked orchestration waits for.
 
-use onward_store::{Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
+use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
 use serde_json::{Value, json};
 
 /// How many of the tasks that it waits for are named; of more it is said how many there are.
 const NAMED_TASKS: usize = 10;
 
-/// What a parked orchestration waits for, as far as one can see from outside: which signals its code awaits, its history does not say.
+/// What a parked orchestration waits for, as far as one can see from outside.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     orchestration: TaskId,
@@ -14,6 +14,8 @@ pub(crate) struct Waiting {
     tasks: Vec<TaskRecord>,
     /// How many more of them there are.
     more: u64,
+    /// The events that its code awaits.
+    events: Vec<Name>,
     /// When its next timer fires.
     timer: Option<Timestamp>,
 }
@@ -24,9 +26,9 @@ impl Waiting {
         if !task.orchestration || !matches!(task.state, TaskState::Blocked | TaskState::Scheduled) {
             return Ok(None);
         }
-        if store.instance(task.id).await?.is_none_or(|instance| instance.length == 0) {
+        let Some(instance) = store.instance(task.id).await?.filter(|instance| instance.length > 0) else {
             return Ok(None);
-        }
+        };
         let live = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
         let filter = TaskFilter { parent: Some(task.id), states: live, ..TaskFilter::default() };
         let tasks = store.tasks(filter.clone(), Page { before: None, limit: NAMED_TASKS }).await?.tasks;
@@ -35,6 +37,7 @@ impl Waiting {
             orchestration: task.id,
             more: all.saturating_sub(tasks.len() as u64),
             tasks,
+            events: instance.awaits,
             timer: (task.state == TaskState::Scheduled).then_some(task.run_at),
         }))
     }
@@ -48,14 +51,25 @@ impl Waiting {
         let mut texts: Vec<String> = self.tasks.iter().map(task).collect();
         texts.extend((self.more > 0).then(|| format!("the end of {} more tasks", self.more)));
         texts.extend(self.timer.map(|at| format!("its next timer, at {at}")));
-        let only = if texts.is_empty() { "a signal" } else { "a signal, perhaps" };
-        texts.push(format!("{only}; `onward orchestration signal {} NAME` sends one", self.orchestration));
+        texts.extend(self.events.iter().map(|event| self.event_text(event)));
+        if texts.is_empty() {
+            texts.push(format!("a signal; `onward orchestration signal {} NAME` sends one", self.orchestration));
+        }
         texts
+    }
+
+    /// An update is an event that is answered.
+    fn event_text(&self, event: &Name) -> String {
+        let (what, verb, name) = match event.strip_prefix("update.") {
+            Some(update) => ("update", "update", update),
+            None => ("event", "signal", event.as_str()),
+        };
+        format!("the {what} `{name}`; `onward orchestration {verb} {} {name}` sends one", self.orchestration)
     }
 
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let tasks: Vec<TaskId> = self.tasks.iter().map(|task| task.id).collect();
-        json!({ "tasks": tasks, "more_tasks": self.more, "timer": self.timer })
+        json!({ "tasks": tasks, "more_tasks": self.more, "events": self.events, "timer": self.timer })
     }
 }

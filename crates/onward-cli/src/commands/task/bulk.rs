@@ -18,11 +18,13 @@ fn words(verb: BulkVerb) -> [&'static str; 2] {
         BulkVerb::Delete => ["deleted", "would_delete"],
         BulkVerb::RunNow => ["made_due", "would_make_due"],
         BulkVerb::Kill => ["killed", "would_kill"],
+        BulkVerb::Pause => ["paused", "would_pause"],
+        BulkVerb::Resume => ["resumed", "would_resume"],
     }
 }
 
 /// Does it, or says to how many tasks it would.
-pub(super) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilter) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilter) -> anyhow::Result<ExitCode> {
     let filter = chosen.filter()?;
     let store = store_file::open_existing(options).await?;
     if chosen.dry_run {
@@ -36,6 +38,8 @@ pub(super) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
             BulkVerb::Delete => engine.delete_all(filter).await,
             BulkVerb::RunNow => engine.run_all_now(filter).await,
             BulkVerb::Kill => engine.kill_all(filter).await,
+            BulkVerb::Pause => engine.pause_orchestrations(filter).await,
+            BulkVerb::Resume => engine.resume_orchestrations(filter).await,
         };
         tell(options, verb, summary?)?;
     }

@@ -13,7 +13,7 @@ pub(crate) struct Chosen {
     #[arg(value_name = "TASK")]
     tasks: Vec<TaskId>,
     #[command(flatten)]
-    pub(super) by: ByFilter,
+    pub(crate) by: ByFilter,
 }
 
 /// Tasks by a filter.
@@ -34,7 +34,7 @@ impl Chosen {
     ///
     /// # Errors
     /// Wrong usage, if a filter was given too.
-    pub(super) fn tasks(&self) -> anyhow::Result<Option<Vec<TaskId>>> {
+    pub(crate) fn tasks(&self) -> anyhow::Result<Option<Vec<TaskId>>> {
         if self.tasks.is_empty() {
             return Ok(None);
         }

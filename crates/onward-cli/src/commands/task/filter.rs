@@ -92,6 +92,7 @@ impl FilterArguments {
             priority_to: self.max_priority.map(Priority),
             cancel_requested: None,
             bundle: self.bundle,
+            orchestration: None,
         })
     }
 }

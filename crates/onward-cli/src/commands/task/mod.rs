@@ -19,6 +19,8 @@ mod tree;
 mod wait;
 mod why;
 
+pub(crate) use bulk::run as run_bulk;
+pub(crate) use chosen::Chosen;
 pub(crate) use command::{Command, run};
 pub(crate) use filter::FilterArguments;
 pub(crate) use show::show_all;

@@ -57,7 +57,10 @@ fn named(workers: &[String]) -> String {
 
 /// The reasons without those that say no more of a parked orchestration than what it waits for does.
 fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
-    reasons.retain(|reason| !matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. }));
+    let says_no_more = |reason: &WaitReason| {
+        matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. } | WaitReason::Parked { .. })
+    };
+    reasons.retain(|reason| !says_no_more(reason));
     reasons
 }
 

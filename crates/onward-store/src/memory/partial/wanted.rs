@@ -24,6 +24,7 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::AwaitCompletion { lease, .. }
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
+        | Write::KeepMemo { lease, .. }
         | Write::Report { lease, .. } => wants.push(Want::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {
             wants.extend([Want::Task(lease.task), Want::Children(lease.task)]);
@@ -35,6 +36,8 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::Kill { task }
         | Write::Delete { task }
         | Write::Terminate { task, .. }
+        | Write::PauseOrchestration { task }
+        | Write::ResumeOrchestration { task }
         | Write::Move { task, .. } => wants.push(Want::Task(*task)),
         Write::Turn(turn) => {
             wants.push(Want::Task(turn.lease.task));
@@ -43,7 +46,9 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         }
         Write::Signal(signal) => wants.push(match &signal.to {
             Recipient::Task(task) => Want::Task(*task),
-            Recipient::Key { kind, key } => Want::Key(kind.clone(), key.clone()),
+            Recipient::Key { kind, key } | Recipient::KeyOrStart { kind, key, .. } => {
+                Want::Key(kind.clone(), key.clone())
+            }
         }),
         Write::Prune(prune) => {
             wants.extend([Want::KeysOver, Want::Ended]);

@@ -49,6 +49,9 @@ impl Condition {
             let states: Vec<i16> = filter.states.iter().map(code).collect();
             self.add("t.state = ANY($)", Box::new(states), Type::INT2_ARRAY);
         }
+        if let Some(is_one) = filter.orchestration {
+            self.terms.push(if is_one { "t.instance IS NOT NULL" } else { "t.instance IS NULL" }.to_owned());
+        }
         if let Some(requested) = filter.cancel_requested {
             self.add("t.cancel_requested = $", Box::new(requested), Type::BOOL);
         }

@@ -8,6 +8,7 @@ use crate::copy::PIECE;
 use crate::error::Result;
 use crate::memory::{Task, TurnRow};
 use crate::orchestration::{Instance, Message, decode_message, encode_message};
+use crate::sqlite::instance_column::names_text;
 use crate::sqlite::reads;
 use crate::task::TaskId;
 
@@ -22,6 +23,8 @@ pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
         length: record.length,
         bytes: record.bytes,
         received: record.received,
+        awaits: record.awaits,
+        hold: record.hold,
         status: record.status,
         values: record.values,
         mailbox: messages(connection, task.id)?.into(),
@@ -52,18 +55,16 @@ pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Resul
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Writes it. One that has neither had a turn nor a message has no row.
+/// Writes it.
 pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
-    let Some(instance) = task.instance.as_deref().filter(|instance| **instance != Instance::default()) else {
-        return Ok(());
-    };
-    let Instance { generation, length, bytes, received, status, values, mailbox, .. } = instance;
+    let Some(instance) = task.instance.as_deref() else { return Ok(()) };
+    let Instance { generation, length, bytes, received, status, values, awaits, hold, mailbox, .. } = instance;
     let id = task.id.0;
     connection
         .prepare_cached(
-            "INSERT INTO instance (task, generation, length, bytes, received, status) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO instance (task, generation, length, bytes, received, status, awaits, hold) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         )?
-        .execute(params![id, generation, length, bytes, received, status.as_deref()])?;
+        .execute(params![id, generation, length, bytes, received, status.as_deref(), names_text(awaits), hold.code()])?;
     for (key, value) in values {
         connection
             .prepare_cached("INSERT INTO instance_value (task, key, value) VALUES (?, ?, ?)")?

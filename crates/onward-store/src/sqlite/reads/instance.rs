@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::Result;
 use crate::limits;
-use crate::orchestration::{HistoryChunk, InstanceRecord};
+use crate::orchestration::{HistoryChunk, Hold, InstanceRecord};
+use crate::sqlite::instance_column::names;
 use crate::sqlite::options_column::TaskOptions;
 use crate::task::TaskId;
 
@@ -16,11 +17,12 @@ pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Resu
         return Ok(None);
     }
     let mut statement = connection.prepare_cached(
-        "SELECT generation, length, bytes, received, status, (SELECT count(*) FROM message m WHERE m.task = i.task)
+        "SELECT generation, length, bytes, received, status, (SELECT count(*) FROM message m WHERE m.task = i.task), hold, awaits
          FROM instance i WHERE i.task = ?",
     )?;
-    let record = statement.query_row([task.0], record).optional()?.unwrap_or_default();
-    Ok(Some(InstanceRecord { values: values(connection, task)?, ..record }))
+    let read = |row: &Row<'_>| Ok((record(row)?, row.get(7)?));
+    let (record, awaits): (_, Option<String>) = statement.query_row([task.0], read).optional()?.unwrap_or_default();
+    Ok(Some(InstanceRecord { values: values(connection, task)?, awaits: names(awaits.as_deref())?, ..record }))
 }
 
 fn is_orchestration(connection: &Connection, task: TaskId) -> Result<bool> {
@@ -39,6 +41,8 @@ fn record(row: &Row<'_>) -> rusqlite::Result<InstanceRecord> {
         bytes: row.get(2)?,
         received: row.get(3)?,
         waiting: row.get(5)?,
+        hold: Hold::from_code(row.get(6)?),
+        awaits: Vec::new(),
         status: status.map(Bytes::from),
         values: BTreeMap::new(),
     })

@@ -77,6 +77,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         affinity: options.affinity,
         orchestration: options.orchestration,
         report: options.report,
+        keep_key_for: options.keep_key_for,
     })
 }
 

@@ -7,14 +7,16 @@ use rusqlite::{OptionalExtension, params};
 use crate::error::Result;
 use crate::flow::{Limit, LimitScope};
 use crate::limits;
+use crate::orchestration::Hold;
 use crate::reason::WaitReason;
 use crate::rules;
 use crate::rules::flow::Bucket;
 use crate::rules::order::{Place, place};
-use crate::rules::why::{LimitUse, WaitFacts, reasons};
+use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::{Shared, Usage};
+use crate::sqlite::instance_column::names;
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
@@ -36,6 +38,7 @@ pub(in crate::sqlite) fn why(
         run_at: record.run_at,
         blocked_by: record.blocked_by.clone(),
         awaited: if record.state == TaskState::Blocked { awaited(connection, id)? } else { None },
+        orchestration: orchestration(connection, &record)?,
         aggregated: why_aggregated(connection, &record)?,
         pauses: pauses(cache, &record),
         limits: limit_uses(connection, cache, &record)?,
@@ -52,6 +55,31 @@ fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Optio
     let row =
         |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
     Ok(statement.query_row([task.0], row).optional()?)
+}
+
+/// How an orchestration stands.
+fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<OrchestrationFacts>> {
+    if !record.orchestration || record.state.is_ended() {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached("SELECT length > 0, hold, awaits FROM instance WHERE task = ?")?;
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let read: Option<(bool, u8, Option<String>)> = statement.query_row([record.id.0], row).optional()?;
+    let (has_begun, hold, awaits) = read.unwrap_or_default();
+    let tasks = if has_begun { awaited_tasks(connection, record.id)? } else { Vec::new() };
+    let (hold, awaits, kept_until) = (Hold::from_code(hold), names(awaits.as_deref())?, record.expires_at);
+    Ok(Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until }))
+}
+
+/// The first tasks whose ends an orchestration hears of and that have not ended.
+fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT c.child FROM child c CROSS JOIN task t ON t.id = c.child
+         WHERE c.parent = ? AND json_extract(t.options, '$.report') IS NOT NULL ORDER BY c.child LIMIT ?",
+    )?;
+    let tasks =
+        statement.query_map(params![parent.0, limits::NAMED_TASKS.cast_signed()], |row| row.get(0).map(TaskId))?;
+    Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What a task waits for that is collected with others, or was handed over with them.

@@ -120,9 +120,7 @@ impl Transaction<'_> {
             options,
             MEMO
         ])?;
-        self.connection
-            .prepare_cached("INSERT OR REPLACE INTO memo (task, memo) VALUES (?, ?)")?
-            .execute(params![task.id.0, memo.as_ref()])?;
+        self.put_memo(task.id, memo)?;
         let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
         self.log(task.id, task.lane, Change::Blocked);
         let blocked = self.settle_move(blocked)?;
@@ -130,6 +128,26 @@ impl Transaction<'_> {
         self.hint.work += 1;
         live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
+    }
+
+    pub(in crate::sqlite) fn keep_memo(&mut self, lease: Lease, memo: &Bytes) -> Verb<Outcome> {
+        let (task, _) = self.held_by(lease)?;
+        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        if task.options.orchestration {
+            return Err(orchestration::keeps_no_memo(kind).into());
+        }
+        check_payload("memo", memo.len(), self.payload_limit, kind)
+            .map_err(|error| Refusal::Invalid(error.to_string()))?;
+        self.put_memo(task.id, memo)?;
+        self.add_link(task.id, MEMO)?;
+        Ok(Outcome::Done)
+    }
+
+    fn put_memo(&self, task: TaskId, memo: &Bytes) -> Result<()> {
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO memo (task, memo) VALUES (?, ?)")?
+            .execute(params![task.0, memo.as_ref()])?;
+        Ok(())
     }
 
     /// What a parent left for when it goes on.

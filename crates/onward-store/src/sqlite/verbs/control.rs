@@ -6,9 +6,10 @@ use crate::error::Result;
 use crate::event::Change;
 use crate::name::Name;
 use crate::news::TaskNews;
+use crate::orchestration::Hold;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::attempt::expiry_at_submission;
-use crate::rules::orchestration;
+use crate::rules::orchestration::{self, never_started};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
@@ -70,6 +71,9 @@ impl Transaction<'_> {
             return Err(Refusal::NotEnded { task, state: live.state() }.into());
         }
         let ended = self.ended(task)?.ok_or(Refusal::TaskNotFound(task))?;
+        if ended.options.orchestration && self.instance(task)?.hold == Hold::Unstarted {
+            return Err(never_started(task).into());
+        }
         if let Some(by) = self.key_taken_by(&ended)? {
             return Err(Refusal::KeyTaken { task, by }.into());
         }
@@ -97,7 +101,8 @@ impl Transaction<'_> {
             .execute(params![task.0, now, expires_at])?;
         self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
-        let blocked = ended.options.aggregate.is_some();
+        let hold = if ended.options.orchestration { self.instance(task)?.hold } else { Hold::None };
+        let blocked = ended.options.aggregate.is_some() || self.is_put_aside(task, hold, TaskState::Waiting)?;
         if blocked {
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
         }

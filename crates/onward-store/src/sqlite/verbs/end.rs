@@ -188,19 +188,22 @@ impl Transaction<'_> {
         let scheduled = at > self.now;
         // What need not wait keeps its place in line.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
+        let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
+        let blocked = self.stands_aside(task, state)?;
+        let scheduled = scheduled && !blocked;
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.lane)?;
         self.connection.prepare_cached(include_str!("../sql/wait_again.sql"))?.execute(params![
             task.id.0,
-            scheduled,
+            if blocked { 2 } else { i64::from(scheduled) },
             run_at,
             held.claim,
             attempts,
             lost,
             held.started_at
         ])?;
-        let waiting = self.settle_move(LiveTask { scheduled, run_at, held: None, ..task.clone() })?;
+        let waiting = self.settle_move(LiveTask { scheduled, blocked, run_at, held: None, ..task.clone() })?;
         self.enter_line(&waiting.entry())?;
         self.hint.work += 1;
         self.let_go(&waiting)

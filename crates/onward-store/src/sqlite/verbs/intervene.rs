@@ -3,9 +3,10 @@
 use rusqlite::params;
 
 use crate::error::Result;
+use crate::orchestration::Hold;
 use crate::outcome::{Outcome, Refusal};
-use crate::rules::intervene;
 use crate::rules::order::place;
+use crate::rules::{intervene, orchestration};
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -14,6 +15,9 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> Verb<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::run_now(task, self.standing_of(&live)?)?;
+        if live.options.orchestration && self.instance(task)?.hold == Hold::Unstarted {
+            return Err(orchestration::never_started(task).into());
+        }
         if live.state() == TaskState::Scheduled {
             self.make_due(&live)?;
         }

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
-use crate::orchestration::{ClaimedInstance, Handful, Message, MessageBody, decode_message, encode_message};
+use crate::orchestration::{ClaimedInstance, Handful, Hold, Message, MessageBody, decode_message, encode_message};
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction};
 use crate::task::{TaskId, TaskState};
@@ -16,14 +16,16 @@ pub(in crate::sqlite) struct InstanceRow {
     pub(super) generation: u32,
     pub(super) length: u64,
     pub(super) received: u64,
+    pub(super) hold: Hold,
 }
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn instance(&self, task: TaskId) -> Result<InstanceRow> {
         let mut statement =
-            self.connection.prepare_cached("SELECT generation, length, received FROM instance WHERE task = ?")?;
+            self.connection.prepare_cached("SELECT generation, length, received, hold FROM instance WHERE task = ?")?;
         let row = statement.query_row([task.0], |row| {
-            Ok(InstanceRow { generation: row.get(0)?, length: row.get(1)?, received: row.get(2)? })
+            let hold = Hold::from_code(row.get(3)?);
+            Ok(InstanceRow { generation: row.get(0)?, length: row.get(1)?, received: row.get(2)?, hold })
         });
         Ok(row.optional()?.unwrap_or_default())
     }
@@ -33,7 +35,7 @@ impl Transaction<'_> {
         if !task.options.orchestration {
             return Ok(None);
         }
-        let InstanceRow { generation, length, received } = self.instance(task.id)?;
+        let InstanceRow { generation, length, received, .. } = self.instance(task.id)?;
         let messages = if received > 0 { self.messages(task.id)? } else { Vec::new() };
         Ok(Some(Box::new(ClaimedInstance { generation, length, messages })))
     }
@@ -78,21 +80,22 @@ impl Transaction<'_> {
         if !is_orchestration {
             return Ok(());
         }
-        let (number, length): (u64, u64) = self
+        let (number, length, hold): (u64, u64, u8) = self
             .connection
             .prepare_cached(include_str!("../sql/receive_message.sql"))?
-            .query_row([to.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            .query_row([to.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let message = encode_message(&Message { number, at: self.now, body })?;
         self.connection
             .prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?
             .execute(params![to.0, number, message])?;
         match live {
-            Some(live) if length > 0 && orchestration::is_woken(live.state()) => self.wake(&live),
+            Some(live) if orchestration::is_woken(length, Hold::from_code(hold), live.state()) => self.wake(&live),
             _ => Ok(()),
         }
     }
 
-    fn wake(&mut self, task: &LiveTask) -> Result<()> {
+    /// Has a parked orchestration wait for a turn.
+    pub(super) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_line(&task.entry())?;
         self.connection
@@ -114,13 +117,16 @@ impl Transaction<'_> {
         if !orchestration::hears_of_cancel(generation, length, task.state()) {
             return Ok(false);
         }
-        let is_waiting =
-            self.messages_while(task.id, |_| true)?.iter().any(|message| message.body == MessageBody::Cancel);
+        let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
         if !is_waiting {
             self.log(task.id, task.lane, Change::CancelRequested);
             self.deliver(task.id, MessageBody::Cancel)?;
         }
         Ok(true)
+    }
+
+    pub(super) fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
+        self.messages_while(task, |_| true)
     }
 
     fn messages_while(&self, task: TaskId, mut takes: impl FnMut(&Message) -> bool) -> Result<Vec<Message>> {

@@ -14,6 +14,7 @@ mod io;
 mod limit;
 mod mailbox;
 mod moving;
+mod pausing;
 mod processes;
 mod queue;
 mod removal;
@@ -23,6 +24,7 @@ mod submit;
 mod sweep;
 mod tags;
 mod turn;
+mod unstarted;
 
 pub(super) use complete::Completion;
 pub(super) use session::microseconds;

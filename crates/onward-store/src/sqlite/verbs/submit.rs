@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
 use crate::event::Change;
+use crate::orchestration::Hold;
 use crate::outcome::{Outcome, Refusal, Submitted};
 use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
@@ -34,6 +35,12 @@ impl Transaction<'_> {
             Decision::Follow(id) => self.follow(id, task)?,
             Decision::Supersede(old) => self.supersede(old, task)?,
             Decision::Reject(id) => Submitted::Rejected { id },
+            Decision::TakeOver(from) => {
+                self.forget_kept_key(from)?;
+                Submitted::Inserted { id: self.insert(task)? }
+            }
+            Decision::Start(unstarted) => Submitted::Inserted { id: self.start_with_kept(unstarted, task)? },
+            Decision::Refuse(task, by) => return Err(Refusal::KeyTaken { task, by }.into()),
         })
     }
 
@@ -99,6 +106,9 @@ impl Transaction<'_> {
             let when = params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload];
             statement.execute(when)?;
         }
+        if task.orchestration {
+            self.connection.prepare_cached("INSERT INTO instance (task) VALUES (?)")?.execute([id])?;
+        }
         self.cache.next_task += 1;
         self.cache.tags.add(TaskId(id), &task.tags);
         let scheduled = scheduled && !blocked;
@@ -139,7 +149,9 @@ impl Transaction<'_> {
         if let Some(id) = self.cache.index.key_owner(self.connection, kind, &unique.key)? {
             let Some(live) = self.live(TaskId(id))? else { return Ok(None) };
             let running = self.standing_of(&live)? == TaskState::Running;
-            return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false }));
+            let is_kept_for_it = task.orchestration && live.options.orchestration;
+            let unstarted = is_kept_for_it && self.instance(live.id)?.hold == Hold::Unstarted;
+            return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false, unstarted }));
         }
         if !self.cache.kept_keys {
             return Ok(None);
@@ -153,7 +165,8 @@ impl Transaction<'_> {
             return Ok(None);
         };
         if rules::key::is_kept(until, self.now) {
-            return Ok(Some(KeyHolder { id, priority: task.priority, running: false, ended: true }));
+            let priority = task.priority;
+            return Ok(Some(KeyHolder { id, priority, running: false, ended: true, unstarted: false }));
         }
         // The new task takes it; it must not be kept again if the clock is set back.
         self.forget_kept_key(id)?;

@@ -5,9 +5,11 @@ use rusqlite::params;
 use crate::error::Result;
 use crate::event::Change;
 use crate::limits;
-use crate::orchestration::{AfterTurn, MessageBody, Recipient, Signal, Turn, Turned};
+use crate::name::Name;
+use crate::orchestration::{AfterTurn, Hold, MessageBody, Recipient, Signal, Turn, Turned};
 use crate::outcome::{Outcome, Refusal, Submitted};
 use crate::rules::orchestration::{self, Standing};
+use crate::sqlite::instance_column::names_text;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
 use crate::task::{NewTask, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
@@ -32,7 +34,7 @@ impl Transaction<'_> {
         self.append(turn)?;
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<Verb<_>>()?;
         turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
-        let state = self.go_on_after(task.id, held, &turn.next)?;
+        let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;
         let messages = if state == TaskState::Running { self.messages(task.id)? } else { Vec::new() };
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
@@ -45,7 +47,8 @@ impl Transaction<'_> {
             id,
             turn.events,
             turn.chunk.len() as u64,
-            status
+            status,
+            names_text(&turn.awaits)
         ])?;
         if turn.events > 0 {
             self.connection
@@ -100,13 +103,13 @@ impl Transaction<'_> {
         }
     }
 
-    fn go_on_after(&mut self, id: TaskId, held: Held, next: &AfterTurn) -> Verb<TaskState> {
+    fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> Verb<TaskState> {
         // As it is after what it submitted.
         let task = self.live_or_refuse(id)?;
         let next = if task.cancel_requested > 0 { orchestration::superseded(next.clone()) } else { next.clone() };
         match next {
             AfterTurn::Continue => self.keep_turn(&task),
-            AfterTurn::Park { until } => self.park(&task, held, until),
+            AfterTurn::Park { until } => self.park(&task, (held, hold), until),
             AfterTurn::Complete { result } => {
                 self.complete_one(&task, held, result.as_ref())?;
                 Ok(TaskState::Completed)
@@ -116,7 +119,7 @@ impl Transaction<'_> {
             AfterTurn::Cancelled { reason } => self.end_turn_with(&task, held, &reason, TaskState::Cancelled),
             AfterTurn::ContinueAsNew { payload, events, chunk } => {
                 self.begin_again(id, &payload, (events, &chunk))?;
-                self.leave_turn(&task, held, TaskState::Waiting, self.now)
+                self.leave_turn(&task, (held, hold), TaskState::Waiting, self.now)
             }
         }
     }
@@ -148,17 +151,25 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn park(&mut self, task: &LiveTask, held: Held, until: Option<Timestamp>) -> Verb<TaskState> {
+    fn park(&mut self, task: &LiveTask, by: (Held, Hold), until: Option<Timestamp>) -> Verb<TaskState> {
         let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
-        self.leave_turn(task, held, state, run_at)
+        self.leave_turn(task, by, state, run_at)
     }
 
     /// A turn is over, and the orchestration is not.
-    fn leave_turn(&mut self, task: &LiveTask, held: Held, state: TaskState, run_at: Timestamp) -> Verb<TaskState> {
+    fn leave_turn(
+        &mut self,
+        task: &LiveTask,
+        (held, hold): (Held, Hold),
+        state: TaskState,
+        run_at: Timestamp,
+    ) -> Verb<TaskState> {
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.lane)?;
+        let stands_aside = self.is_put_aside(task.id, hold, state)?;
+        let state = if stands_aside { TaskState::Blocked } else { state };
         let (scheduled, blocked) = (state == TaskState::Scheduled, state == TaskState::Blocked);
         let waits = if blocked { 2 } else { i64::from(scheduled) };
         let (run_at, claims) = (run_at.as_microseconds(), held.claim);
@@ -178,7 +189,11 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> Verb<Outcome> {
-        let task = self.recipient(&signal.to)?;
+        let task = match &signal.to {
+            Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(signal, (kind, key), *keep_for)?,
+            Recipient::Key { kind, key } => self.active_with(kind, key)?,
+            Recipient::Task(task) => *task,
+        };
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());
@@ -208,16 +223,15 @@ impl Transaction<'_> {
         Ok(Outcome::Cancelled)
     }
 
-    fn recipient(&self, to: &Recipient) -> Verb<TaskId> {
-        let (kind, key) = match to {
-            Recipient::Task(task) => return Ok(*task),
-            Recipient::Key { kind, key } => (kind, key),
-        };
-        let owner = match self.cache.names.kind(kind) {
-            Some(number) => self.cache.index.key_owner(self.connection, number, key)?,
-            None => None,
-        };
-        let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.clone() };
-        Ok(owner.map(TaskId).ok_or_else(none)?)
+    fn active_with(&self, kind: &Name, key: &str) -> Verb<TaskId> {
+        let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
+        let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
+        // One that was never started is none for whoever did not ask for that.
+        if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
+    }
+
+    pub(super) fn owner_of_key(&self, kind: &Name, key: &str) -> Result<Option<TaskId>> {
+        let Some(number) = self.cache.names.kind(kind) else { return Ok(None) };
+        Ok(self.cache.index.key_owner(self.connection, number, key)?.map(TaskId))
     }
 }

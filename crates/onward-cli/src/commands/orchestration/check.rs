@@ -1,0 +1,135 @@
+//! `onward orchestration check`
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+
+use super::record::EXTENSION;
+use crate::exit_code::{ExitCode, wrong_usage};
+use crate::options::GlobalOptions;
+use crate::output::{Align, Table, optional, print_json, print_line, remark};
+
+/// How many files one run of the program is given.
+const FILES: usize = 256;
+
+/// Arguments of `onward orchestration check`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The program that has the code; its `main` calls `onward::orchestration::check_main`
+    #[arg(long, value_name = "PROGRAM")]
+    program: PathBuf,
+    /// What the program is given before the files; may be given several times
+    #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+    /// Files with histories, or directories of them (those whose names end with .cbor), as `record` and `export` write them
+    #[arg(value_name = "HISTORIES", required = true)]
+    histories: Vec<PathBuf>,
+}
+
+/// What the program says of one history.
+#[derive(Debug, Serialize, Deserialize)]
+struct Report {
+    file: PathBuf,
+    kind: Option<String>,
+    events: Option<u64>,
+    agrees: bool,
+    error: Option<String>,
+}
+
+/// Has a program replay histories with its code, and says with which of them the code goes on.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let files = files(&arguments.histories)?;
+    let mut reports = Vec::with_capacity(files.len());
+    for files in files.chunks(FILES) {
+        reports.extend(check(&arguments, files).await?);
+    }
+    if reports.len() != files.len() {
+        let (said, program) = (reports.len(), arguments.program.display());
+        anyhow::bail!("{program} said something of {said} of {} histories; {REMEDY}", files.len());
+    }
+    let failed = reports.iter().filter(|report| !report.agrees).count();
+    if options.json {
+        reports.iter().try_for_each(print_json)?;
+    } else {
+        print_line(table(&reports))?;
+        for report in reports.iter().filter(|report| !report.agrees) {
+            let error = report.error.as_deref().unwrap_or("the program does not say why");
+            print_line(format_args!("{}: {error}", report.file.display()))?;
+        }
+    }
+    if failed > 0 {
+        remark(format_args!("the code does not go on with {failed} of {} histories", reports.len()));
+        return Ok(ExitCode::Failed);
+    }
+    Ok(ExitCode::Done)
+}
+
+const REMEDY: &str = "its `main` should end with `onward::orchestration::check_main`, and print nothing else to stdout";
+
+/// The files that are meant, those of a directory by name.
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let unread = || format!("the directory {} could not be read", path.display());
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(path).with_context(unread)? {
+            let file = entry.with_context(unread)?.path();
+            found.extend(file.extension().is_some_and(|extension| extension == EXTENSION).then_some(file));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    if files.is_empty() {
+        return Err(wrong_usage(format!(
+            "there is no history there: no file whose name ends with .{EXTENSION}; `onward orchestration record` writes some"
+        )));
+    }
+    Ok(files)
+}
+
+/// Runs the program on some files.
+async fn check(arguments: &Arguments, files: &[PathBuf]) -> anyhow::Result<Vec<Report>> {
+    let program = &arguments.program;
+    let mut command = Command::new(in_directory(program));
+    command.args(&arguments.arguments).args(files).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
+    let ran = command.output().await.with_context(|| format!("the program {} could not be run", program.display()))?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    said.lines().filter(|line| !line.trim().is_empty()).map(|line| read(program, line)).collect()
+}
+
+/// A name without a directory is that of a file here, not of a program somewhere.
+fn in_directory(program: &Path) -> PathBuf {
+    if program.is_file() && program.components().count() == 1 {
+        Path::new(".").join(program)
+    } else {
+        program.to_owned()
+    }
+}
+
+fn read(program: &Path, line: &str) -> anyhow::Result<Report> {
+    serde_json::from_str(line)
+        .with_context(|| format!("{} printed `{line}`, which is no report of a check; {REMEDY}", program.display()))
+}
+
+fn table(reports: &[Report]) -> Table {
+    let mut table =
+        Table::new([("FILE", Align::Left), ("KIND", Align::Left), ("EVENTS", Align::Right), ("THE CODE", Align::Left)]);
+    for report in reports {
+        table.row([
+            report.file.display().to_string(),
+            optional(report.kind.as_deref(), ToOwned::to_owned),
+            optional(report.events, |events| events.to_string()),
+            if report.agrees { "goes on with it" } else { "does not" }.to_owned(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,49 @@
+//! `onward orchestration pause` and `onward orchestration resume`
+
+use onward_store::{BulkVerb, Outcome, Write};
+use serde_json::json;
+
+use super::named::check_is_one;
+use crate::apply::{apply_one, unexpected};
+use crate::commands::task::{Chosen, run_bulk};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
+use crate::store_file;
+
+/// Has each of the orchestrations, or what a filter selects, have no turn.
+pub(crate) async fn pause(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Pause, chosen.by).await };
+    let store = store_file::open_existing(options).await?;
+    for task in tasks {
+        check_is_one(&*store, task).await?;
+        match apply_one(&*store, Write::PauseOrchestration { task }).await? {
+            Outcome::Done => tell(options, task, "paused")?,
+            other => return Err(unexpected(other)),
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+/// Lets each of them go on.
+pub(crate) async fn resume(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+    let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Resume, chosen.by).await };
+    let store = store_file::open_existing(options).await?;
+    for task in tasks {
+        check_is_one(&*store, task).await?;
+        match apply_one(&*store, Write::ResumeOrchestration { task }).await? {
+            Outcome::Done => tell(options, task, "resumed")?,
+            other => return Err(unexpected(other)),
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+fn tell(options: &GlobalOptions, task: onward_store::TaskId, done: &str) -> anyhow::Result<()> {
+    if options.json {
+        print_json(&json!({ "id": task, "outcome": done }))?;
+    } else {
+        print_line(format_args!("orchestration {task} is {done}"))?;
+    }
+    Ok(())
+}
