@@ -210,6 +210,7 @@ impl Shared {
 
     /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
     pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) {
+        self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
         if let Some(origin) = pipe.origin.as_ref().filter(|_| self.receives() && !pipe.incoming.is_idle()) {
@@ -225,8 +226,6 @@ impl Shared {
         let (sender, others) = (roster.take_sender(), roster.live.clone());
         drop(roster);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
-        self.forget_subscriptions(pipe);
-        pipe.incoming.close();
         self.remove_source(pipe);
         if let Some(sender) = sender {
             sender.wake();
@@ -242,6 +241,12 @@ impl Shared {
         if let Some(source) = pipe.source.get().filter(|_| pipe.incoming.is_idle()) {
             self.sources.remove(*source);
         }
+    }
+
+    /// Nothing more comes from this peer. An XPUB is told so first: as part of what came, it is read before what comes over the next connection.
+    fn end_incoming(&self, pipe: &Pipe) {
+        self.forget_subscriptions(pipe);
+        pipe.incoming.close();
     }
 
     fn forget_subscriptions(&self, pipe: &Pipe) {
