@@ -123,14 +123,16 @@ impl Shared {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, origin, stop, &self.options));
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
         roster.add(pipe.clone());
-        let before = pipe.origin.as_ref().and_then(|origin| roster.succession.before(origin));
+        // Of a socket that receives nothing, nothing is ever read.
+        let origin = origin.filter(|_| self.receives());
+        let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
         self.version.fetch_add(1, Ordering::AcqRel);
         let sender = roster.take_sender();
         drop(roster);
@@ -195,8 +197,9 @@ impl Shared {
         }
     }
 
-    /// Nothing more is queued for this peer. What is queued can still be sent.
+    /// Nothing more is queued for this peer, and nothing more comes from it. What is queued can still be sent, and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
+        self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -213,9 +216,6 @@ impl Shared {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
-        if let Some(origin) = pipe.origin.as_ref().filter(|_| self.receives() && !pipe.incoming.is_idle()) {
-            roster.succession.ended(origin.clone(), pipe.read_out.clone());
-        }
         self.version.fetch_add(1, Ordering::AcqRel);
         let queued = pipe.outgoing.close_and_take();
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
