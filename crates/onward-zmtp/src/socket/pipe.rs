@@ -59,12 +59,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(
-        id: u64,
-        routing: Bytes,
-        stop: CancellationToken,
-        options: &SocketOptions,
-    ) -> Self {
+    pub(super) fn new(id: u64, routing: Bytes, stop: CancellationToken, options: &SocketOptions) -> Self {
         Self {
             id,
             outgoing: Queue::new(options.send_mark),

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
 
 /// What is in a queue counts by its payload.
@@ -29,6 +30,8 @@ struct State<T> {
     messages: usize,
     bytes: usize,
     closed: bool,
+    /// Where what is not done counts since the connection has ended.
+    leftovers: Option<Arc<Leftovers>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -56,6 +59,10 @@ impl Done {
 }
 
 impl<T> State<T> {
+    fn size(&self) -> Done {
+        Done { messages: self.messages, bytes: self.bytes }
+    }
+
     fn has_room(&self, mark: HighWaterMark) -> bool {
         self.messages < mark.messages && self.bytes < mark.bytes
     }
@@ -63,7 +70,15 @@ impl<T> State<T> {
 
 impl<T: Payload> Queue<T> {
     pub(super) fn new(mark: HighWaterMark) -> Self {
-        let state = State { items: VecDeque::new(), messages: 0, bytes: 0, closed: false, reader: None, writer: None };
+        let state = State {
+            items: VecDeque::new(),
+            messages: 0,
+            bytes: 0,
+            closed: false,
+            leftovers: None,
+            reader: None,
+            writer: None,
+        };
         Self { mark, state: Mutex::new(state) }
     }
 
@@ -95,6 +110,19 @@ impl<T: Payload> Queue<T> {
     pub(super) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
+            state.items.push_back(item);
+        }
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+    }
+
+    /// Queues an item whether or not there is room, and counts it.
+    pub(super) fn push_beyond_mark(&self, item: T) {
+        let mut state = self.state();
+        if !state.closed {
+            state.messages += 1;
+            state.bytes += item.bytes();
             state.items.push_back(item);
         }
         let reader = state.reader.take();
@@ -162,12 +190,16 @@ impl<T: Payload> Queue<T> {
             return;
         }
         let mut state = self.state();
-        state.messages = state.messages.saturating_sub(done.messages);
-        state.bytes = state.bytes.saturating_sub(done.bytes);
+        let before = state.size();
+        state.messages = before.messages.saturating_sub(done.messages);
+        state.bytes = before.bytes.saturating_sub(done.bytes);
+        let freed = Done { messages: before.messages - state.messages, bytes: before.bytes - state.bytes };
         let is_low = state.messages <= self.mark.messages / 2 && state.bytes <= self.mark.bytes / 2;
         let writer = if is_low { state.writer.take() } else { None };
+        let leftovers = state.leftovers.clone();
         drop(state);
         *done = Done::default();
+        free(leftovers, freed);
         wake(writer);
     }
 
@@ -181,15 +213,29 @@ impl<T: Payload> Queue<T> {
         wake(wakers.1);
     }
 
+    /// The same; and from now on what is there counts among `leftovers`.
+    pub(super) fn close_leaving(&self, leftovers: &Arc<Leftovers>) {
+        let mut state = self.state();
+        if state.leftovers.is_none() {
+            leftovers.add(state.size());
+            state.leftovers = Some(leftovers.clone());
+        }
+        drop(state);
+        self.close();
+    }
+
     /// Takes everything away and closes.
     pub(super) fn close_and_take(&self) -> VecDeque<T> {
         let mut state = self.state();
         // At once: what was queued in between would be in neither.
         state.closed = true;
         let items = mem::take(&mut state.items);
+        let freed = state.size();
         (state.messages, state.bytes) = (0, 0);
         let wakers = (state.reader.take(), state.writer.take());
+        let leftovers = state.leftovers.clone();
         drop(state);
+        free(leftovers, freed);
         wake(wakers.0);
         wake(wakers.1);
         items
@@ -218,10 +264,10 @@ impl<T: Payload> Queue<T> {
         state.items.is_empty() && state.messages == 0
     }
 
-    /// How many messages and bytes are on the way.
+    /// How many messages and bytes are on the way; none once they count elsewhere.
     pub(super) fn size(&self) -> Done {
         let state = self.state();
-        Done { messages: state.messages, bytes: state.bytes }
+        if state.leftovers.is_some() { Done::default() } else { state.size() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
@@ -233,6 +279,12 @@ fn remember(place: &mut Option<Waker>, context: &Context<'_>) {
     match place {
         Some(known) if known.will_wake(context.waker()) => {}
         _ => *place = Some(context.waker().clone()),
+    }
+}
+
+fn free(leftovers: Option<Arc<Leftovers>>, freed: Done) {
+    if let Some(leftovers) = leftovers {
+        leftovers.subtract(freed);
     }
 }
 

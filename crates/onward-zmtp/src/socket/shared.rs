@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Error, Result};
+use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     /// Ends everything.
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
+    pub(super) leftovers: Arc<Leftovers>,
     roster: Mutex<Roster>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
@@ -58,6 +60,7 @@ impl Shared {
         Self {
             socket_type,
             protocol: Arc::new(options.protocol.clone()),
+            leftovers: Arc::new(Leftovers::new(options.receive_mark)),
             options,
             reporter: Reporter::default(),
             token: CancellationToken::new(),
@@ -246,7 +249,8 @@ impl Shared {
     /// Nothing more comes from this peer. An XPUB is told so first: as part of what came, it is read before what comes over the next connection.
     fn end_incoming(&self, pipe: &Pipe) {
         self.forget_subscriptions(pipe);
-        pipe.incoming.close();
+        pipe.incoming.close_leaving(&self.leftovers);
+        self.leftovers.forget(pipe.id);
     }
 
     fn forget_subscriptions(&self, pipe: &Pipe) {
@@ -256,7 +260,7 @@ impl Shared {
         let topics = self.topics().forget(pipe.id);
         if self.socket_type == SocketType::Xpub {
             for topic in topics {
-                pipe.incoming.push_uncounted(notice(0, &topic));
+                pipe.incoming.push_beyond_mark(notice(0, &topic));
             }
         }
     }
@@ -395,7 +399,7 @@ impl Shared {
         Statistics {
             peers: roster.live.len(),
             outgoing: roster.outgoing_size().into(),
-            incoming: roster.incoming_size().into(),
+            incoming: roster.incoming_size(self.leftovers.size()).into(),
             dropped: self.dropped_outgoing.load(Ordering::Relaxed),
             discarded: self.dropped_incoming.load(Ordering::Relaxed),
         }

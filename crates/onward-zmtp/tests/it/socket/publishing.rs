@@ -223,10 +223,7 @@ async fn a_publisher_can_wait_for_its_slowest_subscriber_instead() {
     sub.connect(&endpoint).unwrap();
     notice(&mut xpub).await;
     let mut sent = 0;
-    while tokio::time::timeout(Duration::from_millis(500), xpub.send(vec![sent as u8; 64 * 1024]))
-        .await
-        .is_ok()
-    {
+    while tokio::time::timeout(Duration::from_millis(500), xpub.send(vec![sent as u8; 64 * 1024])).await.is_ok() {
         sent += 1;
     }
     assert!(sent > 10);

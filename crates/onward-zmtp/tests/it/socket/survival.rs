@@ -120,12 +120,14 @@ async fn what_came_before_a_reconnect_is_read_before_what_comes_after_it() {
     let mut pull = PullSocket::with_options(SocketOptions::new().reconnect(reconnect));
     let (listener, endpoint) = listen().await;
     pull.connect(&endpoint).unwrap();
+    let mut unread = 0;
     for connection in 0..4_u8 {
         let mut raw = accept(&listener, "PUSH").await;
         for number in 0..10 {
             raw.write(&frame(0, &[connection * 10 + number])).await;
         }
-        until(|| pull.statistics().incoming.messages == 10).await;
+        unread += 10;
+        until(|| pull.statistics().incoming.messages == unread).await;
         drop(raw);
         peers(0, || pull.statistics()).await;
         if connection == 1 {
@@ -133,6 +135,7 @@ async fn what_came_before_a_reconnect_is_read_before_what_comes_after_it() {
             for expected in 0..15 {
                 assert_eq!(within(pull.recv()).await.unwrap().frames()[0], vec![expected]);
             }
+            unread = pull.statistics().incoming.messages;
         }
     }
     for expected in 15..40 {
