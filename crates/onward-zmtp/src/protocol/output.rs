@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes};
 use zeroize::Zeroize;
 
 use super::frame::{COMMAND, Header, MORE};
-use super::limits::{WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
+use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
 
 /// When so much of the arena has been written and more than half of it, the rest moves to the front.
 const COMPACT_BYTES: usize = 64 * 1024;
@@ -111,6 +111,14 @@ impl Output {
     pub(crate) fn end_of_secrets(&mut self) {
         self.arena[..self.written].zeroize();
         self.is_secret = false;
+    }
+
+    /// There is nothing to be written: what only a busy peer needs is given back.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        if self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty() {
+            self.arena = Vec::new();
+        }
     }
 
     fn recycle(&mut self) {

@@ -110,6 +110,7 @@ impl Driver {
             self.decode(context)?;
             let step = self.send(context)? + self.receive(context)?;
             if step == 0 && !self.keep_time(context)? {
+                self.connection.rest();
                 return Ok(false);
             }
             moved += step;
