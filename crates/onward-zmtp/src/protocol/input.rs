@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes};
 use zeroize::Zeroize;
 
 use super::error::{Error, Result};
-use super::frame::Header;
+use super::frame::{Header, SHORT_MESSAGE};
 use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES, SHARED_PART};
 
 /// How large frames may be at this stage, in bytes of their bodies.
@@ -243,6 +243,25 @@ impl Input {
             self.begin_large(header, length);
         }
         Ok(None)
+    }
+
+    /// Gives out the bodies of messages of one short frame of at most `longest` bytes, for as long as such are at the front and `take` wants more.
+    #[inline]
+    pub(crate) fn take_short_messages(&mut self, longest: usize, mut take: impl FnMut(&[u8]) -> bool) {
+        if self.large.is_some() {
+            return;
+        }
+        let received = self.peek();
+        let mut rest = received;
+        while let [SHORT_MESSAGE, length, behind @ ..] = rest {
+            let length = usize::from(*length);
+            let Some((body, next)) = behind.split_at_checked(length).filter(|_| length <= longest) else { break };
+            rest = next;
+            if !take(body) {
+                break;
+            }
+        }
+        self.start += received.len() - rest.len();
     }
 
     /// What was decoded last, from `begin` on.

@@ -83,13 +83,13 @@ impl Output {
 
     /// Adds a frame of a message.
     #[inline]
-    pub(crate) fn push_frame(&mut self, more: bool, payload: Bytes) {
+    pub(crate) fn push_frame(&mut self, more: bool, payload: &Bytes) {
         Header::write(if more { MORE } else { 0 }, payload.len(), &mut self.arena);
         if payload.len() < self.gather_from {
-            self.arena.extend_from_slice(&payload);
+            self.arena.extend_from_slice(payload);
         } else {
             self.gathered_bytes += payload.len();
-            self.gathered.push_back((self.arena.len(), payload));
+            self.gathered.push_back((self.arena.len(), payload.clone()));
         }
     }
 

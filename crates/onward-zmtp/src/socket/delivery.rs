@@ -18,6 +18,7 @@ pub(super) struct Delivery {
     pipe: Arc<Pipe>,
     /// Whether what connections before it left unread has let it be read.
     is_admitted: bool,
+    receives: bool,
     batch: VecDeque<Message>,
     size: Done,
     room: Done,
@@ -26,7 +27,8 @@ pub(super) struct Delivery {
 impl Delivery {
     pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
         let (size, room) = (Done::default(), Done::default());
-        Self { shared, pipe, is_admitted: false, batch: VecDeque::new(), size, room }
+        let receives = shared.receives();
+        Self { shared, pipe, is_admitted: false, receives, batch: VecDeque::new(), size, room }
     }
 
     /// Waits until there is room.
@@ -44,8 +46,9 @@ impl Delivery {
         self.size.messages < self.room.messages && self.size.bytes < self.room.bytes
     }
 
+    #[inline]
     pub(super) fn message(&mut self, mut message: Message) {
-        if !self.shared.receives() {
+        if !self.receives {
             return self.shared.drop_incoming(1);
         }
         if !self.pipe.routing.is_empty() {

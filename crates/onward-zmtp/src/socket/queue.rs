@@ -37,11 +37,12 @@ struct State<T> {
 }
 
 /// Why an item was not queued.
-pub(super) enum Refused<T> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
     /// A mark is reached.
-    Full(T),
+    Full,
     /// Nobody will read it.
-    Closed(T),
+    Closed,
 }
 
 /// What was taken and is done with.
@@ -86,18 +87,18 @@ impl<T: Payload> Queue<T> {
         self.mark
     }
 
-    /// Queues an item if there is room. A single one may be larger than the mark.
+    /// Queues an item of so many bytes if there is room. A single one may be larger than the mark. `take` gives the item, under the lock: it moves it from where
+    /// it is, which saves that it goes to and fro while there is no room.
     #[inline]
-    pub(super) fn push(&self, item: T) -> Result<(), Refused<T>> {
-        let bytes = item.bytes();
+    pub(super) fn push(&self, bytes: usize, take: impl FnOnce() -> T) -> Result<(), Refused> {
         let mut state = self.state();
         if state.closed {
-            return Err(Refused::Closed(item));
+            return Err(Refused::Closed);
         }
         if !state.has_room(self.mark) {
-            return Err(Refused::Full(item));
+            return Err(Refused::Full);
         }
-        state.items.push_back(item);
+        state.items.push_back(take());
         state.messages += 1;
         state.bytes += bytes;
         let reader = state.reader.take();
