@@ -57,6 +57,7 @@ impl Output {
     }
 
     /// All that waits to be written, if it is in one piece.
+    #[cfg(feature = "tokio")]
     pub(crate) fn whole(&self) -> Option<&[u8]> {
         self.gathered.is_empty().then(|| &self.arena[self.written..])
     }
