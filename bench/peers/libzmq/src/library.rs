@@ -72,20 +72,20 @@ impl Context {
         };
         let endpoint = CString::new(endpoint)?;
         // SAFETY: the context lives; the options are integers; the endpoint ends with zero.
-        let failed = unsafe {
+        unsafe {
             let socket = zmq_socket(self.0, number);
             ensure!(!socket.is_null(), "libzmq made no socket");
             for option in [SEND_MARK, RECEIVE_MARK] {
-                zmq_setsockopt(socket, option, std::ptr::from_ref(&MARK).cast(), size_of::<c_int>());
+                let failed = zmq_setsockopt(socket, option, std::ptr::from_ref(&MARK).cast(), size_of::<c_int>());
+                ensure!(failed == 0, "libzmq did not take a mark of {MARK}");
             }
             let failed = match kind {
                 Kind::Pull | Kind::Router => zmq_bind(socket, endpoint.as_ptr()),
                 Kind::Push | Kind::Dealer => zmq_connect(socket, endpoint.as_ptr()),
             };
-            (failed, Socket(socket))
-        };
-        ensure!(failed.0 == 0, "libzmq cannot use the endpoint");
-        Ok(failed.1)
+            ensure!(failed == 0, "libzmq cannot use the endpoint");
+            Ok(Socket(socket))
+        }
     }
 }
 
@@ -104,6 +104,7 @@ impl Socket {
             let mut frame = Frame([0; 64]);
             // SAFETY: the frame is initialised before it is used and closed after it was.
             let received = unsafe {
+                // It cannot fail.
                 zmq_msg_init(&mut frame);
                 let received = zmq_msg_recv(&mut frame, self.0, 0);
                 zmq_msg_close(&mut frame);
@@ -118,15 +119,14 @@ impl Socket {
     pub fn echo(&self) -> Result<()> {
         let (mut identity, mut body) = (Frame([0; 64]), Frame([0; 64]));
         // SAFETY: as above; what was sent belongs to libzmq, and needs no closing.
-        let sent = unsafe {
+        unsafe {
             zmq_msg_init(&mut identity);
             zmq_msg_init(&mut body);
-            zmq_msg_recv(&mut identity, self.0, 0);
-            zmq_msg_recv(&mut body, self.0, 0);
-            zmq_msg_send(&mut identity, self.0, SEND_MORE);
-            zmq_msg_send(&mut body, self.0, 0)
-        };
-        ensure!(sent >= 0, "libzmq did not answer");
+            ensure!(zmq_msg_recv(&mut identity, self.0, 0) >= 0, "libzmq did not receive who asks");
+            ensure!(zmq_msg_recv(&mut body, self.0, 0) >= 0, "libzmq did not receive what is asked");
+            ensure!(zmq_msg_send(&mut identity, self.0, SEND_MORE) >= 0, "libzmq did not say whom it answers");
+            ensure!(zmq_msg_send(&mut body, self.0, 0) >= 0, "libzmq did not answer");
+        }
         Ok(())
     }
 }

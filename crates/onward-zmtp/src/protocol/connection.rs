@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::{Buf, BufMut};
+use bytes::{Buf, BufMut, Bytes};
 
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
@@ -51,6 +51,13 @@ impl Connection {
         self.input.read_buf()
     }
 
+    /// There is nothing to be read or written for now: gives memory back that only a busy connection needs. It costs hardly anything when there is none.
+    #[inline]
+    pub fn rest(&mut self) {
+        self.input.rest();
+        self.state.output.rest();
+    }
+
     /// Takes received bytes from the front of a slice and answers how many: for streams that cannot read into
     /// [`read_buf`](Self::read_buf). Fewer than all means that [`poll_event`](Self::poll_event) must be called before the others fit.
     #[must_use = "what was not taken must be handed in again"]
@@ -80,6 +87,17 @@ impl Connection {
         let outcome = self.decode(now);
         self.input.mark();
         outcome.map_err(|error| self.state.fail(error))
+    }
+
+    /// Gives `take` the messages of one short frame (up to 255 bytes) that come next, for as long as it answers that it wants more. What comes next and is
+    /// something else is left to [`poll_event`](Self::poll_event), which would give these messages, too: many of them cost a fraction here. `now` is
+    /// as there.
+    #[inline]
+    pub fn take_short_messages(&mut self, now: Instant, mut take: impl FnMut(Message) -> bool) {
+        let Some(longest) = self.state.short_messages() else { return };
+        self.note_arrival(now);
+        self.input.take_short_messages(longest, |body| take(Message::from(Bytes::copy_from_slice(body))));
+        self.input.mark();
     }
 
     fn check(&self) -> Result<()> {
@@ -136,6 +154,12 @@ impl Connection {
     /// If the handshake is not done or the message has no frame ([`Error::is_misuse`]), or if the connection is over.
     #[inline]
     pub fn send(&mut self, message: Message) -> Result<()> {
+        self.send_copy(&message)
+    }
+
+    /// The same of a message that stays where it is.
+    #[inline]
+    pub(crate) fn send_copy(&mut self, message: &Message) -> Result<()> {
         self.check()?;
         if message.is_empty() {
             return Err(Error::misuse("a message needs a frame, even if it is an empty one"));

@@ -9,6 +9,9 @@ const LONG: u8 = 2;
 /// The frame is a command.
 pub(crate) const COMMAND: u8 = 4;
 
+/// The flags of a short frame that is a message of its own.
+pub(crate) const SHORT_MESSAGE: u8 = 0;
+
 /// The longest body with a length of one octet.
 const SHORT_BODY: usize = 255;
 /// The longest body that the protocol knows.

@@ -7,8 +7,8 @@ use bytes::{BufMut, Bytes};
 use zeroize::Zeroize;
 
 use super::error::{Error, Result};
-use super::frame::Header;
-use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES};
+use super::frame::{Header, SHORT_MESSAGE};
+use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES, SHARED_PART};
 
 /// How large frames may be at this stage, in bytes of their bodies.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,7 @@ impl Body<'_> {
 ///
 /// Once a read has filled at least half of the buffer and has frames that are worth it, the buffer becomes a chunk, of which those frames are
 /// parts, and the next read has a new buffer. So a message pins hardly more than what came with it; and one that comes alone is copied and pins nothing.
+/// A peer that sends large frames among much else has all of them copied.
 ///
 /// Invariant: while there is a chunk, the buffer is empty.
 #[derive(Debug)]
@@ -65,6 +66,12 @@ pub(crate) struct Input {
     start: usize,
     capacity: usize,
     large: Option<LargeFrame>,
+    /// How many bytes of the buffer, or of the chunk, were frames that are worth it, so far.
+    worth_it: usize,
+    /// Whether that was at least half of the buffer before.
+    may_share: bool,
+    /// Whether some of them are too small to be parts of a buffer of [`LARGE_READ_BUFFER_BYTES`].
+    is_half_enough: bool,
     /// What `len` was when it was last looked at.
     seen: usize,
 }
@@ -99,6 +106,9 @@ impl Input {
             start: 0,
             capacity: HANDSHAKE_BUFFER_BYTES,
             large: None,
+            worth_it: 0,
+            may_share: false,
+            is_half_enough: false,
             seen: 0,
         }
     }
@@ -125,7 +135,7 @@ impl Input {
         }
     }
 
-    /// Half of the buffer at least, unless nothing of what is there was decoded.
+    /// As much room as there can be without moving more than a frame that waits for its end; none where the buffer is full of what is not decoded.
     fn make_room(&mut self) {
         let is_scarce = self.buffer.len() > self.capacity / 2;
         if !self.chunk.is_empty() || self.start == self.buffer.len() || (self.start > 0 && is_scarce) {
@@ -134,9 +144,11 @@ impl Input {
         self.buffer.reserve_exact(self.capacity - self.buffer.len());
     }
 
-    /// Begins the buffer anew with what is not decoded: less than a frame that may wait in it.
+    /// Begins the buffer anew with what is not decoded: a part of a frame, unless the caller reads before it has taken all events.
     fn begin_buffer(&mut self) {
-        self.adapt(self.buffer.len().max(self.chunk.len()));
+        let filled = self.buffer.len().max(self.chunk.len());
+        self.may_share = mem::take(&mut self.worth_it) >= filled / 2;
+        self.adapt(filled);
         if self.chunk.is_empty() {
             compact(&mut self.buffer, self.start);
             self.buffer.shrink_to(self.capacity);
@@ -150,12 +162,35 @@ impl Input {
 
     /// A peer that fills the buffer gets a large one, for as long as it fills at least half of that.
     ///
-    /// What is less than half full is begun anew only when nothing is left in it, so what is left always fits.
+    /// What is left always fits: what is less than half full is begun anew only when nothing is left in it, and what is fuller becomes smaller only for as
+    /// much as may wait there.
     fn adapt(&mut self, filled: usize) {
-        if self.capacity >= READ_BUFFER_BYTES && filled > 0 {
-            let is_busy = filled >= READ_BUFFER_BYTES.max(self.capacity / 2);
-            self.capacity = if is_busy { LARGE_READ_BUFFER_BYTES } else { READ_BUFFER_BYTES };
+        let is_half_enough = mem::take(&mut self.is_half_enough);
+        if self.capacity < READ_BUFFER_BYTES || filled == 0 {
+            return;
         }
+        let half = LARGE_READ_BUFFER_BYTES / 2;
+        self.capacity = if filled < READ_BUFFER_BYTES.max(self.capacity / 2) {
+            READ_BUFFER_BYTES
+        } else if is_half_enough && self.peek().len() <= half / LARGEST_OF_BUFFER {
+            half
+        } else {
+            LARGE_READ_BUFFER_BYTES
+        };
+    }
+
+    /// There is nothing to be read: what only a busy peer needs is given back.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        if self.capacity > READ_BUFFER_BYTES && self.peek().is_empty() {
+            self.give_back();
+        }
+    }
+
+    #[cold]
+    fn give_back(&mut self) {
+        (self.buffer, self.chunk, self.start) = (Vec::new(), Bytes::new(), 0);
+        self.capacity = READ_BUFFER_BYTES;
     }
 
     /// What is not decoded, apart from a large frame.
@@ -199,7 +234,7 @@ impl Input {
         let length = allowed(header, limits)?;
         let begin = self.start + header.length;
         if header.length.saturating_add(length) <= available {
-            let is_shared = !header.command && length >= limits.share_from && self.may_share();
+            let is_shared = !header.command && length >= limits.share_from && self.may_share(length);
             self.start = begin + length;
             let body = if is_shared { self.share(begin) } else { Body::Borrowed(self.decoded(begin)) };
             return Ok(Some(Frame { more: header.more, command: header.command, body }));
@@ -210,14 +245,37 @@ impl Input {
         Ok(None)
     }
 
+    /// Gives out the bodies of messages of one short frame of at most `longest` bytes, for as long as such are at the front and `take` wants more.
+    #[inline]
+    pub(crate) fn take_short_messages(&mut self, longest: usize, mut take: impl FnMut(&[u8]) -> bool) {
+        if self.large.is_some() {
+            return;
+        }
+        let received = self.peek();
+        let mut rest = received;
+        while let [SHORT_MESSAGE, length, behind @ ..] = rest {
+            let length = usize::from(*length);
+            let Some((body, next)) = behind.split_at_checked(length).filter(|_| length <= longest) else { break };
+            rest = next;
+            if !take(body) {
+                break;
+            }
+        }
+        self.start += received.len() - rest.len();
+    }
+
     /// What was decoded last, from `begin` on.
     fn decoded(&self, begin: usize) -> &[u8] {
         if self.chunk.is_empty() { &self.buffer[begin..self.start] } else { &self.chunk[begin..self.start] }
     }
 
-    /// Whether what is shared pins not much more than itself.
-    fn may_share(&self) -> bool {
-        !self.chunk.is_empty() || self.buffer.len() >= self.capacity / 2
+    /// Whether a frame of this length, which is worth it, would pin not much more than itself and others like it.
+    fn may_share(&mut self, length: usize) -> bool {
+        self.worth_it += length;
+        self.is_half_enough |= length < LARGE_READ_BUFFER_BYTES / SHARED_PART;
+        self.may_share
+            && length >= self.capacity / SHARED_PART
+            && (!self.chunk.is_empty() || self.buffer.len() >= self.capacity / 2)
     }
 
     /// What was decoded last, from `begin` on, as a part of the chunk.

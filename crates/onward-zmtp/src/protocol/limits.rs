@@ -42,12 +42,20 @@ pub const ANSWER_BYTES: usize = 4 * 1024;
 /// What is received is kept here until it is decoded, in bytes; until the handshake is done it is [`HANDSHAKE_BUFFER_BYTES`].
 pub const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The same while a peer sends as much as fills [`READ_BUFFER_BYTES`] with one read, and then at least half of this.
+/// The same while a peer sends as much as fills [`READ_BUFFER_BYTES`] with one read, and then at least half of this, and until there is nothing to be
+/// read. Half of it where frames come that could be [shared](SHARED_PART) then.
 pub const LARGE_READ_BUFFER_BYTES: usize = 256 * 1024;
 
-/// The payload of a frame of at least so many bytes may share memory with what was received together with it, in place of being copied, if
-/// that is at least half a read buffer. Smaller ones are copied, so that a message that is kept pins nothing but itself.
-pub const SHARE_BYTES: usize = 1024;
+/// The payload of a frame of at least so many bytes may share memory with what was received together with it, in place of being copied, if it is large
+/// enough beside that ([`SHARED_PART`]), if that is at least half a read buffer, and if such frames made up at least half of what was received before.
+///
+/// So a message that is smaller and is kept pins nothing but itself; and messages that wait to be read take at most some four times what they
+/// count.
+pub const SHARE_BYTES: usize = 4 * 1024;
+
+/// Which part of the read buffer a frame is at least that shares memory with what was received together with it: if it is kept, it pins at most so many
+/// times its own size.
+pub const SHARED_PART: usize = 32;
 
 /// The buffer of a connection whose handshake is not done, in bytes: what a silent connection costs.
 pub const HANDSHAKE_BUFFER_BYTES: usize = 512;
@@ -61,6 +69,9 @@ pub const WRITE_BATCH_BYTES: usize = 256 * 1024;
 
 /// What is kept of the write buffer's memory when everything has been written, in bytes.
 pub const WRITE_BUFFER_KEPT_BYTES: usize = 512 * 1024;
+
+/// What is kept of the write buffer's memory while there is nothing to be written, in bytes.
+pub const IDLE_WRITE_BUFFER_BYTES: usize = 128 * 1024;
 
 /// A payload of at least so many bytes is not copied into the write buffer but written from where it is, unless the connection was
 /// made with another bound. (With CURVE every payload is copied, since it is encrypted.)

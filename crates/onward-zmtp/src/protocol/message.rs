@@ -22,11 +22,13 @@ pub struct Message {
 impl Message {
     /// A message without frames. One must be pushed before it can be sent.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a frame at the end.
+    #[inline]
     pub fn push(&mut self, frame: impl Into<Bytes>) {
         self.frames.push(frame.into());
     }
@@ -43,30 +45,35 @@ impl Message {
 
     /// The frames, in order.
     #[must_use]
+    #[inline]
     pub fn frames(&self) -> &[Bytes] {
         &self.frames
     }
 
     /// How many frames there are.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
     /// Whether there is no frame. (A message of one empty frame is not empty.)
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
     /// The payload of all frames together, in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.frames.iter().map(Bytes::len).sum()
     }
 }
 
 impl<T: Into<Bytes>> From<T> for Message {
+    #[inline]
     fn from(frame: T) -> Self {
         let mut message = Self::new();
         message.push(frame);

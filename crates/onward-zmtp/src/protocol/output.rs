@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes};
 use zeroize::Zeroize;
 
 use super::frame::{COMMAND, Header, MORE};
-use super::limits::{WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
+use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
 
 /// When so much of the arena has been written and more than half of it, the rest moves to the front.
 const COMPACT_BYTES: usize = 64 * 1024;
@@ -57,6 +57,7 @@ impl Output {
     }
 
     /// All that waits to be written, if it is in one piece.
+    #[cfg(feature = "tokio")]
     pub(crate) fn whole(&self) -> Option<&[u8]> {
         self.gathered.is_empty().then(|| &self.arena[self.written..])
     }
@@ -83,13 +84,13 @@ impl Output {
 
     /// Adds a frame of a message.
     #[inline]
-    pub(crate) fn push_frame(&mut self, more: bool, payload: Bytes) {
+    pub(crate) fn push_frame(&mut self, more: bool, payload: &Bytes) {
         Header::write(if more { MORE } else { 0 }, payload.len(), &mut self.arena);
         if payload.len() < self.gather_from {
-            self.arena.extend_from_slice(&payload);
+            self.arena.extend_from_slice(payload);
         } else {
             self.gathered_bytes += payload.len();
-            self.gathered.push_back((self.arena.len(), payload));
+            self.gathered.push_back((self.arena.len(), payload.clone()));
         }
     }
 
@@ -111,6 +112,14 @@ impl Output {
     pub(crate) fn end_of_secrets(&mut self) {
         self.arena[..self.written].zeroize();
         self.is_secret = false;
+    }
+
+    /// There is nothing to be written: what only a busy peer needs is given back.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        if self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty() {
+            self.arena = Vec::new();
+        }
     }
 
     fn recycle(&mut self) {

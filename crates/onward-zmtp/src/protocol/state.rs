@@ -75,6 +75,17 @@ impl State {
         }
     }
 
+    /// How large a frame may be that is a message and nothing else, if one may be decoded now and needs no more than to be copied.
+    #[inline]
+    pub(crate) fn short_messages(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Traffic(traffic) if self.failure.is_none() && !traffic.is_stalled(&self.output) => {
+                traffic.short_messages(&self.options)
+            }
+            _ => None,
+        }
+    }
+
     /// Decodes the next piece of the input.
     #[inline]
     pub(crate) fn decode(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {

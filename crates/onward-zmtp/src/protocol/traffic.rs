@@ -61,6 +61,13 @@ impl Traffic {
         }
     }
 
+    /// How large a frame may be that is a message and nothing else, if that needs no more than to be copied.
+    #[inline]
+    pub(crate) fn short_messages(&self, options: &Options) -> Option<usize> {
+        let is_plain = self.cipher.is_none() && !self.is_incomplete() && !options.socket_type.has_subscribers();
+        is_plain.then(|| self.assembler.room(&options.limits))
+    }
+
     /// Whether so many answers wait to be written that nothing more may be decoded.
     pub(crate) fn is_stalled(&self, output: &Output) -> bool {
         self.answers >= ANSWER_BYTES && output.total_written() < self.answered_at
@@ -172,13 +179,13 @@ impl Traffic {
 
     /// Writes a message.
     #[inline]
-    pub(crate) fn send(&mut self, message: Message, output: &mut Output) -> Result<()> {
+    pub(crate) fn send(&mut self, message: &Message, output: &mut Output) -> Result<()> {
         let mut left = message.len();
-        for frame in message {
+        for frame in message.frames() {
             left -= 1;
             match &mut self.cipher {
                 None => output.push_frame(left > 0, frame),
-                Some(cipher) => cipher.seal(if left > 0 { MORE } else { 0 }, &[&frame], output)?,
+                Some(cipher) => cipher.seal(if left > 0 { MORE } else { 0 }, &[frame], output)?,
             }
         }
         Ok(())
@@ -190,7 +197,7 @@ impl Traffic {
             return self.push_command(if is_new { "SUBSCRIBE" } else { "CANCEL" }, topic, output);
         }
         let message = Bytes::from([&[u8::from(is_new)], topic].concat());
-        self.send(Message::from(message), output)
+        self.send(&Message::from(message), output)
     }
 
     fn push_command(&mut self, name: &str, data: &[u8], output: &mut Output) -> Result<()> {

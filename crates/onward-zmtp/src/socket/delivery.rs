@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
@@ -16,6 +16,9 @@ use crate::protocol::Message;
 pub(super) struct Delivery {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
+    /// Whether what connections before it left unread has let it be read.
+    is_admitted: bool,
+    receives: bool,
     batch: VecDeque<Message>,
     size: Done,
     room: Done,
@@ -23,11 +26,17 @@ pub(super) struct Delivery {
 
 impl Delivery {
     pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
-        Self { shared, pipe, batch: VecDeque::new(), size: Done::default(), room: Done::default() }
+        let (size, room) = (Done::default(), Done::default());
+        let receives = shared.receives();
+        Self { shared, pipe, is_admitted: false, receives, batch: VecDeque::new(), size, room }
     }
 
     /// Waits until there is room.
     pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.is_admitted {
+            ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
+            self.is_admitted = true;
+        }
         self.pipe.incoming.poll_room(context).map(|room| self.room = room)
     }
 
@@ -37,8 +46,9 @@ impl Delivery {
         self.size.messages < self.room.messages && self.size.bytes < self.room.bytes
     }
 
+    #[inline]
     pub(super) fn message(&mut self, mut message: Message) {
-        if !self.shared.receives() {
+        if !self.receives {
             return self.shared.drop_incoming(1);
         }
         if !self.pipe.routing.is_empty() {

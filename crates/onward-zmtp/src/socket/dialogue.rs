@@ -56,7 +56,7 @@ impl Socket<Req> {
         let core = &mut self.sender.core;
         let sent =
             poll_fn(|context| core.rotation.poll_send(&core.owner.shared, Some(context), &mut slot, false)).await?;
-        if let Some(pipe) = sent {
+        if let Some(pipe) = sent.and_then(|index| core.rotation.pipe(index)) {
             self.dialogue = Dialogue::Asked { pipe, number };
         }
         Ok(())

@@ -110,6 +110,7 @@ impl Driver {
             self.decode(context)?;
             let step = self.send(context)? + self.receive(context)?;
             if step == 0 && !self.keep_time(context)? {
+                self.connection.rest();
                 return Ok(false);
             }
             moved += step;
@@ -155,18 +156,22 @@ impl Driver {
         let mut messages = 0;
         let mut may_refill = true;
         while !self.connection.output().is_full() {
-            match self.unsent.pop_front() {
-                Some(Outgoing::Message(message)) => {
-                    self.sent.messages += 1;
-                    self.sent.bytes += message.byte_len();
-                    messages += 1;
-                    self.connection.send(message)?;
+            let Some(item) = self.unsent.front() else {
+                if mem::take(&mut may_refill) && self.refill(context) {
+                    continue;
                 }
-                Some(Outgoing::Subscribe(topic)) => self.connection.subscribe(&topic)?,
-                Some(Outgoing::Cancel(topic)) => self.connection.cancel(&topic)?,
-                None if mem::take(&mut may_refill) && self.refill(context) => {}
-                None => break,
+                break;
+            };
+            match item {
+                Outgoing::Message(message) => {
+                    self.sent.add(message);
+                    messages += 1;
+                    self.connection.send_copy(message)?;
+                }
+                Outgoing::Subscribe(topic) => self.connection.subscribe(topic)?,
+                Outgoing::Cancel(topic) => self.connection.cancel(topic)?,
             }
+            self.unsent.pop_front();
         }
         self.pipe.outgoing.done(&mut self.sent);
         let output = self.connection.output();
@@ -214,12 +219,21 @@ impl Driver {
 
     /// Decodes as much as there is room for. True if there is no more to decode.
     fn decode_batch(&mut self) -> Result<bool> {
-        while self.delivery.has_room() {
-            match self.connection.poll_event(self.received_at.into_std())? {
+        let Self { connection, delivery, .. } = self;
+        let received_at = self.received_at.into_std();
+        while delivery.has_room() {
+            connection.take_short_messages(received_at, |message| {
+                delivery.message(message);
+                delivery.has_room()
+            });
+            if !delivery.has_room() {
+                break;
+            }
+            match connection.poll_event(received_at)? {
                 None => return Ok(true),
-                Some(Event::Message(message)) => self.delivery.message(message),
-                Some(Event::Subscribe(topic)) => self.delivery.subscribed(&topic),
-                Some(Event::Cancel(topic)) => self.delivery.cancelled(&topic),
+                Some(Event::Message(message)) => delivery.message(message),
+                Some(Event::Subscribe(topic)) => delivery.subscribed(&topic),
+                Some(Event::Cancel(topic)) => delivery.cancelled(&topic),
                 Some(Event::Authenticate(_) | Event::Ready(_) | Event::Pong(_)) => {}
             }
         }

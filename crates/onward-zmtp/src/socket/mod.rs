@@ -104,6 +104,7 @@ mod error;
 mod inproc;
 mod interest;
 pub mod kind;
+mod leftovers;
 pub mod limits;
 mod link;
 mod listener;

@@ -231,6 +231,12 @@ impl SocketOptions {
     }
 
     /// How much may have been received from one peer and wait for the program. Default: [`HighWaterMark::default`].
+    ///
+    /// It holds once more for all that connections left unread when they ended. While they have left that much, a connection that begins is not read
+    /// until half of it was: a peer that comes back again and again feels it as one that stays, and nothing is lost. So no more is received than the
+    /// mark for each of the [peers](Self::peers), and as much again as those left who were there when it was reached.
+    ///
+    /// A program that never receives from a socket that can, an XPUB say, stops hearing those who come.
     #[must_use]
     pub fn receive_mark(mut self, mark: HighWaterMark) -> Self {
         self.receive_mark = mark.usable();

@@ -12,7 +12,6 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::options::SocketOptions;
 use super::queue::{Done, Payload, Queue};
-use super::succession::Origin;
 use crate::fair_queue::SourceId;
 use crate::protocol::Message;
 
@@ -49,9 +48,7 @@ pub(super) struct Pipe {
     pub(super) incoming: Queue<Message>,
     /// What a ROUTER knows the peer by; empty for other sockets.
     pub(super) routing: Bytes,
-    /// What it has in common with others of the same peer, if anything is known.
-    pub(super) origin: Option<Origin>,
-    /// Cancelled when nothing that came from it is left to be read.
+    /// Cancelled when it has ended and nothing that came from it is left to be read.
     pub(super) read_out: CancellationToken,
     /// Ends the connection.
     pub(super) stop: CancellationToken,
@@ -62,19 +59,12 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(
-        id: u64,
-        routing: Bytes,
-        origin: Option<Origin>,
-        stop: CancellationToken,
-        options: &SocketOptions,
-    ) -> Self {
+    pub(super) fn new(id: u64, routing: Bytes, stop: CancellationToken, options: &SocketOptions) -> Self {
         Self {
             id,
             outgoing: Queue::new(options.send_mark),
             incoming: Queue::new(options.receive_mark),
             routing,
-            origin,
             read_out: CancellationToken::new(),
             stop,
             source: OnceLock::new(),

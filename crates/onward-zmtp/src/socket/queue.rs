@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
 
 /// What is in a queue counts by its payload.
@@ -29,16 +30,19 @@ struct State<T> {
     messages: usize,
     bytes: usize,
     closed: bool,
+    /// Where what is not done counts since the connection has ended.
+    leftovers: Option<Arc<Leftovers>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
 /// Why an item was not queued.
-pub(super) enum Refused<T> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
     /// A mark is reached.
-    Full(T),
+    Full,
     /// Nobody will read it.
-    Closed(T),
+    Closed,
 }
 
 /// What was taken and is done with.
@@ -56,6 +60,10 @@ impl Done {
 }
 
 impl<T> State<T> {
+    fn size(&self) -> Done {
+        Done { messages: self.messages, bytes: self.bytes }
+    }
+
     fn has_room(&self, mark: HighWaterMark) -> bool {
         self.messages < mark.messages && self.bytes < mark.bytes
     }
@@ -63,7 +71,15 @@ impl<T> State<T> {
 
 impl<T: Payload> Queue<T> {
     pub(super) fn new(mark: HighWaterMark) -> Self {
-        let state = State { items: VecDeque::new(), messages: 0, bytes: 0, closed: false, reader: None, writer: None };
+        let state = State {
+            items: VecDeque::new(),
+            messages: 0,
+            bytes: 0,
+            closed: false,
+            leftovers: None,
+            reader: None,
+            writer: None,
+        };
         Self { mark, state: Mutex::new(state) }
     }
 
@@ -71,18 +87,18 @@ impl<T: Payload> Queue<T> {
         self.mark
     }
 
-    /// Queues an item if there is room. A single one may be larger than the mark.
+    /// Queues an item of so many bytes if there is room. A single one may be larger than the mark. `take` gives the item, under the lock: it moves it from where
+    /// it is, which saves that it goes to and fro while there is no room.
     #[inline]
-    pub(super) fn push(&self, item: T) -> Result<(), Refused<T>> {
-        let bytes = item.bytes();
+    pub(super) fn push(&self, bytes: usize, take: impl FnOnce() -> T) -> Result<(), Refused> {
         let mut state = self.state();
         if state.closed {
-            return Err(Refused::Closed(item));
+            return Err(Refused::Closed);
         }
         if !state.has_room(self.mark) {
-            return Err(Refused::Full(item));
+            return Err(Refused::Full);
         }
-        state.items.push_back(item);
+        state.items.push_back(take());
         state.messages += 1;
         state.bytes += bytes;
         let reader = state.reader.take();
@@ -95,6 +111,19 @@ impl<T: Payload> Queue<T> {
     pub(super) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
+            state.items.push_back(item);
+        }
+        let reader = state.reader.take();
+        drop(state);
+        wake(reader);
+    }
+
+    /// Queues an item whether or not there is room, and counts it.
+    pub(super) fn push_beyond_mark(&self, item: T) {
+        let mut state = self.state();
+        if !state.closed {
+            state.messages += 1;
+            state.bytes += item.bytes();
             state.items.push_back(item);
         }
         let reader = state.reader.take();
@@ -162,12 +191,16 @@ impl<T: Payload> Queue<T> {
             return;
         }
         let mut state = self.state();
-        state.messages = state.messages.saturating_sub(done.messages);
-        state.bytes = state.bytes.saturating_sub(done.bytes);
+        let before = state.size();
+        state.messages = before.messages.saturating_sub(done.messages);
+        state.bytes = before.bytes.saturating_sub(done.bytes);
+        let freed = Done { messages: before.messages - state.messages, bytes: before.bytes - state.bytes };
         let is_low = state.messages <= self.mark.messages / 2 && state.bytes <= self.mark.bytes / 2;
         let writer = if is_low { state.writer.take() } else { None };
+        let leftovers = state.leftovers.clone();
         drop(state);
         *done = Done::default();
+        free(leftovers, freed);
         wake(writer);
     }
 
@@ -181,15 +214,29 @@ impl<T: Payload> Queue<T> {
         wake(wakers.1);
     }
 
+    /// The same; and from now on what is there counts among `leftovers`.
+    pub(super) fn close_leaving(&self, leftovers: &Arc<Leftovers>) {
+        let mut state = self.state();
+        if state.leftovers.is_none() {
+            leftovers.add(state.size());
+            state.leftovers = Some(leftovers.clone());
+        }
+        drop(state);
+        self.close();
+    }
+
     /// Takes everything away and closes.
     pub(super) fn close_and_take(&self) -> VecDeque<T> {
         let mut state = self.state();
         // At once: what was queued in between would be in neither.
         state.closed = true;
         let items = mem::take(&mut state.items);
+        let freed = state.size();
         (state.messages, state.bytes) = (0, 0);
         let wakers = (state.reader.take(), state.writer.take());
+        let leftovers = state.leftovers.clone();
         drop(state);
+        free(leftovers, freed);
         wake(wakers.0);
         wake(wakers.1);
         items
@@ -218,10 +265,10 @@ impl<T: Payload> Queue<T> {
         state.items.is_empty() && state.messages == 0
     }
 
-    /// How many messages and bytes are on the way.
+    /// How many messages and bytes are on the way; none once they count elsewhere.
     pub(super) fn size(&self) -> Done {
         let state = self.state();
-        Done { messages: state.messages, bytes: state.bytes }
+        if state.leftovers.is_some() { Done::default() } else { state.size() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
@@ -233,6 +280,12 @@ fn remember(place: &mut Option<Waker>, context: &Context<'_>) {
     match place {
         Some(known) if known.will_wake(context.waker()) => {}
         _ => *place = Some(context.waker().clone()),
+    }
+}
+
+fn free(leftovers: Option<Arc<Leftovers>>, freed: Done) {
+    if let Some(leftovers) = leftovers {
+        leftovers.subtract(freed);
     }
 }
 

@@ -117,9 +117,9 @@ impl Roster {
         sum(self.backlog_size, self.live.iter().map(|pipe| pipe.outgoing.size()))
     }
 
-    /// How much was received, from anybody, and waits to be read.
-    pub(super) fn incoming_size(&self) -> Done {
-        sum(Done::default(), self.live.iter().map(|pipe| pipe.incoming.size()))
+    /// How much was received, from anybody, and waits to be read, if those who are gone left so much.
+    pub(super) fn incoming_size(&self, leftovers: Done) -> Done {
+        sum(leftovers, self.live.iter().map(|pipe| pipe.incoming.size()))
     }
 }
 

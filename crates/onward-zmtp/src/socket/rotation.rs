@@ -5,7 +5,6 @@ use std::task::{Context, Poll};
 
 use super::error::{Error, Result};
 use super::pipe::{Outgoing, Pipe};
-use super::queue::Refused;
 use super::shared::Shared;
 use crate::protocol::Message;
 
@@ -19,14 +18,14 @@ pub(super) struct Rotation {
 
 impl Rotation {
     /// Gives the message in `slot` to the next peer that has room; without any peer, to the backlog if `may_wait_for_peer`. Answers which
-    /// peer it was. What is `Pending` is still in `slot`, and the task is woken if there is a context.
+    /// [peer](Self::pipe) it was. What is `Pending` is still in `slot`, and the task is woken if there is a context.
     pub(super) fn poll_send(
         &mut self,
         shared: &Shared,
         mut context: Option<&mut Context<'_>>,
         slot: &mut Option<Message>,
         may_wait_for_peer: bool,
-    ) -> Poll<Result<Option<Arc<Pipe>>>> {
+    ) -> Poll<Result<Option<usize>>> {
         loop {
             self.refresh(shared);
             if self.pipes.is_empty() {
@@ -39,13 +38,18 @@ impl Rotation {
                 }
             }
             if let Some(index) = self.offer(slot) {
-                return Poll::Ready(Ok(Some(self.pipes[index].clone())));
+                return Poll::Ready(Ok(Some(index)));
             }
             let Some(context) = context.as_deref_mut() else { return Poll::Pending };
             if !self.wait(shared, context) {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// A peer that a message was just given to.
+    pub(super) fn pipe(&self, index: usize) -> Option<Arc<Pipe>> {
+        self.pipes.get(index).cloned()
     }
 
     /// The peers, in the order in which they came.
@@ -74,19 +78,15 @@ impl Rotation {
     /// The index of the peer that took it.
     #[inline]
     fn offer(&mut self, slot: &mut Option<Message>) -> Option<usize> {
-        let mut message = slot.take()?;
+        let bytes = slot.as_ref()?.byte_len();
         for _ in 0..self.pipes.len() {
             let index = if self.next < self.pipes.len() { self.next } else { 0 };
             self.next = index + 1;
-            match self.pipes[index].outgoing.push(Outgoing::Message(message)) {
-                Ok(()) => return Some(index),
-                Err(Refused::Full(Outgoing::Message(back)) | Refused::Closed(Outgoing::Message(back))) => {
-                    message = back
-                }
-                Err(_) => return None,
+            let take = || Outgoing::Message(slot.take().unwrap_or_default());
+            if self.pipes[index].outgoing.push(bytes, take).is_ok() {
+                return Some(index);
             }
         }
-        *slot = Some(message);
         None
     }
 

@@ -36,6 +36,7 @@ impl SendCore {
     }
 
     /// Sends the message in `slot`, which stays there while this is `Pending`, and if it fails.
+    #[inline]
     pub(super) fn poll_send(
         &mut self,
         context: Option<&mut Context<'_>>,
@@ -54,6 +55,7 @@ impl SendCore {
     }
 
     /// The same, and lets other tasks of the runtime have their turn now and then.
+    #[inline]
     pub(super) fn poll_send_in_turn(
         &mut self,
         context: &mut Context<'_>,
@@ -131,7 +133,7 @@ pub(super) fn poll_room(pipe: &Pipe, context: Option<&mut Context<'_>>) -> Poll<
 /// Queues a message for a peer that has room; `Err` when it is gone.
 pub(super) fn push(pipe: &Pipe, slot: &mut Option<Message>) -> std::result::Result<(), ()> {
     let Some(message) = slot.take() else { return Ok(()) };
-    pipe.outgoing.push(Outgoing::Message(message)).map_err(drop)
+    pipe.outgoing.push(message.byte_len(), || Outgoing::Message(message)).map_err(drop)
 }
 
 /// To all who are subscribed.
@@ -197,9 +199,9 @@ fn poll_broadcast(
 
 /// How many messages were dropped for it.
 fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
-    match pipe.outgoing.push(Outgoing::Message(message.clone())) {
-        Err(Refused::Full(_)) => 1,
-        Ok(()) | Err(Refused::Closed(_)) => 0,
+    match pipe.outgoing.push(message.byte_len(), || Outgoing::Message(message.clone())) {
+        Err(Refused::Full) => 1,
+        Ok(()) | Err(Refused::Closed) => 0,
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Error, Result};
+use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     /// Ends everything.
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
+    pub(super) leftovers: Arc<Leftovers>,
     roster: Mutex<Roster>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
@@ -58,6 +60,7 @@ impl Shared {
         Self {
             socket_type,
             protocol: Arc::new(options.protocol.clone()),
+            leftovers: Arc::new(Leftovers::new(options.receive_mark)),
             options,
             reporter: Reporter::default(),
             token: CancellationToken::new(),
@@ -123,14 +126,16 @@ impl Shared {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, origin, stop, &self.options));
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
         roster.add(pipe.clone());
-        let before = pipe.origin.as_ref().and_then(|origin| roster.succession.before(origin));
+        // Of a socket that receives nothing, nothing is ever read.
+        let origin = origin.filter(|_| self.receives());
+        let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
         self.version.fetch_add(1, Ordering::AcqRel);
         let sender = roster.take_sender();
         drop(roster);
@@ -195,8 +200,9 @@ impl Shared {
         }
     }
 
-    /// Nothing more is queued for this peer. What is queued can still be sent.
+    /// Nothing more is queued for this peer, and nothing more comes from it. What is queued can still be sent, and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
+        self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -210,11 +216,9 @@ impl Shared {
 
     /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
     pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) {
+        self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
-        if let Some(origin) = pipe.origin.as_ref().filter(|_| self.receives() && !pipe.incoming.is_idle()) {
-            roster.succession.ended(origin.clone(), pipe.read_out.clone());
-        }
         self.version.fetch_add(1, Ordering::AcqRel);
         let queued = pipe.outgoing.close_and_take();
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
@@ -225,8 +229,6 @@ impl Shared {
         let (sender, others) = (roster.take_sender(), roster.live.clone());
         drop(roster);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
-        self.forget_subscriptions(pipe);
-        pipe.incoming.close();
         self.remove_source(pipe);
         if let Some(sender) = sender {
             sender.wake();
@@ -244,6 +246,13 @@ impl Shared {
         }
     }
 
+    /// Nothing more comes from this peer. An XPUB is told so first: as part of what came, it is read before what comes over the next connection.
+    fn end_incoming(&self, pipe: &Pipe) {
+        self.forget_subscriptions(pipe);
+        pipe.incoming.close_leaving(&self.leftovers);
+        self.leftovers.forget(pipe.id);
+    }
+
     fn forget_subscriptions(&self, pipe: &Pipe) {
         if !self.publishes() {
             return;
@@ -251,7 +260,7 @@ impl Shared {
         let topics = self.topics().forget(pipe.id);
         if self.socket_type == SocketType::Xpub {
             for topic in topics {
-                pipe.incoming.push_uncounted(notice(0, &topic));
+                pipe.incoming.push_beyond_mark(notice(0, &topic));
             }
         }
     }
@@ -390,7 +399,7 @@ impl Shared {
         Statistics {
             peers: roster.live.len(),
             outgoing: roster.outgoing_size().into(),
-            incoming: roster.incoming_size().into(),
+            incoming: roster.incoming_size(self.leftovers.size()).into(),
             dropped: self.dropped_outgoing.load(Ordering::Relaxed),
             discarded: self.dropped_incoming.load(Ordering::Relaxed),
         }

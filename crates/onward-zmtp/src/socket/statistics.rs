@@ -10,7 +10,8 @@ pub struct Statistics {
     pub peers: usize,
     /// What waits to be sent, to connected peers and to whoever will be.
     pub outgoing: QueueSize,
-    /// What was received and waits for the program. What it has just taken may count for a while.
+    /// What was received and waits for the program, from those who are connected and those who were. What it has just taken may count for a
+    /// while.
     pub incoming: QueueSize,
     /// Messages that were given to the socket and will not arrive, or may not have: a peer's queue was full (PUB), a peer is gone (ROUTER, REP,
     /// PUB), or a connection ended while they were being written.

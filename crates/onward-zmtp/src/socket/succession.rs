@@ -17,29 +17,25 @@ pub(super) enum Origin {
     Identity(Bytes),
 }
 
-/// What came over a connection is read before what comes over the next one of the same peer, so that a peer that comes back does not get
-/// ahead of itself.
+/// What came over a connection is read before what comes over the next one of the same peer, so that a peer that comes back, or takes its own
+/// place, does not get ahead of itself.
 ///
 /// Of a peer that connects to us and tells no identity, nobody knows that it is the same.
 #[derive(Debug, Default)]
 pub(super) struct Succession {
-    /// Connections that ended before all that had come was read. Each token is cancelled when it has been.
-    unread: HashMap<Origin, CancellationToken>,
+    /// Of each peer the last connection. Its token is cancelled when it has ended and all that came over it was read.
+    last: HashMap<Origin, CancellationToken>,
     prune_at: usize,
 }
 
 impl Succession {
-    /// What has to be cancelled before anything of the next connection may be read.
-    pub(super) fn before(&self, origin: &Origin) -> Option<CancellationToken> {
-        self.unread.get(origin).filter(|read_out| !read_out.is_cancelled()).cloned()
-    }
-
-    /// A connection ended of which not everything was read.
-    pub(super) fn ended(&mut self, origin: Origin, read_out: CancellationToken) {
-        self.unread.insert(origin, read_out);
-        if self.unread.len() > self.prune_at {
-            self.unread.retain(|_, read_out| !read_out.is_cancelled());
-            self.prune_at = PRUNE_AT_LEAST.max(self.unread.len() * 2);
+    /// A connection begins. Answers what has to be cancelled before anything of it may be read.
+    pub(super) fn follow(&mut self, origin: Origin, read_out: CancellationToken) -> Option<CancellationToken> {
+        let before = self.last.insert(origin, read_out);
+        if self.last.len() > self.prune_at {
+            self.last.retain(|_, read_out| !read_out.is_cancelled());
+            self.prune_at = PRUNE_AT_LEAST.max(self.last.len() * 2);
         }
+        before.filter(|read_out| !read_out.is_cancelled())
     }
 }

@@ -49,7 +49,9 @@ impl<T: Kind> Socket<T> {
     /// A socket with these options.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
-        let queue = FairQueue::with_limit(options.peers.max(1));
+        // Those who are gone, and left something to be read, are in it beside those who are connected.
+        let sources = options.peers.max(1).saturating_mul(2).saturating_add(options.receive_mark.messages);
+        let queue = FairQueue::with_limit(sources);
         let owner = Owner::new(Shared::new(T::TYPE, options, queue.handle()));
         Self {
             sender: Sender::new(SendCore::new(owner.clone())),

@@ -81,9 +81,8 @@ impl Cipher {
         advance_to(&mut self.received, number)?;
         let nonce = short_nonce(self.theirs, number);
         let (mut buffer, text_at) = match body {
-            Body::Borrowed(bytes) => (bytes[FLAGS_AT..].to_vec(), 0),
-            Body::Shared(bytes) => (bytes[FLAGS_AT..].to_vec(), 0),
             Body::Owned(bytes) => (bytes, FLAGS_AT),
+            other => (other.as_slice()[FLAGS_AT..].to_vec(), 0),
         };
         self.shared
             .decrypt_in_place_detached(

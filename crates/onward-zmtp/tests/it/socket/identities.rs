@@ -6,7 +6,9 @@ use onward_zmtp::protocol::{Identity, Message};
 use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions};
 use onward_zmtp::{DealerSocket, RouterSocket};
 
-use super::events::{connected, disconnected, failed, peers, within};
+use super::events::{connected, disconnected, failed, peers, until, within};
+use super::raw::Raw;
+use crate::zmtp::link::frame;
 
 async fn router(options: SocketOptions) -> (RouterSocket, Endpoint) {
     let router = RouterSocket::with_options(options);
@@ -81,6 +83,30 @@ async fn an_identity_is_handed_over_if_asked() {
     disconnected(&mut monitor).await;
     router.send(Message::from_iter(["name", "hello"])).await.unwrap();
     assert_eq!(within(second.recv()).await.unwrap().frames(), ["hello"]);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn what_came_before_an_identity_was_handed_over_is_read_before_what_comes_after_it() {
+    let options = SocketOptions::new().duplicate_identity(DuplicateIdentity::TakeOver);
+    let (mut router, endpoint) = router(options).await;
+    let mut monitor = router.monitor();
+    // Those who are taken over from do not even close.
+    let mut all = Vec::new();
+    for connection in 0..3_u8 {
+        let mut raw = Raw::connect(&endpoint).await;
+        raw.introduce_as("DEALER", "name").await;
+        connected(&mut monitor).await;
+        for number in 0..10 {
+            raw.write(&frame(0, &[connection * 10 + number])).await;
+        }
+        let unread = 10 * (usize::from(connection) + 1);
+        until(|| router.statistics().incoming.messages == unread).await;
+        all.push(raw);
+    }
+    for expected in 0..30 {
+        assert_eq!(within(router.recv()).await.unwrap().frames()[1], vec![expected]);
+    }
 }
 
 #[tokio::test]

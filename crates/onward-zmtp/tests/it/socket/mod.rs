@@ -7,6 +7,7 @@ mod faults;
 mod heartbeats;
 mod identities;
 mod interoperation;
+mod leftovers;
 mod life;
 mod pipeline;
 mod proxies;

@@ -1,11 +1,13 @@
 //! PUB, SUB, XPUB and XSUB.
 
+use std::time::Duration;
+
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::{Endpoint, HighWaterMark, Overflow, SocketOptions};
+use onward_zmtp::socket::{Endpoint, HighWaterMark, Overflow, Reconnect, SocketOptions};
 use onward_zmtp::{PubSocket, SubSocket, XpubSocket, XsubSocket};
 
 use super::events::{peers, until, within};
-use super::raw::Raw;
+use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::{command, frame};
 
 async fn xpub(options: SocketOptions) -> (XpubSocket, Endpoint) {
@@ -116,6 +118,30 @@ async fn an_xpub_hears_of_first_subscriptions_and_last_cancellations() {
 
 /// Shows: M3
 #[tokio::test]
+async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_next() {
+    let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
+    let mut xpub = XpubSocket::with_options(SocketOptions::new().reconnect(reconnect));
+    // Beside another, for then connections take turns.
+    let (elsewhere, other) = listen().await;
+    xpub.connect(&other).unwrap();
+    let _bystander = accept(&elsewhere, "SUB").await;
+    peers(1, || xpub.statistics()).await;
+    let (listener, endpoint) = listen().await;
+    xpub.connect(&endpoint).unwrap();
+    let mut first = accept(&listener, "SUB").await;
+    first.write(&command("SUBSCRIBE", b"a")).await;
+    // Nothing of the connection is left to be read when it ends.
+    assert_eq!(notice(&mut xpub).await, b"\x01a");
+    drop(first);
+    let mut second = accept(&listener, "SUB").await;
+    second.write(&command("SUBSCRIBE", b"a")).await;
+    until(|| xpub.statistics().peers == 2 && xpub.statistics().incoming.messages > 0).await;
+    assert_eq!(notice(&mut xpub).await, b"\x00a");
+    assert_eq!(notice(&mut xpub).await, b"\x01a");
+}
+
+/// Shows: M3
+#[tokio::test]
 async fn a_verbose_xpub_hears_of_every_subscription() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new().verbose()).await;
     let subs = [SubSocket::new(), SubSocket::new()];
@@ -197,10 +223,7 @@ async fn a_publisher_can_wait_for_its_slowest_subscriber_instead() {
     sub.connect(&endpoint).unwrap();
     notice(&mut xpub).await;
     let mut sent = 0;
-    while tokio::time::timeout(tokio::time::Duration::from_millis(500), xpub.send(vec![sent as u8; 64 * 1024]))
-        .await
-        .is_ok()
-    {
+    while tokio::time::timeout(Duration::from_millis(500), xpub.send(vec![sent as u8; 64 * 1024])).await.is_ok() {
         sent += 1;
     }
     assert!(sent > 10);

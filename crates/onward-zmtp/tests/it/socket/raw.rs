@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::events::within;
-use crate::zmtp::link::introduction;
+use crate::zmtp::link::{introduction, named_introduction};
 
 pub(crate) struct Raw(pub(crate) TcpStream);
 
@@ -24,7 +24,16 @@ impl Raw {
     }
 
     pub(crate) async fn introduce(&mut self, socket_type: &str) {
-        self.write(&introduction(1, socket_type)).await;
+        self.exchange(&introduction(1, socket_type)).await;
+    }
+
+    /// Introduces itself with an identity.
+    pub(crate) async fn introduce_as(&mut self, socket_type: &str, identity: &str) {
+        self.exchange(&named_introduction(socket_type, identity)).await;
+    }
+
+    async fn exchange(&mut self, introduction: &[u8]) {
+        self.write(introduction).await;
         // Greeting, then READY: a frame of less than 256 bytes.
         self.read(64).await;
         let header = self.read(2).await;

@@ -2,9 +2,10 @@
 
 use allocation_counter::measure;
 use bytes::Bytes;
+use onward_zmtp::protocol::limits::{SHARE_BYTES, SHARED_PART};
 use onward_zmtp::protocol::{Options, SocketType};
 
-use super::link::{Seen, drain, feed, frame, introduced, message, start};
+use super::link::{Seen, command, drain, feed, frame, introduced, message, pair, start};
 
 /// What `work` allocated on this thread.
 pub(crate) struct Counted<T> {
@@ -114,6 +115,51 @@ fn a_small_message_among_large_ones_pins_nothing_but_itself() {
     let (kept, size) = kept_for(&[long_frame(&[5; 4096]), frame(0, &[5; 16])].concat().repeat(15), 1);
     assert_eq!(size, 16);
     assert!(kept <= 16, "{kept} bytes are kept for a message of {size}");
+}
+
+/// Whatever came with it, a message that is kept pins at most so many times itself, and nothing at all where it is small.
+///
+/// Shows: M5
+#[test]
+fn a_message_that_is_kept_pins_no_buffer_that_is_large_beside_it() {
+    for size in [256, 1024, 2000, 4000, 4096, 8000, 16_384, 20_000, 65_536] {
+        // As many as make the buffer large, and then fill it.
+        let (kept, size) = kept_for(&long_frame(&vec![5; size]).repeat(1024 * 1024 / size), 600 * 1024 / size);
+        let most = if size < SHARE_BYTES { size } else { SHARED_PART * size + 100 };
+        assert!(kept <= most as i64, "{kept} bytes are kept for a message of {size}");
+    }
+}
+
+/// A peer that knows what is shared cannot have us keep more by mixing such frames with what is not kept.
+///
+/// Shows: M5
+#[test]
+fn large_frames_among_what_is_not_kept_pin_nothing_but_themselves() {
+    let mix = [long_frame(&[5; 4096]), command("NOTHING", &[0; 200]).repeat(500)].concat().repeat(100);
+    let counted = counted(|| {
+        let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
+        (feed(&mut pull, &mix), pull)
+    });
+    assert_eq!(counted.result.0.len(), 100);
+    assert!(counted.live < 4 * 100 * 4096, "{} bytes are kept", counted.live);
+}
+
+/// Shows: M5
+#[test]
+fn a_connection_that_rests_keeps_no_large_buffers() {
+    let counted = counted(|| {
+        let (mut push, mut pull) = pair(Options::new(SocketType::Push), Options::new(SocketType::Pull));
+        for _ in 0..3 {
+            while !push.output().is_full() {
+                push.send(message(&[&[5; 1000]])).unwrap();
+            }
+            feed(&mut pull, &drain(&mut push));
+        }
+        push.rest();
+        pull.rest();
+        (push, pull)
+    });
+    assert!(counted.live < 80 * 1024, "{} bytes are kept", counted.live);
 }
 
 /// Messages together pin the buffers that they came in, and hardly more than they are themselves.

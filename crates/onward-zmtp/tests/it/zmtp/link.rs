@@ -188,6 +188,12 @@ pub(crate) fn introduction(minor: u8, socket_type: &str) -> Vec<u8> {
     [greeting(minor, "NULL", false), ready].concat()
 }
 
+/// The same with an identity, of a peer of ZMTP 3.1.
+pub(crate) fn named_introduction(socket_type: &str, identity: &str) -> Vec<u8> {
+    let properties = metadata(&[("Socket-Type", socket_type.as_bytes()), ("Identity", identity.as_bytes())]);
+    [greeting(1, "NULL", false), command("READY", &properties)].concat()
+}
+
 /// A connection whose peer of hand-made bytes, ZMTP 3.1 and NULL, has introduced itself, and whose own introduction was read.
 pub(crate) fn introduced(options: Options, peer: &str) -> Connection {
     introduced_to(options, peer, 1)

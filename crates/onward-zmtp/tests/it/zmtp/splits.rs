@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use onward_zmtp::protocol::Connection;
+use onward_zmtp::protocol::{Connection, Event, Limits, Options, SocketType};
 use proptest::prelude::*;
 
-use super::link::{Seen, feed, introduced, introduced_to, mechanisms};
+use super::link::{Seen, feed, frame, introduced, introduced_to, mechanisms, start};
 use super::transcript::Transcript;
 
 static TRANSCRIPTS: LazyLock<Vec<Transcript>> = LazyLock::new(|| {
@@ -69,9 +69,51 @@ proptest! {
         lengths in pieces(),
         minor in 0_u8..2,
     ) {
-        use onward_zmtp::protocol::{Options, SocketType};
         let new = || introduced_to(Options::new(SocketType::Xpub), "XSUB", minor);
         prop_assert_eq!(in_pieces(&mut new(), &bytes, &lengths), in_pieces(&mut new(), &bytes, &[]));
+    }
+}
+
+/// All that is seen when short messages are taken `wanted` at a time, and everything else one by one.
+fn taken(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize], wanted: usize) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let mut lengths = lengths.iter().cycle();
+    while !bytes.is_empty() && !matches!(seen.last(), Some(Seen::Error(_))) {
+        let length = lengths.next().map_or(bytes.len(), |length| *length).clamp(1, bytes.len());
+        let count = connection.receive(&bytes[..length]);
+        bytes = &bytes[count..];
+        let mut before = usize::MAX;
+        while before != seen.len() && !matches!(seen.last(), Some(Seen::Error(_))) {
+            before = seen.len();
+            connection.take_short_messages(start(), |message| {
+                seen.push(Event::Message(message).into());
+                seen.len() - before < wanted
+            });
+            // Once more for the next: what it does not find is to be waited for.
+            seen.extend(feed(connection, &[]));
+        }
+    }
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Shows: M2
+    #[test]
+    fn short_messages_that_are_taken_at_once_are_those_that_come_one_by_one(
+        frames in proptest::collection::vec((prop_oneof![9 => Just(0_u8), 1 => 0_u8..6], 0_usize..120), 0..60),
+        lengths in pieces(),
+        wanted in 1_usize..10,
+        socket_type in prop_oneof![3 => Just(SocketType::Pull), 1 => Just(SocketType::Xpub)],
+    ) {
+        let frames = frames.iter().enumerate();
+        let bytes: Vec<u8> = frames.flat_map(|(at, (flags, length))| frame(*flags, &vec![at as u8; *length])).collect();
+        let peer = if socket_type == SocketType::Pull { "PUSH" } else { "XSUB" };
+        let mut limits = Limits::default();
+        limits.frame_bytes = 100;
+        let new = || introduced(Options::new(socket_type).limits(limits), peer);
+        prop_assert_eq!(taken(&mut new(), &bytes, &lengths, wanted), in_pieces(&mut new(), &bytes, &[]));
     }
 }
 
@@ -85,7 +127,6 @@ fn octet_by_octet_comes_to_the_same() {
 #[test]
 fn bytes_read_in_place_come_to_the_same_as_bytes_handed_in() {
     use bytes::BufMut;
-    use onward_zmtp::protocol::{Options, SocketType};
     let bytes = [vec![2, 0, 0, 0, 0, 0, 3, 0, 0], vec![9; 3 * 65536], vec![0, 1, 7]].concat();
     let mut rest = &bytes[..];
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
