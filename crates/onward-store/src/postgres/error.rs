@@ -76,7 +76,13 @@ pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
 
 /// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
 pub(super) fn concerns_everyone(error: &Error) -> bool {
-    error.is_full() || driver_error(error).is_some_and(|it| is_lost(it) || is_to_be_repeated(it))
+    error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
+}
+
+/// Whether the server does not take some value, which it will not take later either: data exceptions, violated constraints, exceeded limits.
+pub(super) fn is_of_values(error: &Error) -> bool {
+    let code = driver_error(error).and_then(tokio_postgres::Error::code);
+    code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))
 }
 
 /// The driver's error beneath one of the store's.
