@@ -9,17 +9,16 @@ use tokio_postgres::types::{ToSql, Type};
 use super::clock::ServerClock;
 use super::connection::{Link, connect};
 use super::error::classified;
-use super::migrate::{self, LOCK};
+use super::migrate;
 use super::options::PostgresOptions;
 use super::reads::{self, STATISTICS};
-use super::row::task_alone;
+use super::row::{ITEMS, item, task_alone};
 use super::save::save_rows;
-use super::sql::{COLUMNS, Sql};
-use super::store::fill_in;
+use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
 use crate::error::{Error, Result};
-use crate::memory::{Counters, DayCounts, Difference, ItemRow, KeyRow, TaskRow, TurnRow};
+use crate::memory::{Counters, DayCounts, Difference, KeyRow, TaskRow, TurnRow};
 
 /// What is read next.
 #[derive(Debug, Clone)]
@@ -56,15 +55,14 @@ type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 impl PostgresSource {
     pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
-        let (mut address, options) = options.clone().read(url)?;
-        fill_in(&mut address.config);
+        let (address, options) = options.clone().read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
         // Under the lock, so that whatever these numbers count is committed, and in the snapshot that follows.
-        client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+        client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
         let (stamp, now) = stamp(&client, &sql).await?;
-        let begin = "COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0";
-        client.batch_execute(begin).await.map_err(classified)?;
+        let begin = format!("COMMIT; {BEGIN_TO_READ}; SET LOCAL idle_in_transaction_session_timeout = 0");
+        client.batch_execute(&begin).await.map_err(classified)?;
         let all = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.ended)";
         let rows = client.query_typed(&sql.text(all), &[]).await.map_err(classified)?;
         let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
@@ -90,8 +88,7 @@ impl PostgresSource {
     }
 
     async fn settings(&self, piece: &mut Difference) -> Result<()> {
-        let items = self.query("SELECT sort, name, body FROM {s}.item ORDER BY sort, name", &[]).await?;
-        let item = |row: &Row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) };
+        let items = self.query(&format!("{ITEMS} ORDER BY sort, name"), &[]).await?;
         piece.items = items.iter().map(item).collect();
         let statistics = self.query(STATISTICS, &[]).await?;
         piece.statistics = statistics.iter().map(reads::kind).collect::<Result<_>>()?;
@@ -198,8 +195,8 @@ impl Source for PostgresSource {
     }
 
     async fn end(self) -> Result<()> {
-        let lock = format!("COMMIT; BEGIN; {}", self.sql.text(LOCK));
-        self.client.batch_execute(&lock).await.map_err(classified)?;
+        let lock = format!("COMMIT; {BEGIN}");
+        self.client.batch_execute(&self.sql.and_lock(&lock)).await.map_err(classified)?;
         let (stamp, _) = stamp(&self.client, &self.sql).await?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
         if stamp == self.stamp {
@@ -238,12 +235,11 @@ pub(crate) struct PostgresTarget {
 impl PostgresTarget {
     /// Begins a store where there is none, or an empty one. Whoever has that open waits meanwhile.
     pub(crate) async fn new(url: &str, options: PostgresOptions) -> Result<Self> {
-        let (mut address, options) = options.read(url)?;
-        fill_in(&mut address.config);
+        let (address, options) = options.read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
-        let begin = format!("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {}", sql.text(LOCK));
-        client.batch_execute(&begin).await.map_err(classified)?;
+        let begin = format!("{BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0");
+        client.batch_execute(&sql.and_lock(&begin)).await.map_err(classified)?;
         migrate::within(&client, &sql).await?;
         let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.ended) OR EXISTS (SELECT 1 FROM {s}.item) \
                      OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";

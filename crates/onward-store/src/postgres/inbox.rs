@@ -16,7 +16,7 @@ use super::fetch::number;
 use super::patience::{LONG_PAUSE, PAUSE};
 use super::sql::Sql;
 use super::store::Shared;
-use super::transaction::{LOCAL_SETTINGS, apply_within};
+use super::transaction::apply_within;
 use super::writer::connect_to_write;
 use crate::dependency::Dependency;
 use crate::error::{Error, Result};
@@ -134,8 +134,7 @@ async fn take(client: &Link, shared: &Shared, rows: &[Row]) -> Result<()> {
 
 /// Under the store's lock, so that no two take the same.
 async fn begin(client: &Link, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
-    let settings = shared.sql.text(&format!("{LOCAL_SETTINGS}{}", super::migrate::LOCK));
-    client.batch_execute(&settings).await.map_err(classified)?;
+    client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
     let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
                 affinity, parent, depends_on FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)

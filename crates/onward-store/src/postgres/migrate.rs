@@ -34,7 +34,7 @@ pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()
 }
 
 async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
-    client.batch_execute(&format!("{BEGIN}; {}", sql.text(LOCK))).await.map_err(classified)?;
+    client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
     within(client, sql).await?;
     client.batch_execute("COMMIT").await.map_err(classified)
 }
@@ -69,9 +69,6 @@ async fn make(client: &Link, sql: &Sql) -> Result<()> {
     let make = "CREATE TABLE {s}.version (version integer NOT NULL); INSERT INTO {s}.version VALUES (0)";
     client.batch_execute(&sql.text(make)).await.map_err(classified)
 }
-
-/// The store's lock, held until the end of the transaction.
-pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
 /// Refuses a store of a newer program.
 pub(super) fn check(sql: &Sql, version: u32) -> Result<()> {

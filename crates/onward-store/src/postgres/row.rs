@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::error::classified;
 use crate::error::Result;
-use crate::memory::{Links, TaskRow};
+use crate::memory::{ItemRow, Links, TaskRow};
 
 /// Where the links begin: behind the columns of the task.
 const LINKS: usize = 23;
@@ -16,6 +16,14 @@ pub(super) const BEHIND_LINKS: usize = LINKS + 7;
 /// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
 pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
     read(row).map_err(classified)
+}
+
+/// Reads everything that is no task.
+pub(super) const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
+
+/// A piece of that from a row of [`ITEMS`].
+pub(super) fn item(row: &Row) -> ItemRow {
+    ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
 }
 
 /// A task from a row of its columns alone.
