@@ -9,6 +9,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::clock::ServerClock;
 use super::connection::{Link, connect};
 use super::error::classified;
+use super::inbox;
 use super::migrate;
 use super::options::PostgresOptions;
 use super::reads::{self, STATISTICS};
@@ -198,11 +199,21 @@ impl Source for PostgresSource {
         let lock = format!("COMMIT; {BEGIN}");
         self.client.batch_execute(&self.sql.and_lock(&lock)).await.map_err(classified)?;
         let (stamp, _) = stamp(&self.client, &self.sql).await?;
+        // What nobody has taken in moves no number.
+        let is_waiting = inbox::is_waiting(&self.client, &self.sql).await?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
-        if stamp == self.stamp {
-            return Ok(());
+        if stamp != self.stamp {
+            return Err(Error::invalid(
+                "somebody changed the store while it was copied; stop whoever uses it, and copy again",
+            ));
         }
-        Err(Error::invalid("somebody changed the store while it was copied; stop whoever uses it, and copy again"))
+        if is_waiting {
+            return Err(Error::invalid(
+                "tasks that were submitted by `onward_submit` wait in the inbox and would be left behind; \
+                 stop whoever submits, have a node take them in (start one once, or wait for one that runs), and copy again",
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -57,8 +57,8 @@ pub(super) async fn run(shared: Weak<Shared>) {
     }
 }
 
-/// Whether anything is in the inbox.
-async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
+/// Whether anything is in the inbox that nobody has looked at.
+pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
     let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
     rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
@@ -150,6 +150,7 @@ async fn end(client: &LinkTo<'_>, shared: &Shared, taken: &Vec<i64>, refused: &[
     let commit = if is_durable { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     client.batch_execute(commit).await.map_err(classified)
 }
+
 /// Leaves rows where they are, with the reason.
 async fn refuse(client: &LinkTo<'_>, shared: &Shared, refused: &[(i64, String)]) -> Result<()> {
     let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
@@ -171,7 +172,6 @@ async fn refuse_alone(client: &Link, shared: &Shared, rows: &[Row], error: Error
         _ => Err(error),
     }
 }
-
 
 fn tell(shared: &Shared, ran: Ran) {
     shared.committed(&ran);
