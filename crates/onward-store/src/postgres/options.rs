@@ -141,6 +141,7 @@ impl PostgresOptions {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
+        check_url(url)?;
         let (wanted, url) = Wanted::take_from(url)?;
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.
@@ -150,6 +151,15 @@ impl PostgresOptions {
         fill_in(&mut config);
         Ok((Address { config, tls: wanted.connector()? }, self))
     }
+}
+
+/// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of encryption.
+fn check_url(url: &str) -> Result<()> {
+    if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Ok(());
+    }
+    // It may hold a password, so it is not shown.
+    Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"))
 }
 
 /// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
