@@ -4,6 +4,7 @@ mod bloat;
 mod caller;
 mod cluster;
 mod copy;
+mod disk;
 mod encryption;
 mod errors;
 mod failover;
