@@ -553,6 +553,7 @@ macro_rules! conformance {
                 an_orchestration_whose_key_is_taken_ends_with_its_turn,
                 a_removed_orchestration_leaves_no_history,
                 a_full_mailbox_takes_no_more_signals,
+                many_messages_are_handed_out_in_their_order_over_several_turns,
                 what_waits_for_an_orchestration_survives_a_restart,
                 a_parked_orchestration_survives_a_restart,
             }

@@ -12,7 +12,7 @@ mod turn;
 
 #[cfg(feature = "postgres")]
 pub(crate) use encoding::{decode_instance, encode_instance};
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use encoding::{decode_message, encode_message};
 pub(crate) use instance::Instance;
 pub use message::{Message, MessageBody, Recipient, Signal};

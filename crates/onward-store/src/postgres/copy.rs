@@ -19,7 +19,7 @@ use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
 use crate::error::{Error, Result};
-use crate::memory::{Counters, DayCounts, Difference, KeyRow, TaskRow, TurnRow};
+use crate::memory::{Counters, DayCounts, Difference, KeyRow, MessageRow, TaskRow, TurnRow};
 
 /// What is read next.
 #[derive(Debug, Clone)]
@@ -31,6 +31,7 @@ enum Part {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Messages { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
 }
@@ -128,6 +129,15 @@ impl PostgresSource {
         Ok(rows.iter().map(turn).collect())
     }
 
+    async fn messages(&self, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
+        let text = format!(
+            "SELECT task, number, body FROM {{s}}.message WHERE (task, number) > ($1, $2) ORDER BY task, number LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&number, Type::INT8)]).await?;
+        let message = |row: &Row| MessageRow { task: row.get(0), number: row.get(1), body: row.get(2) };
+        Ok(rows.iter().map(message).collect())
+    }
+
     async fn log(&self, after: i64) -> Result<Vec<(i64, i64, String)>> {
         let text =
             format!("SELECT entry, next_task, changes FROM {{s}}.log WHERE entry > $1 ORDER BY entry LIMIT {PIECE}");
@@ -169,7 +179,12 @@ impl PostgresSource {
             Part::Turns { after } => {
                 piece.turns = self.turns(*after).await?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+            }
+            Part::Messages { after } => {
+                piece.messages = self.messages(*after).await?;
+                let last = piece.messages.last().map(|last| (last.task, last.number));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
             }
             Part::Log { after } => {
                 piece.log = self.log(*after).await?;

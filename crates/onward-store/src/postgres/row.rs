@@ -11,7 +11,7 @@ use crate::memory::{ItemRow, Links, TaskRow};
 const LINKS: usize = 23;
 
 /// Where the columns behind the links begin.
-pub(super) const BEHIND_LINKS: usize = LINKS + 7;
+pub(super) const BEHIND_LINKS: usize = LINKS + 8;
 
 /// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
 pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
@@ -42,6 +42,7 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Erro
         members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
         key: key_task.map(|task| (task, key_until)),
         has_children: row.try_get(LINKS + 6)?,
+        messages: row.try_get::<_, Option<Vec<Vec<u8>>>>(LINKS + 7)?.unwrap_or_default(),
     };
     Ok((task, links))
 }

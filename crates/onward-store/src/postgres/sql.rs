@@ -11,14 +11,15 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.serie
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
      t.end_number, t.end_entry, t.body::text, t.instance";
 
-/// What is known of a task beside its row. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
+/// What is known of a task beside its row; of the messages that wait for it so many as nearly every turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
 const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \
      (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id), \
      (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id), \
      (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id), \
      (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
      (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
-     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)";
+     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id), \
+     CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
 impl Sql {
     /// A statement, with `{s}` replaced by the schema.

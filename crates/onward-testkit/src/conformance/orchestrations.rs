@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, MessageBody, NewTask, OnDuplicate, Outcome, Recipient,
-    Refusal, SessionId, Signal, Submitted, TaskId, TaskState, Turn, Turned, UniqueKey, When, Write, limits,
+    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Lease, Message, MessageBody, NewTask, OnDuplicate, Outcome,
+    Recipient, Refusal, SessionId, Signal, Submitted, TaskId, TaskState, Turn, Turned, UniqueKey, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -572,6 +572,34 @@ pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
     assert_eq!(bench.refused(signal(Recipient::Task(task), "1")).await, Refusal::MailboxFull(task));
     let claimed = claim(&bench, bench.session().await).await;
     assert_eq!(claimed.instance.unwrap().messages.len(), limits::TURN_MESSAGES);
+}
+
+fn numbers(messages: &[Message]) -> Vec<u64> {
+    messages.iter().map(|message| message.number).collect()
+}
+
+/// Shows: D3
+pub async fn many_messages_are_handed_out_in_their_order_over_several_turns(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    let send = || signal(Recipient::Task(task), "1");
+    let (one, many) = (limits::TURN_MESSAGES as u64, limits::TURN_MESSAGES as u64 + 100);
+    bench.apply((0..many).map(|_| send()).collect()).await;
+    let claimed = claim(&bench, bench.session().await).await;
+    let lease = claimed.lease;
+    assert_eq!(numbers(&claimed.instance.unwrap().messages), (1..=one).collect::<Vec<_>>());
+    let next = turned(&bench, Turn { consumed: 3, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    assert_eq!(numbers(&next.messages), (4..=one + 3).collect::<Vec<_>>());
+    // What comes with a turn, before and behind it.
+    let turn = Turn { consumed: many, ..one_event(lease, 1, AfterTurn::Continue) };
+    let outcomes = bench.apply(vec![send(), Write::Turn(Box::new(turn)), send()]).await;
+    let Outcome::Turned(next) = &outcomes[1] else { panic!("{outcomes:?}") };
+    assert_eq!(numbers(&next.messages), [many + 1]);
+    let record = bench.store().instance(task).await.unwrap().unwrap();
+    assert_eq!((record.received, record.waiting), (many + 2, 2));
+    let park = Turn { consumed: many + 1, ..one_event(lease, 2, PARK) };
+    assert_eq!(turned(&bench, park).await.state, TaskState::Waiting);
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(numbers(&claimed.instance.unwrap().messages), [many + 2]);
 }
 
 /// Shows: D11

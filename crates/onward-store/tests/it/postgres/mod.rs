@@ -11,6 +11,7 @@ mod failover;
 mod fixture;
 mod inbox;
 mod isolation;
+mod mailbox;
 mod nodes;
 mod restart;
 mod rights;
