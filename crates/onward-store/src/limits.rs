@@ -102,6 +102,9 @@ pub const LEASE_MINIMUM: Duration = Duration::from_millis(100);
 /// The longest lease a session may ask for.
 pub const LEASE_MAXIMUM: Duration = Duration::from_secs(24 * 3600);
 
+/// For how long a session is kept that holds nothing, after its lease is over. Any claim or renewal within this time keeps it.
+pub const SESSION_KEPT: Duration = Duration::from_secs(24 * 3600);
+
 /// How many queues one store may hold.
 pub const QUEUES: usize = 10_000;
 

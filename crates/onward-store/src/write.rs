@@ -29,7 +29,8 @@ use crate::timestamp::Timestamp;
 pub enum Write {
     /// Registers a worker. Requires a lease from 100 ms to 24 h, and no more than
     /// [`limits::SERVED_NAMES`](crate::limits::SERVED_NAMES) names of what it serves. Answers
-    /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before.
+    /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before. A session that holds nothing need not be renewed, but one
+    /// whose lease has been over for [a day](crate::limits::SESSION_KEPT) is forgotten; whoever comes back then opens another.
     OpenSession(OpenSession),
 
     /// Extends the session's lease to its full length from now, or leaves it where it has lost a tenth at the most. Requires a session that has not lapsed or been closed
@@ -273,7 +274,9 @@ pub enum Write {
     FireSchedule(Box<FireSchedule>),
 
     /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed sessions held, expires what is
-    /// past its time to live, forgets which sessions are preferred by [series](crate::NewTask::affinity) that are long unused. At most 1024 of each; the rest is due at once. Answers [`Swept`](crate::Outcome::Swept).
+    /// past its time to live, forgets which sessions are preferred by [series](crate::NewTask::affinity) that are long unused, and sessions that have held nothing
+    /// and given no sign of life [for long](crate::limits::SESSION_KEPT). At most 1024 of each; the rest is due at once, or with the next. Answers
+    /// [`Swept`](crate::Outcome::Swept).
     Sweep,
 
     /// Cancels, tries again, deletes, runs at once or kills tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),

@@ -585,6 +585,7 @@ macro_rules! conformance {
                 nothing_waits_for_an_orchestration_that_was_terminated,
                 a_claim_hands_out_no_more_bytes_than_a_turn_takes,
                 an_orchestration_keeps_no_more_values_than_it_may,
+                many_messages_are_handed_out_in_their_order_over_several_turns,
                 what_waits_for_an_orchestration_survives_a_restart,
                 a_parked_orchestration_survives_a_restart,
             }
@@ -778,6 +779,10 @@ macro_rules! conformance {
                 a_lapsed_session_is_no_longer_shown,
                 a_late_result_does_not_touch_the_next_attempt,
                 a_session_that_holds_nothing_does_not_lapse,
+                a_session_that_holds_nothing_is_forgotten_long_after_its_lease,
+                a_session_that_claims_or_is_renewed_now_and_then_is_not_forgotten,
+                a_claim_forgets_other_sessions_and_never_its_own,
+                so_many_sessions_are_forgotten_in_one_sweep_and_the_rest_in_the_next,
                 another_sessions_claim_takes_over_what_lapsed,
                 only_the_lapsed_sessions_tasks_are_taken_back,
                 a_jump_of_wall_time_lapses_no_lease,

@@ -89,6 +89,7 @@ impl State {
     pub(super) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
         self.take_tokens(id);
+        self.tasks.know_messages(id);
         self.tasks.change(id, |task| task.start(session, now));
         let task = self.tasks.get(id)?;
         let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);

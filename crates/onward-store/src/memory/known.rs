@@ -46,6 +46,8 @@ pub(crate) enum Want {
     KeysOver,
     /// Every child of a task.
     Children(TaskId),
+    /// More of the messages that wait for an orchestration that is here.
+    Messages(TaskId),
     /// What a session runs.
     Held(SessionId),
     /// What a session runs and somebody wants stopped.
@@ -99,6 +101,8 @@ pub(super) struct Part {
     /// Keys that were looked for, taken or not.
     pub(super) keys: BTreeSet<(Name, String)>,
     pub(super) children: BTreeSet<TaskId>,
+    /// Orchestrations all of whose messages are here.
+    pub(super) messages: BTreeSet<TaskId>,
     pub(super) held: BTreeSet<SessionId>,
     pub(super) to_cancel: BTreeSet<SessionId>,
     pub(super) running: Option<RunningElsewhere>,

@@ -34,6 +34,9 @@ impl State {
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
         cancels.into_iter().for_each(|task| self.cancel_of(id, task));
         let state = self.go_on_after(id, self.unless_superseded(id, next));
+        if state == TaskState::Running {
+            self.tasks.know_messages(id);
+        }
         let kept = self.instance(id).filter(|_| state == TaskState::Running);
         let messages = kept.map_or_else(Vec::new, Instance::messages);
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
@@ -102,7 +105,7 @@ impl State {
 
     fn park(&mut self, id: TaskId, until: Option<Timestamp>) {
         let now = self.now.wall;
-        let has_messages = self.instance(id).is_some_and(|instance| !instance.mailbox.is_empty());
+        let has_messages = self.instance(id).is_some_and(|instance| instance.waiting() > 0);
         let state = orchestration::parked(until, has_messages, now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(now);
         self.leave_turn(id, state, run_at);
@@ -132,7 +135,7 @@ impl State {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
-        if instance.mailbox.len() >= limits::MAILBOX {
+        if instance.waiting() >= limits::MAILBOX as u64 {
             return Err(Refusal::MailboxFull(id));
         }
         check_payload("signal", signal.payload.len(), self.payload_limit, &task.new.kind)
@@ -200,8 +203,8 @@ impl State {
 
     /// Forgets what waits for an orchestration that has ended.
     pub(super) fn empty_mailbox(&mut self, id: TaskId) {
-        if self.instance(id).is_some_and(|instance| !instance.mailbox.is_empty()) {
-            self.change_instance(id, |instance| instance.mailbox.clear());
+        if self.instance(id).is_some_and(|instance| instance.waiting() > 0) {
+            self.change_instance(id, Instance::empty_mailbox);
         }
     }
 

@@ -29,7 +29,7 @@ impl State {
         }
         self.change_instance(id, |instance| instance.hold = Hold::None);
         let has_messages =
-            self.instance(id).is_some_and(|instance| instance.length > 0 && !instance.mailbox.is_empty());
+            self.instance(id).is_some_and(|instance| instance.length > 0 && instance.waiting() > 0);
         if has_messages && state == TaskState::Blocked {
             self.wake(id);
         } else if hold == Hold::Aside {

@@ -11,7 +11,7 @@ use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::OpenSession;
 
-/// An open session. It lapses in a sweep, and nowhere else.
+/// An open session. It lapses, or is forgotten, in a sweep, and nowhere else.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Session {
     pub(super) name: String,
@@ -48,9 +48,14 @@ impl State {
         for task in self.held_ids(session) {
             self.give_back(task, Duration::ZERO);
         }
+        self.forget_session(session);
+        Ok(Outcome::Done)
+    }
+
+    /// Removes a session that holds nothing; whatever it does later is refused.
+    pub(super) fn forget_session(&mut self, session: SessionId) {
         self.sessions.remove(&session);
         self.prefer_no_longer(session);
-        Ok(Outcome::Done)
     }
 
     /// Extends the lease of a session, if it is open.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::sessions::Session;
 use super::state::State;
 use crate::event::Change;
 use crate::limits;
@@ -16,6 +17,7 @@ impl State {
         self.end_pauses();
         self.forget_affinities();
         let due = self.promote();
+        self.forget_sessions();
         let lost = self.take_back();
         self.fail_overdue();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
@@ -62,6 +64,18 @@ impl State {
         expired
     }
 
+    fn forget_sessions(&mut self) {
+        let now = self.now.steady;
+        let is_forgotten = |(id, session): &(&SessionId, &Session)| {
+            rules::session::is_forgotten(session.lease_until, self.tasks.holds_any(**id), now)
+        };
+        let forgotten = self.sessions.iter().filter(is_forgotten).take(limits::SWEEP);
+        let forgotten: Vec<SessionId> = forgotten.map(|(id, _)| *id).collect();
+        for session in forgotten {
+            self.forget_session(session);
+        }
+    }
+
     fn take_back(&mut self) -> u64 {
         let mut taken = 0;
         for session in self.lapsed() {
@@ -73,8 +87,7 @@ impl State {
             }
             taken += held.len();
             if held.len() == all {
-                self.sessions.remove(&session);
-                self.prefer_no_longer(session);
+                self.forget_session(session);
             }
         }
         taken as u64

@@ -8,6 +8,7 @@ use super::known::{Frontier, Known, Lane, Want};
 use super::task::{End, Task};
 use crate::flow::LimitScope;
 use crate::name::Name;
+use crate::orchestration::Instance;
 use crate::rules::order::Place;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -41,6 +42,14 @@ impl Tasks {
     pub(super) fn know(&self, id: TaskId) {
         if self.known.part().is_some() && !self.all.contains_key(&id) {
             self.known.miss(id);
+        }
+    }
+
+    /// Has the messages known that the next turn of a task is to take in, if it is an orchestration.
+    pub(super) fn know_messages(&self, id: TaskId) {
+        let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
+        if instance.is_some_and(Instance::lacks_messages) {
+            self.known.lacks(|part| part.messages.contains(&id), || Want::Messages(id));
         }
     }
 

@@ -46,7 +46,7 @@ impl State {
         if !self.known(id)?.is_unstarted() {
             return Ok(());
         }
-        if self.instance(id).map_or(0, |instance| instance.mailbox.len()) >= limits::UNSTARTED_EVENTS {
+        if self.instance(id).map_or(0, Instance::waiting) >= limits::UNSTARTED_EVENTS as u64 {
             return Err(Refusal::MailboxFull(id));
         }
         let until = self.now.wall.plus(keep_for);
@@ -56,6 +56,7 @@ impl State {
 
     /// Takes an orchestration with what was kept for its key.
     pub(super) fn start_with_kept(&mut self, unstarted: TaskId, new: NewTask) -> TaskId {
+        self.tasks.know_messages(unstarted);
         let kept = self.instance(unstarted).cloned().unwrap_or_default();
         self.remove_without_trace(unstarted);
         let id = self.insert(new);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::hold::Hold;
 use super::message::{Handful, Message, MessageBody};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
+use crate::limits;
 use crate::name::Name;
 use crate::timestamp::Timestamp;
 
@@ -19,12 +20,16 @@ pub(crate) struct Instance {
     pub(crate) bytes: u64,
     /// How many messages have come so far.
     pub(crate) received: u64,
+    /// How many of them turns have taken in: those numbered higher wait.
+    pub(crate) taken: u64,
+    /// The number of the last message that asked it to stop; 0 for none.
+    pub(crate) cancel: u64,
     pub(crate) status: Option<Bytes>,
     pub(crate) values: BTreeMap<String, Bytes>,
     /// The events that it waits for, as its last turn said.
     pub(crate) awaits: Vec<Name>,
     pub(crate) hold: Hold,
-    /// Messages that were not taken in, oldest first.
+    /// Messages that wait, oldest first; of an instance that was loaded from elsewhere, the first few and what came since.
     pub(crate) mailbox: VecDeque<Message>,
     /// Its history; of an instance that was loaded from elsewhere, what was appended since.
     pub(crate) chunks: Vec<HistoryChunk>,
@@ -33,12 +38,27 @@ pub(crate) struct Instance {
 impl Instance {
     pub(crate) fn receive(&mut self, body: MessageBody, at: Timestamp) {
         self.received += 1;
+        if body == MessageBody::Cancel {
+            self.cancel = self.received;
+        }
         self.mailbox.push_back(Message { number: self.received, at, body });
     }
 
     /// Whether it was asked to stop and does not know yet.
     pub(crate) fn is_cancel_waiting(&self) -> bool {
-        self.mailbox.iter().any(|message| message.body == MessageBody::Cancel)
+        self.cancel > self.taken
+    }
+
+    /// How many messages wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.received.saturating_sub(self.taken)
+    }
+
+    /// Whether its next turn is to take in a message that is not here.
+    pub(crate) fn lacks_messages(&self) -> bool {
+        let wanted = self.waiting().min(limits::TURN_MESSAGES as u64);
+        let here = self.mailbox.iter().take_while(|message| message.number <= self.taken + wanted);
+        (here.count() as u64) < wanted
     }
 
     /// Takes in what a turn says of it.
@@ -49,7 +69,8 @@ impl Instance {
         }
         self.length += turn.events;
         self.bytes += turn.chunk.len() as u64;
-        self.mailbox.retain(|message| message.number > turn.consumed);
+        self.taken = self.taken.max(turn.consumed);
+        self.mailbox.retain(|message| message.number > self.taken);
         self.awaits.clone_from(&turn.awaits);
         if turn.status.is_some() {
             self.status.clone_from(&turn.status);
@@ -60,6 +81,12 @@ impl Instance {
                 None => drop(self.values.remove(key)),
             }
         }
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn empty_mailbox(&mut self) {
+        self.taken = self.received;
+        self.mailbox.clear();
     }
 
     /// Begins again, with the first events of a new history.
@@ -89,7 +116,7 @@ impl Instance {
             length: self.length,
             bytes: self.bytes,
             received: self.received,
-            waiting: self.mailbox.len() as u64,
+            waiting: self.waiting(),
             awaits: self.awaits.clone(),
             hold: self.hold,
             status: self.status.clone(),

@@ -13,7 +13,7 @@ mod turn;
 
 #[cfg(feature = "postgres")]
 pub(crate) use encoding::{decode_instance, encode_instance};
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) use encoding::{decode_message, encode_message};
 pub use hold::Hold;
 pub(crate) use instance::Instance;

@@ -158,7 +158,7 @@ impl PostgresStore {
 }
 
 /// A process that stands still with the store's lock would hold up all others.
-const BEGIN: &str = "SAVEPOINT onward_write; SET LOCAL idle_in_transaction_session_timeout = '5s'; ";
+const BEGIN: &str = "SAVEPOINT onward_write; SET LOCAL idle_in_transaction_session_timeout = '5s'";
 
 const UNDO: &str = "ROLLBACK TO onward_write; RELEASE onward_write";
 

@@ -7,12 +7,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::connection::{Link, are_pooled, connect};
-use super::error::classified;
+use super::error::{classified, nothing_said};
 use super::rights;
 use super::store::Shared;
 use super::wake::Listener;
 use crate::clock::{Clock, SystemClock};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// How many commits are measured; the median counts.
 const COMMITS: usize = 20;
@@ -47,7 +47,8 @@ pub struct PostgresReport {
     pub live_rows: u64,
     /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server estimates them.
     pub dead_rows: u64,
-    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error` of the table `inbox`.
+    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error` of the table `inbox`. 0 where
+    /// the role lacks rights, for it may not look then.
     pub inbox_refused: u64,
     /// Whether the role sees since when other roles' transactions are open (`pg_read_all_stats`).
     pub sees_others: bool,
@@ -58,9 +59,11 @@ pub struct PostgresReport {
 pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
     let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
+    let missing_rights = rights::missing(&client, &shared.sql).await?;
+    let inbox_refused = if missing_rights.is_empty() { refused(&client, shared).await? } else { 0 };
     let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
     let (Some(server), Some(tables)) = (server.first(), tables.first()) else {
-        return Err(Error::io("PostgreSQL did not answer what was asked of it"));
+        return Err(nothing_said());
     };
     Ok(PostgresReport {
         version: get(server, 0)?,
@@ -73,8 +76,8 @@ pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
         oldest_snapshot: get::<Option<i64>>(server, 7)?.map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
         live_rows: get::<i64>(tables, 0)?.unsigned_abs(),
         dead_rows: get::<i64>(tables, 1)?.unsigned_abs(),
-        inbox_refused: get::<i64>(tables, 2)?.unsigned_abs(),
-        missing_rights: rights::missing(&client, &shared.sql).await?,
+        inbox_refused,
+        missing_rights,
         sees_others: get(server, 8)?,
         is_pooled: are_pooled(&client, &connect(&shared.address).await?).await?,
         message: message(&client, shared).await?,
@@ -89,9 +92,14 @@ const SERVER: &str = "SELECT current_setting('server_version'), current_setting(
      (SELECT max(extract(epoch FROM clock_timestamp() - coalesce(xact_start, backend_start)))::bigint FROM pg_stat_activity \
       WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()), pg_has_role('pg_read_all_stats', 'USAGE')";
 
-const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint, \
-     (SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL) FROM pg_stat_user_tables \
+const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
      WHERE relid = '{s}.task'::regclass";
+
+async fn refused(client: &Link, shared: &Shared) -> Result<u64> {
+    let text = "SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL";
+    let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
+    Ok(get::<i64>(rows.first().ok_or_else(nothing_said)?, 0)?.unsigned_abs())
+}
 
 fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(classified)

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Config, Connection, Row, Socket, Statement};
 
 use super::encryption::{Encrypted, Tls};
 use super::error::{classified, is_plan_gone};
-use super::sql::READER_SETTINGS;
+use super::sql::{BEGIN, BEGIN_WITH_SETTINGS, READER_SETTINGS};
 use crate::error::{Error, Result};
 
 /// How many statements one connection keeps prepared; further ones are planned each time.
@@ -74,8 +74,9 @@ impl LinkTo<'_> {
         Ok(self)
     }
 
-    pub(super) fn keeps_plans(&self) -> bool {
-        self.plans.is_some()
+    /// How a transaction that writes begins on it.
+    pub(super) fn begin(&self) -> &'static str {
+        if self.plans.is_some() { BEGIN } else { BEGIN_WITH_SETTINGS }
     }
 
     /// Sends a statement when it is first polled, whether it is prepared or not, so that what is polled in an order arrives in that order. One that is

@@ -9,17 +9,17 @@ use tokio_postgres::types::{ToSql, Type};
 use super::clock::ServerClock;
 use super::connection::{Link, connect};
 use super::error::classified;
-use super::migrate::{self, LOCK};
+use super::inbox;
+use super::migrate;
 use super::options::PostgresOptions;
 use super::reads::{self, STATISTICS};
-use super::row::task_alone;
+use super::row::{ITEMS, item, task_alone};
 use super::save::save_rows;
-use super::sql::{COLUMNS, Sql};
-use super::store::fill_in;
+use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
 use crate::error::{Error, Result};
-use crate::memory::{Counters, DayCounts, Difference, ItemRow, KeyRow, TaskRow, TurnRow};
+use crate::memory::{Counters, DayCounts, Difference, KeyRow, MessageRow, TaskRow, TurnRow};
 
 /// What is read next.
 #[derive(Debug, Clone)]
@@ -31,6 +31,7 @@ enum Part {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Messages { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
 }
@@ -56,15 +57,14 @@ type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 impl PostgresSource {
     pub(crate) async fn open(url: &str, options: &PostgresOptions) -> Result<(Self, Begun)> {
-        let (mut address, options) = options.clone().read(url)?;
-        fill_in(&mut address.config);
+        let (address, options) = options.clone().read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
         // Under the lock, so that whatever these numbers count is committed, and in the snapshot that follows.
-        client.batch_execute(&format!("BEGIN; {}", sql.text(LOCK))).await.map_err(classified)?;
+        client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
         let (stamp, now) = stamp(&client, &sql).await?;
-        let begin = "COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0";
-        client.batch_execute(begin).await.map_err(classified)?;
+        let begin = format!("COMMIT; {BEGIN_TO_READ}; SET LOCAL idle_in_transaction_session_timeout = 0");
+        client.batch_execute(&begin).await.map_err(classified)?;
         let all = "SELECT (SELECT count(*) FROM {s}.task) + (SELECT count(*) FROM {s}.ended)";
         let rows = client.query_typed(&sql.text(all), &[]).await.map_err(classified)?;
         let tasks: i64 = rows.first().map_or(0, |row| row.get(0));
@@ -90,8 +90,7 @@ impl PostgresSource {
     }
 
     async fn settings(&self, piece: &mut Difference) -> Result<()> {
-        let items = self.query("SELECT sort, name, body FROM {s}.item ORDER BY sort, name", &[]).await?;
-        let item = |row: &Row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) };
+        let items = self.query(&format!("{ITEMS} ORDER BY sort, name"), &[]).await?;
         piece.items = items.iter().map(item).collect();
         let statistics = self.query(STATISTICS, &[]).await?;
         piece.statistics = statistics.iter().map(reads::kind).collect::<Result<_>>()?;
@@ -128,6 +127,15 @@ impl PostgresSource {
             chunk: row.get::<_, Vec<u8>>(3).into(),
         };
         Ok(rows.iter().map(turn).collect())
+    }
+
+    async fn messages(&self, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
+        let text = format!(
+            "SELECT task, number, body FROM {{s}}.message WHERE (task, number) > ($1, $2) ORDER BY task, number LIMIT {PIECE}"
+        );
+        let rows = self.query(&text, &[(&task, Type::INT8), (&number, Type::INT8)]).await?;
+        let message = |row: &Row| MessageRow { task: row.get(0), number: row.get(1), body: row.get(2) };
+        Ok(rows.iter().map(message).collect())
     }
 
     async fn log(&self, after: i64) -> Result<Vec<(i64, i64, String)>> {
@@ -171,7 +179,12 @@ impl PostgresSource {
             Part::Turns { after } => {
                 piece.turns = self.turns(*after).await?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+            }
+            Part::Messages { after } => {
+                piece.messages = self.messages(*after).await?;
+                let last = piece.messages.last().map(|last| (last.task, last.number));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
             }
             Part::Log { after } => {
                 piece.log = self.log(*after).await?;
@@ -198,14 +211,24 @@ impl Source for PostgresSource {
     }
 
     async fn end(self) -> Result<()> {
-        let lock = format!("COMMIT; BEGIN; {}", self.sql.text(LOCK));
-        self.client.batch_execute(&lock).await.map_err(classified)?;
+        let lock = format!("COMMIT; {BEGIN}");
+        self.client.batch_execute(&self.sql.and_lock(&lock)).await.map_err(classified)?;
         let (stamp, _) = stamp(&self.client, &self.sql).await?;
+        // What nobody has taken in moves no number.
+        let is_waiting = inbox::is_waiting(&self.client, &self.sql).await?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
-        if stamp == self.stamp {
-            return Ok(());
+        if stamp != self.stamp {
+            return Err(Error::invalid(
+                "somebody changed the store while it was copied; stop whoever uses it, and copy again",
+            ));
         }
-        Err(Error::invalid("somebody changed the store while it was copied; stop whoever uses it, and copy again"))
+        if is_waiting {
+            return Err(Error::invalid(
+                "tasks that were submitted by `onward_submit` wait in the inbox and would be left behind; \
+                 stop whoever submits, have a node take them in (start one once, or wait for one that runs), and copy again",
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -238,12 +261,11 @@ pub(crate) struct PostgresTarget {
 impl PostgresTarget {
     /// Begins a store where there is none, or an empty one. Whoever has that open waits meanwhile.
     pub(crate) async fn new(url: &str, options: PostgresOptions) -> Result<Self> {
-        let (mut address, options) = options.read(url)?;
-        fill_in(&mut address.config);
+        let (address, options) = options.read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
-        let begin = format!("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; {}", sql.text(LOCK));
-        client.batch_execute(&begin).await.map_err(classified)?;
+        let begin = format!("{BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0");
+        client.batch_execute(&sql.and_lock(&begin)).await.map_err(classified)?;
         migrate::within(&client, &sql).await?;
         let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.ended) OR EXISTS (SELECT 1 FROM {s}.item) \
                      OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";

@@ -52,11 +52,12 @@ impl Wanted {
         let mut others = Vec::new();
         let mut mode = String::new();
         for parameter in parameters.split('&') {
-            match parameter.split_once('=') {
-                Some(("sslmode", value)) => mode = decoded(value)?,
-                Some(("sslrootcert", value)) => wanted.root = Some(decoded(value)?),
-                Some(("sslcert", value)) => wanted.certificate = Some(decoded(value)?),
-                Some(("sslkey", value)) => wanted.key = Some(decoded(value)?),
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            match decoded(name)?.as_str() {
+                "sslmode" => mode = decoded(value)?,
+                "sslrootcert" => wanted.root = Some(decoded(value)?),
+                "sslcert" => wanted.certificate = Some(decoded(value)?),
+                "sslkey" => wanted.key = Some(decoded(value)?),
                 _ => others.push(parameter),
             }
         }
@@ -114,6 +115,12 @@ impl Wanted {
 /// Encrypted or not, and what is asked of the certificate; as PostgreSQL's programs have it.
 fn meaning(mode: &str, root: Option<&str>) -> Result<(SslMode, Proof)> {
     Ok(match mode {
+        // Every server has a certificate that counts then, for its own name.
+        "disable" | "allow" | "prefer" | "verify-ca" if root == Some(SYSTEM) => {
+            return Err(Error::invalid(format!(
+                "`sslmode={mode}` does not look at the server's name, and so cannot go with `sslrootcert=system`; use verify-full"
+            )));
+        }
         "disable" => (SslMode::Disable, Proof::None),
         // A root that is named is to be looked at.
         "require" | "" if root == Some(SYSTEM) => (SslMode::Require, Proof::Name),
@@ -130,7 +137,7 @@ fn meaning(mode: &str, root: Option<&str>) -> Result<(SslMode, Proof)> {
     })
 }
 
-/// A value of a URL, in which `%2F` stands for `/`.
+/// A name or a value of a URL, in which `%2F` stands for `/`.
 fn decoded(value: &str) -> Result<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -143,7 +150,7 @@ fn decoded(value: &str) -> Result<String> {
             _ => after,
         };
     }
-    String::from_utf8(bytes).map_err(|_| Error::invalid("a file name in the PostgreSQL URL is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Error::invalid("a parameter of the PostgreSQL URL is not UTF-8"))
 }
 
 fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {
@@ -329,6 +336,21 @@ mod tests {
         assert_eq!(taken("postgres://h/d?sslmode=require&sslrootcert=/a.pem").1, Proof::Authority);
         assert_eq!(taken("postgres://h/d?sslrootcert=/a.pem").0, SslMode::Require);
         assert_eq!(taken("postgres://h/d?sslrootcert=system").1, Proof::Name);
+    }
+
+    #[test]
+    fn a_mode_that_does_not_look_at_the_name_is_refused_with_the_roots_of_the_system() {
+        for mode in ["disable", "allow", "prefer", "verify-ca"] {
+            let error = Wanted::take_from(&format!("postgres://h/d?sslmode={mode}&sslrootcert=system")).unwrap_err();
+            assert!(error.is_invalid() && error.to_string().contains("verify-full"), "{error}");
+        }
+        assert_eq!(taken("postgres://h/d?sslmode=require&sslrootcert=system").1, Proof::Name);
+    }
+
+    /// Left in the URL it would be read by the driver, whose word does not count.
+    #[test]
+    fn a_parameter_whose_name_is_escaped_counts_as_well() {
+        assert_eq!(taken("postgres://h/d?%73slmode=verify-full").1, Proof::Name);
     }
 
     #[test]

@@ -32,6 +32,12 @@ pub(super) fn classified(error: tokio_postgres::Error) -> Error {
 
 const CHECK: &str = "check that it runs, and that it is reached from here at this address";
 
+/// For an answer without a row, where there is always one.
+#[cold]
+pub(super) fn nothing_said() -> Error {
+    Error::io("PostgreSQL did not say where the store stands")
+}
+
 /// What to do about an error of the server, to stand behind it.
 fn remedy(code: &str) -> &'static str {
     match code {
@@ -71,12 +77,18 @@ pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
         // A plan of before a migration.
         SqlState::FEATURE_NOT_SUPPORTED,
     ];
-    error.is_closed() || is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
+    is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
 }
 
 /// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
 pub(super) fn concerns_everyone(error: &Error) -> bool {
-    error.is_full() || driver_error(error).is_some_and(|it| is_lost(it) || is_to_be_repeated(it))
+    error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
+}
+
+/// Whether the server does not take some value, which it will not take later either: data exceptions, violated constraints, exceeded limits.
+pub(super) fn is_of_values(error: &Error) -> bool {
+    let code = driver_error(error).and_then(tokio_postgres::Error::code);
+    code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))
 }
 
 /// The driver's error beneath one of the store's.

@@ -37,6 +37,8 @@ enum Query {
         parents: Vec<i64>,
         deep: bool,
     },
+    /// The first messages of each of these.
+    Messages(Vec<i64>, usize),
     Held(Vec<i64>),
     ToCancel(Vec<i64>),
     Running,
@@ -87,12 +89,17 @@ impl<'a> Fetcher<'a> {
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut messages, mut most) = (Vec::new(), 0);
         for want in wants {
             let limit = self.limit(&want);
             match want {
                 Want::Task(id) => tasks.push(id.0),
                 Want::Key(kind, key) => keys.push((kind, key)),
                 Want::Children(parent) => children.push(parent.0),
+                Want::Messages(task) => {
+                    messages.push(task.0);
+                    most = limit.max(most);
+                }
                 Want::Held(session) => held.push(session.0),
                 Want::ToCancel(session) => to_cancel.push(session.0),
                 Want::KeysOver => queries.push(Query::KeysOver(self.now)),
@@ -117,6 +124,7 @@ impl<'a> Fetcher<'a> {
             _ => false,
         };
         queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
+        queries.extend((!messages.is_empty()).then_some(Query::Messages(messages, most)));
         queries.extend((!keys.is_empty()).then_some(Query::Keys(keys)));
         queries
     }
@@ -126,6 +134,7 @@ impl<'a> Fetcher<'a> {
         let first = match want {
             Want::Lanes => return self.claimed + 2,
             Want::Lane(_) => self.claimed.max(64) + 2,
+            Want::Messages(_) => limits::TURN_MESSAGES,
             Want::Ended | Want::OfQueue(..) => self.claimed.saturating_add(2),
             // One says when the next is due. Where that is now, more are.
             Want::Scheduled | Want::Expiring | Want::Overdue => 2,
@@ -168,6 +177,7 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
             }
             parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
         }
+        Query::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
         Query::Held(sessions) => {
             take_tasks(partial, &rows)?;
             sessions.into_iter().for_each(|session| partial.known(Want::Held(SessionId(session))));
@@ -224,6 +234,18 @@ fn take_keys(partial: &mut Partial, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
+fn take_messages(partial: &mut Partial, tasks: &[i64], rows: &[Row], most: usize) -> Result<()> {
+    let mut found: BTreeMap<i64, Vec<Vec<u8>>> = tasks.iter().map(|task| (*task, Vec::new())).collect();
+    for row in rows {
+        let (task, body): (i64, Vec<u8>) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
+        found.entry(task).or_default().push(body);
+    }
+    for (task, messages) in found {
+        partial.messages(crate::task::TaskId(task), &messages, messages.len() < most)?;
+    }
+    Ok(())
+}
+
 fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
     let mut running = BTreeMap::new();
     for row in rows {
@@ -264,6 +286,14 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Res
             by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents).await
         }
         Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents).await,
+        Query::Messages(tasks, most) => {
+            let text = sql.text(
+                "SELECT m.task, m.body FROM unnest($1) AS u (id) CROSS JOIN LATERAL (\
+                   SELECT task, number, body FROM {s}.message WHERE task = u.id ORDER BY number LIMIT $2) m \
+                 ORDER BY m.task, m.number",
+            );
+            client.query_typed(&text, &[(tasks, Type::INT8_ARRAY), (&number(*most), Type::INT8)]).await
+        }
         Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions).await,
         Query::ToCancel(sessions) => {
             by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions).await

@@ -11,11 +11,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Link, LinkTo};
-use super::error::classified;
+use super::error::{classified, concerns_everyone, is_of_values};
+use super::fetch::number;
 use super::patience::{LONG_PAUSE, PAUSE};
 use super::sql::Sql;
 use super::store::Shared;
-use super::transaction::{LOCAL_SETTINGS, apply_within};
+use super::transaction::apply_within;
 use super::writer::connect_to_write;
 use crate::dependency::Dependency;
 use crate::error::{Error, Result};
@@ -56,8 +57,8 @@ pub(super) async fn run(shared: Weak<Shared>) {
     }
 }
 
-/// Whether anything is in the inbox.
-async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
+/// Whether anything is in the inbox that nobody has looked at.
+pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
     let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
     rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
@@ -76,28 +77,39 @@ pub(super) async fn take_all(shared: &Shared, client: &mut Option<Link>) -> Resu
         Some(client) => client,
         none => none.insert(connect_to_write(shared).await?),
     };
-    let mut batch = BATCH;
+    // How many are to be taken one by one, for together they were refused.
+    let mut alone = 0;
     loop {
-        match take(client, shared, batch).await {
-            Ok(0) => return Ok(()),
-            Ok(_) => batch = BATCH,
-            Err(error) => {
-                client.batch_execute("ROLLBACK").await.map_err(classified)?;
-                // One of them may be what the server does not take; by itself it disturbs no other.
-                if batch == 1 || error.is_transient() {
-                    return Err(error);
-                }
-                batch = 1;
+        let limit = if alone > 0 { 1 } else { BATCH };
+        let rows = begin(client, shared, limit).await?;
+        match take(client, shared, &rows).await {
+            Ok(()) => alone = (alone - 1).max(0),
+            Err(error) if concerns_everyone(&error) || client.batch_execute("ROLLBACK").await.is_err() => {
+                return Err(error);
             }
+            Err(error) if limit == 1 => {
+                refuse_alone(client, shared, &rows, error).await?;
+                alone -= 1;
+            }
+            Err(_) => {
+                alone = number(rows.len());
+                continue;
+            }
+        }
+        // Fewer than asked for are all there were: who submits later rings again.
+        if number(rows.len()) < limit {
+            return Ok(());
         }
     }
 }
 
-/// Takes some, oldest first; answers how many.
-async fn take(client: &Link, shared: &Shared, limit: i64) -> Result<usize> {
-    let rows = begin(client, shared, limit).await?;
+/// Makes tasks of rows, in the transaction in which they were found.
+async fn take(client: &Link, shared: &Shared, rows: &[Row]) -> Result<()> {
+    if rows.is_empty() {
+        return client.batch_execute("ROLLBACK").await.map_err(classified);
+    }
     let (mut numbers, mut calls, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    for row in &rows {
+    for row in rows {
         let number: i64 = row.try_get(0).map_err(classified)?;
         match new_task(row) {
             Ok(new) => {
@@ -117,13 +129,12 @@ async fn take(client: &Link, shared: &Shared, limit: i64) -> Result<usize> {
     numbers.retain(|number| !refused.iter().any(|(other, _)| other == number));
     end(client, shared, &numbers, &refused).await?;
     tell(shared, ran);
-    Ok(rows.len())
+    Ok(())
 }
 
 /// Under the store's lock, so that no two take the same.
 async fn begin(client: &Link, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
-    let settings = shared.sql.text(&format!("{LOCAL_SETTINGS}{}", super::migrate::LOCK));
-    client.batch_execute(&settings).await.map_err(classified)?;
+    client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
     let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
                 affinity, parent, depends_on FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
@@ -133,17 +144,33 @@ async fn end(client: &LinkTo<'_>, shared: &Shared, taken: &Vec<i64>, refused: &[
     let text = "DELETE FROM {s}.inbox WHERE id = ANY($1)";
     client.query_typed(&shared.sql.text(text), &[(taken, Type::INT8_ARRAY)]).await.map_err(classified)?;
     if !refused.is_empty() {
-        let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
-        let text = "UPDATE {s}.inbox i SET error = u.error FROM unnest($1, $2) AS u (id, error) WHERE i.id = u.id";
-        let values: [(&(dyn ToSql + Sync), Type); 2] = [(&numbers, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
-        client.query_typed(&shared.sql.text(text), &values).await.map_err(classified)?;
-        for (number, error) in refused {
-            tracing::warn!(number, error, "a task in the inbox cannot be submitted, and stays there");
-        }
+        refuse(client, shared, refused).await?;
     }
     let is_durable = shared.options.durability == Durability::Full;
     let commit = if is_durable { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     client.batch_execute(commit).await.map_err(classified)
+}
+
+/// Leaves rows where they are, with the reason.
+async fn refuse(client: &LinkTo<'_>, shared: &Shared, refused: &[(i64, String)]) -> Result<()> {
+    let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
+    let text = "UPDATE {s}.inbox i SET error = u.error FROM unnest($1, $2) AS u (id, error) WHERE i.id = u.id";
+    let values: [(&(dyn ToSql + Sync), Type); 2] = [(&numbers, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
+    client.query_typed(&shared.sql.text(text), &values).await.map_err(classified)?;
+    for (number, error) in refused {
+        tracing::warn!(number, error, "a task in the inbox cannot be submitted, and stays there");
+    }
+    Ok(())
+}
+
+/// Leaves a row where it is whose values the server does not take: those behind it need not wait for somebody who mends it.
+async fn refuse_alone(client: &Link, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
+    match rows {
+        [row] if is_of_values(&error) => {
+            refuse(client, shared, &[(row.try_get(0).map_err(classified)?, error.to_string())]).await
+        }
+        _ => Err(error),
+    }
 }
 
 fn tell(shared: &Shared, ran: Ran) {

@@ -1,16 +1,31 @@
 //! Making the tables of a store.
 
+use tokio_postgres::types::{ToSql, Type};
+
 use super::connection::Link;
 use super::error::classified;
+use super::save::save_rows;
 use super::sql::{BEGIN, Sql};
 use crate::error::{Error, Result};
+use crate::memory::Difference;
+use crate::orchestration::{decode_instance, encode_instance};
 
 /// The number of the schema that this version reads and writes.
-pub(super) const SCHEMA: u32 = 3;
+pub(super) const SCHEMA: u32 = 4;
 
 /// Each version's script, oldest first. Never changed once released; a later version adds one.
-const SCRIPTS: [&str; SCHEMA as usize] =
-    [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql"), include_str!("migrations/0003.sql")];
+const SCRIPTS: [&str; SCHEMA as usize] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+    include_str!("migrations/0004.sql"),
+];
+
+/// The version since which messages that wait for orchestrations are rows.
+const MESSAGES_ARE_ROWS: u32 = 4;
+
+/// How many orchestrations are looked at together when the tables are brought up to date.
+const INSTANCES: usize = 500;
 
 /// Brings the tables to this version, under the store's lock, so that of several processes that open a store at once one does it. Where there
 /// are none, they are made if `create` says so.
@@ -34,7 +49,7 @@ pub(super) async fn migrate(client: &Link, sql: &Sql, create: bool) -> Result<()
 }
 
 async fn under_lock(client: &Link, sql: &Sql) -> Result<()> {
-    client.batch_execute(&format!("{BEGIN}; {}", sql.text(LOCK))).await.map_err(classified)?;
+    client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
     within(client, sql).await?;
     client.batch_execute("COMMIT").await.map_err(classified)
 }
@@ -50,8 +65,42 @@ pub(super) async fn within(client: &Link, sql: &Sql) -> Result<()> {
         let script = script.replace("{schema}", &sql.schema);
         client.batch_execute(&script).await.map_err(classified)?;
     }
+    if from > 0 && from < MESSAGES_ARE_ROWS {
+        move_messages(client, sql, "task").await?;
+        move_messages(client, sql, "ended").await?;
+    }
     let done = sql.text(&format!("UPDATE {{s}}.version SET version = {SCHEMA}"));
     client.batch_execute(&done).await.map_err(classified)
+}
+
+/// Makes rows of the messages that wait within what is kept of orchestrations.
+async fn move_messages(client: &Link, sql: &Sql, table: &str) -> Result<()> {
+    let text = format!(
+        "SELECT id, instance FROM {{s}}.{table} WHERE instance IS NOT NULL AND id > $1 ORDER BY id LIMIT {INSTANCES}"
+    );
+    let update = format!(
+        "UPDATE {{s}}.{table} t SET instance = u.instance FROM unnest($1, $2) AS u (id, instance) WHERE t.id = u.id"
+    );
+    let mut after = 0i64;
+    loop {
+        let rows = client.query_typed(&sql.text(&text), &[(&after, Type::INT8)]).await.map_err(classified)?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.try_get(0).map_err(classified)?;
+        let mut moved = Difference::default();
+        let (mut ids, mut instances): (Vec<i64>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+        for row in &rows {
+            let id = row.try_get(0).map_err(classified)?;
+            let instance = decode_instance(row.try_get(1).map_err(classified)?)?;
+            if !instance.mailbox.is_empty() {
+                moved.put_messages(id, &instance.mailbox)?;
+                ids.push(id);
+                instances.push(encode_instance(&instance)?);
+            }
+        }
+        save_rows(client, sql, &moved).await.map_err(classified)?;
+        let values: [(&(dyn ToSql + Sync), Type); 2] = [(&ids, Type::INT8_ARRAY), (&instances, Type::BYTEA_ARRAY)];
+        client.query_typed(&sql.text(&update), &values).await.map_err(classified)?;
+    }
 }
 
 /// Writers that wrote last more than a day ago are gone: nobody asks for their last batch any more.
@@ -69,9 +118,6 @@ async fn make(client: &Link, sql: &Sql) -> Result<()> {
     let make = "CREATE TABLE {s}.version (version integer NOT NULL); INSERT INTO {s}.version VALUES (0)";
     client.batch_execute(&sql.text(make)).await.map_err(classified)
 }
-
-/// The store's lock, held until the end of the transaction.
-pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
 /// Refuses a store of a newer program.
 pub(super) fn check(sql: &Sql, version: u32) -> Result<()> {

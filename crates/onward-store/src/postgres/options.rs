@@ -9,7 +9,7 @@ use super::connection::{Address, connect};
 use super::encryption::Wanted;
 use super::rights;
 use super::sql::Sql;
-use super::store::{PostgresStore, fill_in};
+use super::store::PostgresStore;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -17,6 +17,9 @@ use crate::store::Durability;
 
 /// The longest name of a schema, in bytes: what PostgreSQL keeps of an identifier.
 const SCHEMA_BYTES: usize = 63;
+
+/// For how long the server's machine may say nothing at all before a connection counts as lost.
+const UNANSWERED: Duration = Duration::from_secs(10);
 
 /// How a PostgreSQL store is opened. Made by [`PostgresStore::options`].
 #[derive(Debug, Clone)]
@@ -126,27 +129,51 @@ impl PostgresOptions {
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server says.
     pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
-        let (mut address, options) = self.read(url)?;
-        fill_in(&mut address.config);
+        let (address, options) = self.read(url)?;
         let client = connect(&address).await?;
         rights::missing(&client, &Sql { schema: options.schema }).await
     }
 
-    /// What a URL says.
+    /// What a URL says, and what it leaves open.
     pub(super) fn read(mut self, url: &str) -> Result<(Address, Self)> {
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
         if let Some(schema) = schema {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
+        check_url(url)?;
         let (wanted, url) = Wanted::take_from(url)?;
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             // The text of the URL may hold a password, so it is not shown.
             Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
         })?;
         config.ssl_mode(wanted.mode);
+        fill_in(&mut config);
         Ok((Address { config, tls: wanted.connector()? }, self))
     }
+}
+
+/// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of encryption.
+fn check_url(url: &str) -> Result<()> {
+    if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Ok(());
+    }
+    // It may hold a password, so it is not shown.
+    Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"))
+}
+
+/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
+fn fill_in(config: &mut Config) {
+    if config.get_application_name().is_none() {
+        config.application_name("onward");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(UNANSWERED);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(UNANSWERED);
+    }
+    config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
 }
 
 fn check_schema(schema: &str) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::error::{driver_error, is_lost, is_to_be_repeated};
+use super::error::{driver_error, is_to_be_repeated};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 
@@ -44,5 +44,5 @@ impl Patience {
 
 /// Whether what failed only read, and may be answered when the server is back.
 pub(super) fn is_passing(error: &Error) -> bool {
-    driver_error(error).is_some_and(|error| is_lost(error) || is_to_be_repeated(error))
+    driver_error(error).is_some_and(is_to_be_repeated)
 }

@@ -10,8 +10,22 @@ use super::sql::Sql;
 use crate::error::Result;
 
 /// Tables that every process reads and writes.
-const TABLES: [&str; 13] =
-    ["task", "ended", "turn", "tag", "taken", "wait", "member", "item", "log", "statistics", "day", "writer", "inbox"];
+const TABLES: [&str; 14] = [
+    "task",
+    "ended",
+    "turn",
+    "message",
+    "tag",
+    "taken",
+    "wait",
+    "member",
+    "item",
+    "log",
+    "statistics",
+    "day",
+    "writer",
+    "inbox",
+];
 
 /// Sequences that every process reads and sets.
 const SEQUENCES: [&str; 5] = ["last_task", "last_session", "ends", "last_entry", "last_item"];

@@ -5,17 +5,25 @@ use tokio_postgres::Row;
 
 use super::error::classified;
 use crate::error::Result;
-use crate::memory::{Links, TaskRow};
+use crate::memory::{ItemRow, Links, TaskRow};
 
 /// Where the links begin: behind the columns of the task.
 const LINKS: usize = 23;
 
 /// Where the columns behind the links begin.
-pub(super) const BEHIND_LINKS: usize = LINKS + 7;
+pub(super) const BEHIND_LINKS: usize = LINKS + 8;
 
 /// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
 pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
     read(row).map_err(classified)
+}
+
+/// Reads everything that is no task.
+pub(super) const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
+
+/// A piece of that from a row of [`ITEMS`].
+pub(super) fn item(row: &Row) -> ItemRow {
+    ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
 }
 
 /// A task from a row of its columns alone.
@@ -34,6 +42,7 @@ fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Erro
         members: row.try_get::<_, Option<Vec<i64>>>(LINKS + 3)?.unwrap_or_default(),
         key: key_task.map(|task| (task, key_until)),
         has_children: row.try_get(LINKS + 6)?,
+        messages: row.try_get::<_, Option<Vec<Vec<u8>>>>(LINKS + 7)?.unwrap_or_default(),
     };
     Ok((task, links))
 }

@@ -90,7 +90,6 @@ pub(super) async fn save_within(
 }
 
 /// Writes rows within a transaction.
-#[cfg(feature = "sqlite")]
 pub(super) async fn save_rows(client: &LinkTo<'_>, sql: &Sql, difference: &Difference) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
     rows(&mut statements, difference);
@@ -100,6 +99,7 @@ pub(super) async fn save_rows(client: &LinkTo<'_>, sql: &Sql, difference: &Diffe
 fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     tasks(statements, difference);
     turns(statements, difference);
+    messages(statements, difference);
     keys(statements, difference);
     links(statements, difference);
     items(statements, difference);
@@ -199,6 +199,26 @@ fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
             (Box::new(first), Type::INT8_ARRAY),
             (Box::new(events), Type::INT8_ARRAY),
             (Box::new(chunks), Type::BYTEA_ARRAY),
+        ],
+    );
+}
+
+fn messages<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+    let taken = "DELETE FROM {s}.message m USING unnest($1, $2) AS u (task, number) WHERE m.task = u.task AND m.number <= u.number";
+    pairs(statements, taken, &difference.taken_messages);
+    if difference.messages.is_empty() {
+        return;
+    }
+    let rows = &difference.messages;
+    let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
+    let numbers: Vec<i64> = rows.iter().map(|row| row.number).collect();
+    let bodies: Vec<&[u8]> = rows.iter().map(|row| &row.body[..]).collect();
+    statements.send(
+        "INSERT INTO {s}.message (task, number, body) SELECT * FROM unnest($1, $2, $3)",
+        vec![
+            (Box::new(tasks), Type::INT8_ARRAY),
+            (Box::new(numbers), Type::INT8_ARRAY),
+            (Box::new(bodies), Type::BYTEA_ARRAY),
         ],
     );
 }

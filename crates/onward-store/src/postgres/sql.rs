@@ -11,19 +11,26 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.serie
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
      t.end_number, t.end_entry, t.body::text, t.instance";
 
-/// What is known of a task beside its row. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
+/// What is known of a task beside its row; of the messages that wait for it so many as nearly every turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
 const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \
      (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id), \
      (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id), \
      (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id), \
      (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
      (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
-     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)";
+     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id), \
+     CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
 impl Sql {
     /// A statement, with `{s}` replaced by the schema.
     pub(super) fn text(&self, statement: &str) -> String {
         statement.replace("{s}", &self.schema)
+    }
+
+    /// Statements, if any, and behind them the store's lock, held until the end of the transaction.
+    pub(super) fn and_lock(&self, before: &str) -> String {
+        let statements: Vec<&str> = [before, LOCK].into_iter().filter(|text| !text.is_empty()).collect();
+        self.text(&statements.join("; "))
     }
 
     /// Tasks of a table (`task` or `ended`) with their links, and what stands behind `FROM`.
@@ -59,19 +66,49 @@ impl Sql {
     }
 }
 
-/// How a transaction under the store's lock begins. Each of its statements sees what was committed before it: a snapshot of its beginning, as the role, the
-/// database or the server may have it by default, would be of before the lock, and so of before the others' last writes.
-pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
+
+/// Each statement of a transaction under the lock sees what was committed before it: a snapshot of its beginning, as the role, the database or the server may have it
+/// by default, would be of before the lock, and so of before the others' last writes.
+macro_rules! begin {
+    () => {
+        "BEGIN ISOLATION LEVEL READ COMMITTED"
+    };
+}
+
+/// The settings of a connection that writes (`SET`, `false`), or of one transaction where a connection keeps none (`SET LOCAL`, `true`). One whose process
+/// stands still gives way to the others after a while, which the role, the database or the server may have set otherwise. Plans go by the indexes, in
+/// their order, for a table that was small or empty when a plan was made may be large when it is used.
+macro_rules! settings {
+    ($set:literal, $is_local:literal) => {
+        concat!(
+            $set,
+            " jit = off; ",
+            $set,
+            " enable_seqscan = off; ",
+            $set,
+            " enable_bitmapscan = off; SELECT set_config(name, value, ",
+            $is_local,
+            ") FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) AS setting (name, value) \
+             WHERE current_setting(name) = '0'"
+        )
+    };
+}
+
+/// How a transaction under the store's lock begins, where the connection keeps [settings](SETTINGS) or needs none.
+pub(super) const BEGIN: &str = begin!();
+
+/// How it begins where the connection keeps none.
+pub(super) const BEGIN_WITH_SETTINGS: &str = concat!(begin!(), "; ", settings!("SET LOCAL", "true"));
+
+/// The settings of a connection that writes. Plans are made once and without a look at the parameters.
+pub(super) const SETTINGS: &str = concat!(settings!("SET", "false"), "; SET plan_cache_mode = force_generic_plan");
+
+/// How a transaction that only reads begins: it sees one moment.
+pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
-
-/// The settings of a connection that writes. One whose process stands still gives way to the others after a while, which the role, the database or the
-/// server may have set otherwise. Plans are made once and without a look at the
-/// parameters; they go by the indexes, in their order, for a table that was small or empty when a plan was made may be large when it is used.
-pub(super) const SETTINGS: &str = "SET jit = off; SET enable_seqscan = off; SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan; \
-     SELECT set_config(name, value, false) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
-     AS setting (name, value) WHERE current_setting(name) = '0'";
 
 /// The settings of a connection that reads.
 pub(super) const READER_SETTINGS: &str = "SET jit = off";

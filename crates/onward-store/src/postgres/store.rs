@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -45,9 +44,6 @@ use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
 use crate::timestamp::Timestamp;
 use crate::write::{Claim, Write};
-
-/// For how long the server's machine may say nothing at all before a connection counts as lost.
-const UNANSWERED: Duration = Duration::from_secs(10);
 
 /// The port that a URL need not say.
 const USUAL_PORT: u16 = 5432;
@@ -232,8 +228,7 @@ impl PostgresStore {
         PostgresOptions::default()
     }
 
-    pub(super) async fn open_with(mut address: Address, options: PostgresOptions) -> Result<Self> {
-        fill_in(&mut address.config);
+    pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
         Self::open_there(address, options).await.map_err(|error| named(error, &location))
     }
@@ -277,20 +272,6 @@ impl PostgresStore {
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
         Ok(Self { shared, calls, tasks: [waker, taker] })
     }
-}
-
-/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
-pub(super) fn fill_in(config: &mut Config) {
-    if config.get_application_name().is_none() {
-        config.application_name("onward");
-    }
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(UNANSWERED);
-    }
-    if config.get_tcp_user_timeout().is_none() {
-        config.tcp_user_timeout(UNANSWERED);
-    }
-    config.keepalives(true).keepalives_idle(UNANSWERED).keepalives_interval(UNANSWERED / 3).keepalives_retries(3);
 }
 
 impl PostgresStore {

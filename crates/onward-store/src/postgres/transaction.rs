@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use futures_util::future::{join3, join4};
+use futures_util::future::join4;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Link, LinkTo};
-use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
+use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
 use super::fetch::{Fetcher, take};
-use super::migrate::{self, LOCK};
+use super::migrate;
+use super::row::{ITEMS, item};
 use super::save::{Saving, save_and_commit, save_within};
+use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
 use super::wake;
 use crate::error::{Error, Result};
-use crate::memory::{Counters, ItemRow, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
+use crate::memory::{Counters, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
 use crate::store::Hint;
 use crate::write::Write;
 
@@ -94,8 +96,7 @@ pub(super) async fn apply(
     last: &mut Last,
     mode: &(dyn Fn() -> Mode + Sync),
 ) -> Fate {
-    let begin = if client.keeps_plans() { PLAIN } else { LOCAL_SETTINGS };
-    let decided = match decide(client, shared, calls, last, begin).await {
+    let decided = match decide(client, shared, calls, last, client.begin()).await {
         Ok(decided) => decided,
         Err(error) => {
             // A connection on which this fails is not used again.
@@ -187,11 +188,16 @@ async fn begin_to_write(
     Beginning { begin, wants }: Beginning<'_>,
     last: &mut Last,
 ) -> Result<(Header, i64)> {
-    let begin = shared.sql.text(&format!("{begin}{LOCK}"));
+    let begin = shared.sql.and_lock(begin);
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
-    let (begun, rows, fetched) =
-        join3(client.batch_execute(&begin), client.query_typed(&counters, &writer), fetcher.fetch(wants)).await;
+    let items = shared.sql.text(ITEMS);
+    let items = async {
+        // Those that are known show by their version whether they are still so.
+        if last.items.is_none() { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) }
+    };
+    let (begun, rows, loaded, fetched) =
+        join4(client.batch_execute(&begin), client.query_typed(&counters, &writer), items, fetcher.fetch(wants)).await;
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
@@ -203,31 +209,19 @@ async fn begin_to_write(
         // The server crashed, and lost what this writer had written last.
         *last = Last::new();
     }
-    let items = match last.items.take() {
-        Some((known, items)) if known == version => items,
-        _ => load_items(client, shared).await?,
+    let items = match (loaded.map_err(classified)?, last.items.take()) {
+        (Some(rows), _) => items_of(&rows)?,
+        (None, Some((known, items))) if known == version => items,
+        _ => items_of(&client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?)?,
     };
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
     Ok((header, version))
 }
 
-async fn load_items(client: &LinkTo<'_>, shared: &Shared) -> Result<Items> {
-    let rows = client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?;
-    Items::of(rows.iter().map(|row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }))
+fn items_of(rows: &[Row]) -> Result<Items> {
+    Items::of(rows.iter().map(item))
 }
-
-const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
-
-/// The settings of a transaction, where a connection keeps none. One whose process stands still gives way to the others after a while, which the role, the
-/// database or the server may have set otherwise.
-pub(super) const LOCAL_SETTINGS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL jit = off; SET LOCAL enable_seqscan = off; \
-     SET LOCAL enable_bitmapscan = off; \
-     SELECT set_config(name, value, true) FROM (VALUES ('lock_timeout', '30s'), ('idle_in_transaction_session_timeout', '5s')) \
-     AS setting (name, value) WHERE current_setting(name) = '0'; ";
-
-/// How a transaction begins where the connection keeps settings.
-const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; ";
 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
 pub(super) async fn begin_to_read(
@@ -246,16 +240,13 @@ pub(super) async fn begin_to_read(
     .await;
     begun.map_err(classified)?;
     let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
-    let items = Items::of(items.iter().map(|row| ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }))?;
+    let items = items_of(&items)?;
     let row = rows.first().ok_or_else(nothing_said)?;
     let mut header = header(shared, row, items)?;
     header.is_ahead = row.try_get(7).map_err(classified)?;
     take(&mut header.partial, fetched?)?;
     Ok(header)
 }
-
-/// How a transaction that only reads begins: it sees one moment.
-pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 macro_rules! counters {
     ($day:literal, $queue:literal, $more:literal) => {
@@ -289,11 +280,6 @@ pub(super) async fn is_ahead(client: &Link) -> Result<bool> {
     let ahead = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
     let rows = client.query_typed(ahead, &[]).await.map_err(classified)?;
     rows.first().ok_or_else(nothing_said)?.try_get(0).map_err(classified)
-}
-
-#[cold]
-fn nothing_said() -> Error {
-    Error::io("PostgreSQL did not say where the store stands")
 }
 
 fn header(shared: &Shared, row: &Row, items: Items) -> Result<Header> {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
 use super::connection::{Address, Link};
-use super::error::classified;
+use super::error::{classified, nothing_said};
 use super::sql::Sql;
 use super::store::Shared;
 use crate::error::{Error, Result};
@@ -178,11 +178,6 @@ async fn look(client: &Link, shared: &Shared) -> Result<i64> {
 }
 
 const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
-
-#[cold]
-fn nothing_said() -> Error {
-    Error::io("PostgreSQL did not say where the store stands")
-}
 
 /// A number that is another one after every write that changes anything.
 pub(super) async fn stamp(client: &Link, shared: &Shared) -> Result<i64> {

@@ -7,9 +7,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::{Link, connect};
 use super::error::concerns_everyone;
 use super::flusher::Committed;
-use super::migrate::LOCK;
 use super::patience::Patience;
-use super::sql::{BEGIN, SETTINGS};
+use super::sql::SETTINGS;
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
 use crate::error::{Error, Result};
@@ -167,8 +166,8 @@ impl Writer {
                 (error, again)
             })?,
         };
+        let mut last = std::mem::replace(&mut self.last, Last::new());
         let mode = || self.mode();
-        let mut last = self.last.clone();
         let fate = apply(&client, &self.shared, calls, &mut last, &mode).await;
         self.last = last;
         match fate {
@@ -224,7 +223,7 @@ pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
 
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then.
 async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
-    let begin = format!("{BEGIN}; {}", shared.sql.text(LOCK));
+    let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(super::error::classified)?;
     let batch = batch_of(client, shared, marker).await?;
     client.batch_execute("COMMIT").await.map_err(super::error::classified)?;

@@ -46,6 +46,13 @@ pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bo
     holds_tasks && lease_until <= now
 }
 
+/// Whether a session is forgotten that holds nothing: its lease has been over for [`limits::SESSION_KEPT`]. Most likely its process was killed; one that
+/// was only idle is told that its session is lost when it comes back, and opens another.
+#[must_use]
+pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
+    !holds_tasks && lease_until.saturating_add(limits::SESSION_KEPT) <= now
+}
+
 /// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later than `lease_until`, by a tenth of the
 /// `lease` at the most, and not worth a write: a busy worker renews with every claim.
 #[must_use]
@@ -79,5 +86,13 @@ mod tests {
     #[test]
     fn an_idle_session_does_not_lapse() {
         assert!(!has_lapsed(Duration::ZERO, false, Duration::MAX));
+    }
+
+    #[test]
+    fn an_idle_session_is_forgotten_long_after_its_lease_and_one_with_tasks_is_not() {
+        let long = TEN + limits::SESSION_KEPT;
+        assert!(!is_forgotten(TEN, false, long - Duration::from_micros(1)));
+        assert!(is_forgotten(TEN, false, long));
+        assert!(!is_forgotten(TEN, true, Duration::MAX));
     }
 }

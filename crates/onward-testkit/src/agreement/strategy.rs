@@ -8,7 +8,7 @@ use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
     Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
     Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, SetLimit, SetQueue, Tags, TaskFilter, TaskId,
-    TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When,
+    TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, limits,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -38,14 +38,15 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn forward() -> impl Strategy<Value = Duration> {
-    select(vec![
+    let short = select(vec![
         MICROSECOND,
         Duration::from_millis(100),
         SECOND,
         Duration::from_secs(5),
         Duration::from_secs(10),
         MINUTE,
-    ])
+    ]);
+    prop_oneof![30 => short, 1 => Just(limits::SESSION_KEPT)]
 }
 
 fn act() -> impl Strategy<Value = Act> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, Bulk, BulkDone, BulkVerb, ClaimedTask, Dependencies, Dependency, HistoryChunk, Hold,
-    Lease, MessageBody, NewTask, OnDuplicate, Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags,
-    TaskFilter, TaskId, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
+    Lease, Message, MessageBody, NewTask, OnDuplicate, Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted,
+    Tags, TaskFilter, TaskId, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -1014,6 +1014,34 @@ pub async fn nothing_waits_for_an_orchestration_that_was_terminated(bench: Bench
     bench.done(signal(Recipient::Task(task), "1")).await;
     bench.write(terminate(task)).await;
     assert_eq!(waiting(&bench, task).await, 0);
+}
+
+fn numbers(messages: &[Message]) -> Vec<u64> {
+    messages.iter().map(|message| message.number).collect()
+}
+
+/// Shows: D3
+pub async fn many_messages_are_handed_out_in_their_order_over_several_turns(bench: Bench) {
+    let task = bench.submit_new(orchestration()).await;
+    let send = || signal(Recipient::Task(task), "1");
+    let (one, many) = (limits::TURN_MESSAGES as u64, limits::TURN_MESSAGES as u64 + 100);
+    bench.apply((0..many).map(|_| send()).collect()).await;
+    let claimed = claim(&bench, bench.session().await).await;
+    let lease = claimed.lease;
+    assert_eq!(numbers(&claimed.instance.unwrap().messages), (1..=one).collect::<Vec<_>>());
+    let next = turned(&bench, Turn { consumed: 3, ..one_event(lease, 0, AfterTurn::Continue) }).await;
+    assert_eq!(numbers(&next.messages), (4..=one + 3).collect::<Vec<_>>());
+    // What comes with a turn, before and behind it.
+    let turn = Turn { consumed: many, ..one_event(lease, 1, AfterTurn::Continue) };
+    let outcomes = bench.apply(vec![send(), Write::Turn(Box::new(turn)), send()]).await;
+    let Outcome::Turned(next) = &outcomes[1] else { panic!("{outcomes:?}") };
+    assert_eq!(numbers(&next.messages), [many + 1]);
+    let record = bench.store().instance(task).await.unwrap().unwrap();
+    assert_eq!((record.received, record.waiting), (many + 2, 2));
+    let park = Turn { consumed: many + 1, ..one_event(lease, 2, PARK) };
+    assert_eq!(turned(&bench, park).await.state, TaskState::Waiting);
+    let claimed = claim(&bench, lease.session).await;
+    assert_eq!(numbers(&claimed.instance.unwrap().messages), [many + 2]);
 }
 
 /// Shows: D11

@@ -210,6 +210,51 @@ pub async fn a_session_that_holds_nothing_does_not_lapse(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await, []);
 }
 
+/// Sessions of workers that were killed while they were idle would pile up.
+pub async fn a_session_that_holds_nothing_is_forgotten_long_after_its_lease(bench: Bench) {
+    let session = bench.session().await;
+    let open = async || bench.store().sessions().await.map(|sessions| sessions.len()).ok();
+    bench.advance(LEASE + limits::SESSION_KEPT - Duration::from_micros(1));
+    bench.sweep().await;
+    assert_eq!(open().await, Some(1));
+    bench.advance(Duration::from_micros(1));
+    bench.sweep().await;
+    assert_eq!(open().await, Some(0));
+    for late in [Write::RenewSession { session }, Write::Claim(all_of(session, 1)), Write::Retire { session }] {
+        assert_eq!(bench.refused(late).await, Refusal::SessionLost(session));
+    }
+    bench.done(Write::CloseSession { session }).await;
+    assert_eq!(bench.session().await, SessionId(2));
+}
+
+pub async fn a_session_that_claims_or_is_renewed_now_and_then_is_not_forgotten(bench: Bench) {
+    let (claims, renewed) = (bench.session().await, bench.session().await);
+    for _ in 0..3 {
+        bench.advance(limits::SESSION_KEPT);
+        assert_eq!(bench.claim(claims, 1).await, []);
+        bench.write(Write::RenewSession { session: renewed }).await;
+    }
+    bench.sweep().await;
+    assert_eq!(bench.store().sessions().await.unwrap_or_default().len(), 2);
+}
+
+pub async fn a_claim_forgets_other_sessions_and_never_its_own(bench: Bench) {
+    let (own, other) = (bench.session().await, bench.session().await);
+    bench.advance(LEASE + limits::SESSION_KEPT);
+    assert_eq!(bench.claim(own, 1).await, []);
+    assert_eq!(bench.refused(Write::RenewSession { session: other }).await, Refusal::SessionLost(other));
+}
+
+pub async fn so_many_sessions_are_forgotten_in_one_sweep_and_the_rest_in_the_next(bench: Bench) {
+    let open = || Write::OpenSession(OpenSession::new("worker", LEASE));
+    bench.apply((0..1500).map(|_| open()).collect()).await;
+    bench.advance(LEASE + limits::SESSION_KEPT);
+    for left in [476, 0] {
+        bench.sweep().await;
+        assert_eq!(bench.store().sessions().await.unwrap_or_default().len(), left);
+    }
+}
+
 pub async fn another_sessions_claim_takes_over_what_lapsed(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.advance(LEASE);

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::items::{ItemChanges, ItemRow};
 use super::row::TaskRow;
 use super::run::Counters;
@@ -11,6 +13,7 @@ use crate::limits::HISTORY_DAYS;
 use crate::memory::keys::Taken;
 use crate::memory::state::State;
 use crate::memory::task::Task;
+use crate::orchestration::{Message, encode_message};
 use crate::rules::history::first_day;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::TaskId;
@@ -31,7 +34,15 @@ pub(crate) struct TurnRow {
     pub(crate) task: i64,
     pub(crate) first: i64,
     pub(crate) events: i64,
-    pub(crate) chunk: bytes::Bytes,
+    pub(crate) chunk: Bytes,
+}
+
+/// A message that waits for an orchestration.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageRow {
+    pub(crate) task: i64,
+    pub(crate) number: i64,
+    pub(crate) body: Vec<u8>,
 }
 
 /// How many tasks ended on a day, by queue.
@@ -57,6 +68,10 @@ pub(crate) struct Difference {
     pub(crate) turns: Vec<TurnRow>,
     /// Tasks whose history is to be forgotten first.
     pub(crate) dropped_turns: Vec<i64>,
+    /// Messages that came.
+    pub(crate) messages: Vec<MessageRow>,
+    /// Tasks, and up to which number their messages were taken in.
+    pub(crate) taken_messages: Vec<(i64, i64)>,
     pub(crate) tags: Vec<(i64, Vec<u8>)>,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) freed_keys: Vec<(String, Vec<u8>)>,
@@ -103,15 +118,19 @@ impl Difference {
         for task in before.tasks.shared().filter(|task| after.tasks.share(task.id).is_none()) {
             let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
             removed.push(task.id.0);
-            self.dropped_turns.extend(task.instance.is_some().then_some(task.id.0));
+            if task.instance.is_some() {
+                self.dropped_turns.push(task.id.0);
+                self.taken_messages.push((task.id.0, i64::MAX));
+            }
         }
         Ok(())
     }
 
     fn task(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
-        let has_new_payload = old.is_none_or(|old| old.new.payload != task.new.payload);
+        let has_new_payload = old.is_none_or(|old| !is_same(&old.new.payload, &task.new.payload));
         let row = TaskRow::of(task, has_new_payload)?;
         self.turns(old, task);
+        self.messages(old, task)?;
         let had_ended = old.map(|old| old.state.is_ended());
         if task.state.is_ended() {
             self.moved.extend((had_ended == Some(false)).then_some(task.id.0));
@@ -138,6 +157,31 @@ impl Difference {
             events: chunk.events.cast_signed(),
             chunk: chunk.chunk.clone(),
         }));
+    }
+
+    fn messages(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
+        let Some(instance) = &task.instance else { return Ok(()) };
+        let before = old.and_then(|old| old.instance.as_deref());
+        let (received, taken) = before.map_or((0, 0), |before| (before.received, before.taken));
+        self.taken_messages.extend((instance.taken > taken).then_some((task.id.0, instance.taken.cast_signed())));
+        // What had come before is a row already.
+        self.put_messages(task.id.0, instance.mailbox.iter().filter(|message| message.number > received))
+    }
+
+    /// Adds messages that came for an orchestration.
+    pub(crate) fn put_messages<'a>(
+        &mut self,
+        task: i64,
+        messages: impl IntoIterator<Item = &'a Message>,
+    ) -> Result<()> {
+        for message in messages {
+            self.messages.push(MessageRow {
+                task,
+                number: message.number.cast_signed(),
+                body: encode_message(message)?,
+            });
+        }
+        Ok(())
     }
 
     fn keys(&mut self, before: &State, after: &State) {
@@ -185,6 +229,11 @@ impl Difference {
             last_entry: after.entry - 1,
         };
     }
+}
+
+/// Whether bytes are the same; those that share their memory, as nearly all do, are not looked at.
+fn is_same(one: &Bytes, other: &Bytes) -> bool {
+    (one.as_ptr() == other.as_ptr() && one.len() == other.len()) || one == other
 }
 
 fn name(queue: &crate::name::Name) -> String {

@@ -10,7 +10,7 @@ mod tests;
 mod wanted;
 
 pub(crate) use changes::{decode, encode, read_changes};
-pub(crate) use difference::{DayCounts, Difference, KeyRow, TurnRow, tag};
+pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag};
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use row::{Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};

@@ -42,7 +42,7 @@ pub(crate) struct TaskRow {
     pub(crate) end_number: Option<i64>,
     pub(crate) end_entry: Option<i64>,
     pub(crate) body: String,
-    /// What is kept of an orchestration, but its history.
+    /// What is kept of an orchestration, but its history and its messages.
     pub(crate) instance: Option<Vec<u8>>,
 }
 
@@ -57,6 +57,8 @@ pub(crate) struct Links {
     pub(crate) has_children: bool,
     /// Who has its key, and until when that is kept.
     pub(crate) key: Option<(i64, Option<i64>)>,
+    /// The first few messages that wait for it.
+    pub(crate) messages: Vec<Vec<u8>>,
 }
 
 /// What has no column. Field names are part of the schema.

@@ -17,6 +17,7 @@ use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
 use crate::name::Name;
 use crate::news::TaskNews;
+use crate::orchestration::decode_message;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -106,7 +107,8 @@ impl Partial {
         if self.state.tasks.share(id).is_some() {
             return Ok(id);
         }
-        let task = row.into_task()?;
+        let mut task = row.into_task()?;
+        set_messages(&mut task, &links.messages)?;
         if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
             let until = until.map(Timestamp::from_microseconds);
             let key = (task.new.kind.clone(), unique.key.clone());
@@ -126,6 +128,18 @@ impl Partial {
             }
         });
         Ok(id)
+    }
+
+    /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
+    pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
+        let mut outcome = Ok(());
+        self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
+        if are_all {
+            self.part(|part| {
+                part.messages.insert(id);
+            });
+        }
+        outcome
     }
 
     fn part(&mut self, change: impl FnOnce(&mut Part)) {
@@ -363,6 +377,15 @@ impl Ran {
     pub(crate) fn stamp(&self) -> i64 {
         self.stamp
     }
+}
+
+/// What is loaded of a mailbox; more replaces less.
+fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
+    if let Some(instance) = &mut task.instance {
+        let messages = messages.iter().map(|message| decode_message(message));
+        Arc::make_mut(instance).mailbox = messages.collect::<Result<_>>()?;
+    }
+    Ok(())
 }
 
 fn stamp(state: &State) -> i64 {

@@ -2,9 +2,9 @@
 
 use tokio_postgres::types::Type;
 
-use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::store::Shared;
+use super::look::ask;
 use crate::error::Result;
 use crate::limits;
 use crate::orchestration::{HistoryChunk, InstanceRecord, decode_instance};
@@ -13,7 +13,7 @@ use crate::task::TaskId;
 pub(in super::super) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
     let client = shared.pool.get().await?;
     let text = "SELECT instance FROM {s}.task WHERE id = $1 UNION ALL SELECT instance FROM {s}.ended WHERE id = $1";
-    let rows = client.query_typed(&shared.sql.text(text), &[(&task.0, Type::INT8)]).await.map_err(classified)?;
+    let rows = ask(&client, shared, text, &[(&task.0, Type::INT8)]).await?;
     client.give_back();
     let stored: Option<&[u8]> = rows.first().and_then(|row| row.get(0));
     Ok(stored.map(decode_instance).transpose()?.map(|instance| instance.record()))
@@ -31,7 +31,7 @@ pub(in super::super) async fn history(
     let (from, limit) = (from.cast_signed(), number(limit.min(limits::PAGE)));
     let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
         [(&task.0, Type::INT8), (&from, Type::INT8), (&limit, Type::INT8)];
-    let rows = client.query_typed(&shared.sql.text(text), &parameters).await.map_err(classified)?;
+    let rows = ask(&client, shared, text, &parameters).await?;
     client.give_back();
     let chunk = |row: &tokio_postgres::Row| {
         let (first, events, chunk): (i64, i64, Vec<u8>) = (row.get(0), row.get(1), row.get(2));

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::store::Shared;
 use super::filter::Condition;
-use super::look::{end, within};
+use super::look::{ask, end, within};
 use crate::error::Result;
 use crate::limits;
 use crate::memory::{Partial, Want};
@@ -21,7 +20,9 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
     let limit = page.limit.clamp(1, limits::PAGE);
     let client = shared.pool.get().await?;
     // The tasks may have changed since their numbers were found; then some show what they were selected by no longer.
-    let mut ids = ids(&client, shared, &filter, page.before, limit + 1).await?;
+    let (statement, condition) = numbers(&filter, page.before, limit + 1);
+    let rows = client.query_typed(&shared.sql.text(&statement), &condition.parameters()).await.map_err(classified)?;
+    let mut ids: Vec<TaskId> = rows.iter().map(id).collect();
     let more = ids.len() > limit;
     ids.truncate(limit);
     let wants: BTreeSet<Want> = ids.iter().copied().map(Want::Task).collect();
@@ -36,18 +37,14 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
 pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, limits::ID_PAGE);
     let client = shared.pool.get().await?;
-    let ids = ids(&client, shared, &filter, page.before, limit + 1).await?;
+    let (statement, condition) = numbers(&filter, page.before, limit + 1);
+    let rows = ask(&client, shared, &statement, &condition.parameters()).await?;
     client.give_back();
-    Ok(TaskIdPage::of(ids, limit))
+    Ok(TaskIdPage::of(rows.iter().map(id).collect(), limit))
 }
 
-async fn ids(
-    client: &Link,
-    shared: &Shared,
-    filter: &TaskFilter,
-    before: Option<TaskId>,
-    limit: usize,
-) -> Result<Vec<TaskId>> {
+/// The statement that finds the numbers of tasks, the newest first.
+fn numbers(filter: &TaskFilter, before: Option<TaskId>, limit: usize) -> (String, Condition) {
     let mut condition = Condition::of(filter);
     if let Some(before) = before {
         condition.add("t.id < $", Box::new(before.0), Type::INT8);
@@ -58,12 +55,11 @@ async fn ids(
         "(SELECT t.id FROM {{s}}.task t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) UNION ALL \
          (SELECT t.id FROM {{s}}.ended t WHERE {text} ORDER BY t.id DESC LIMIT {limit}) ORDER BY 1 DESC LIMIT {limit}"
     );
-    let rows = query(client, shared, &statement, &condition).await?;
-    Ok(rows.iter().map(|row| TaskId(row.get(0))).collect())
+    (statement, condition)
 }
 
-pub(super) async fn query(client: &Link, shared: &Shared, statement: &str, condition: &Condition) -> Result<Vec<Row>> {
-    client.query_typed(&shared.sql.text(statement), &condition.parameters()).await.map_err(classified)
+fn id(row: &Row) -> TaskId {
+    TaskId(row.get(0))
 }
 
 pub(in super::super) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
@@ -73,7 +69,7 @@ pub(in super::super) async fn count(shared: &Shared, filter: TaskFilter) -> Resu
         "SELECT (SELECT count(*) FROM {{s}}.task t WHERE {text}) + (SELECT count(*) FROM {{s}}.ended t WHERE {text})"
     );
     let client = shared.pool.get().await?;
-    let rows = query(&client, shared, &statement, &condition).await?;
+    let rows = ask(&client, shared, &statement, &condition.parameters()).await?;
     client.give_back();
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned()))
 }

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
 use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::{Fetcher, take};
 use super::super::sql::SYNC;
 use super::super::store::Shared;
-use super::super::transaction::begin_to_read;
+use super::super::transaction::{begin_to_read, is_ahead};
 use crate::error::{Error, Result};
 use crate::memory::{Answered, Now, Partial, Want};
 use crate::reason::WaitReason;
@@ -53,10 +57,35 @@ async fn look_first<T>(
 /// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of that before a crash of the server could no longer undo it.
 pub(super) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
-    if is_ahead && shared.options.durability == Durability::Full {
+    if is_ahead && must_wait(shared) {
         client.batch_execute(SYNC).await.map_err(classified)?;
     }
     Ok(())
+}
+
+/// What a single statement answers, which needs no transaction around it. What it saw is on disk then, as with [`end`].
+pub(super) async fn ask(
+    client: &Link,
+    shared: &Shared,
+    statement: &str,
+    parameters: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<Row>> {
+    let statement = shared.sql.text(statement);
+    let rows = async { client.query_typed(&statement, parameters).await.map_err(classified) };
+    if !must_wait(shared) {
+        return rows.await;
+    }
+    // Sent at once, and answered behind it: by then all that it saw is in the server's log.
+    let (rows, is_ahead) = join(rows, is_ahead(client)).await;
+    let rows = rows?;
+    if is_ahead? {
+        client.batch_execute(SYNC).await.map_err(classified)?;
+    }
+    Ok(rows)
+}
+
+fn must_wait(shared: &Shared) -> bool {
+    shared.options.durability == Durability::Full
 }
 
 /// Answers in a transaction of its own, which is begun and not ended here, and says whether it was ahead of the disk.

@@ -7,6 +7,7 @@ use tokio_postgres::types::Type;
 
 use super::super::error::classified;
 use super::super::store::{Shared, wall};
+use super::look::ask;
 use crate::error::Result;
 use crate::history::QueueDay;
 use crate::io::{Io, IoKind, IoStatistics};
@@ -19,7 +20,7 @@ pub(in super::super) const STATISTICS: &str = "SELECT kind, completed, failed, d
 
 pub(in super::super) async fn statistics(shared: &Shared) -> Result<Vec<KindStatistics>> {
     let client = shared.pool.get().await?;
-    let rows = client.query_typed(&shared.sql.text(STATISTICS), &[]).await.map_err(classified)?;
+    let rows = ask(&client, shared, STATISTICS, &[]).await?;
     client.give_back();
     rows.iter().map(kind).collect()
 }
@@ -63,7 +64,7 @@ pub(in super::super) async fn history(shared: &Shared, days: u32) -> Result<Vec<
     let first = first_day(wall(shared), latest, days);
     let statement = "SELECT day, queue, completed, failed, dead, cancelled, expired FROM {s}.day WHERE day >= $1 \
                      ORDER BY day, queue";
-    let rows = client.query_typed(&shared.sql.text(statement), &[(&first, Type::INT8)]).await.map_err(classified)?;
+    let rows = ask(&client, shared, statement, &[(&first, Type::INT8)]).await?;
     client.give_back();
     let day = |row: &Row| {
         let queue = Name::new(row.get::<_, &str>(1))?;

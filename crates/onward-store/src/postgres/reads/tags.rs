@@ -1,13 +1,13 @@
 //! Which tags there are.
 
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::store::Shared;
 use super::filter::Condition;
-use super::list::query;
+use super::look::ask;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::store::TaskFilter;
@@ -44,7 +44,7 @@ pub(in super::super) async fn values(
         length + 1
     );
     let client = shared.pool.get().await?;
-    let rows = query(&client, shared, &statement, &condition).await?;
+    let rows = ask(&client, shared, &statement, &condition.parameters()).await?;
     client.give_back();
     let value = |row: &Row| Ok(TagValue { value: text(row)?, tasks: row.get::<_, i64>(1).cast_unsigned() });
     Ok(TagValuePage::of(rows.iter().map(value).collect::<Result<_>>()?, limit))
@@ -62,11 +62,10 @@ pub(in super::super) async fn keys(shared: &Shared, prefix: String, page: TagPag
     );
     let after = page.after.unwrap_or_default().into_bytes();
     let client = shared.pool.get().await?;
-    let statement = shared.sql.text(&statement);
-    let rows = client
-        .query_typed(&statement, &[(&after, Type::BYTEA), (&prefix, Type::BYTEA), (&number(limit + 1), Type::INT8)])
-        .await
-        .map_err(classified)?;
+    let limited = number(limit + 1);
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&after, Type::BYTEA), (&prefix, Type::BYTEA), (&limited, Type::INT8)];
+    let rows = ask(&client, shared, &statement, &parameters).await?;
     client.give_back();
     Ok(TagKeyPage::of(rows.iter().map(text).collect::<Result<_>>()?, limit))
 }

@@ -1,13 +1,14 @@
 //! What is kept of orchestrations beside their tasks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
 use crate::copy::PIECE;
 use crate::error::Result;
-use crate::memory::{Task, TurnRow};
-use crate::orchestration::{Instance, Message, decode_message, encode_message};
+use crate::memory::{MessageRow, Task, TurnRow};
+use crate::orchestration::{Instance, MessageBody, decode_message};
 use crate::sqlite::instance_column::names_text;
 use crate::sqlite::reads;
 use crate::task::TaskId;
@@ -18,29 +19,46 @@ pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
         return Ok(());
     }
     let record = reads::instance(connection, task.id)?.unwrap_or_default();
+    let cancel = last_cancel(connection, task.id)?;
     task.instance = Some(Arc::new(Instance {
         generation: record.generation,
         length: record.length,
         bytes: record.bytes,
         received: record.received,
+        taken: record.received.saturating_sub(record.waiting),
+        cancel,
         awaits: record.awaits,
         hold: record.hold,
         status: record.status,
         values: record.values,
-        mailbox: messages(connection, task.id)?.into(),
+        mailbox: VecDeque::new(),
         chunks: Vec::new(),
     }));
     Ok(())
 }
 
-fn messages(connection: &Connection, task: TaskId) -> Result<Vec<Message>> {
-    let mut statement = connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number")?;
+/// The number of the last message that waits and asks an orchestration to stop; 0 for none.
+fn last_cancel(connection: &Connection, task: TaskId) -> Result<u64> {
+    let mut statement = connection.prepare_cached("SELECT body FROM message WHERE task = ? ORDER BY number DESC")?;
     let mut rows = statement.query([task.0])?;
-    let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        messages.push(decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?);
+        let message = decode_message(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        if message.body == MessageBody::Cancel {
+            return Ok(message.number);
+        }
     }
-    Ok(messages)
+    Ok(0)
+}
+
+/// Messages behind a place in one of the mailboxes.
+pub(super) fn messages(connection: &Connection, (task, number): (i64, i64)) -> Result<Vec<MessageRow>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT task, number, body FROM message WHERE (task, number) > (?1, ?2) ORDER BY task, number LIMIT ?3",
+    )?;
+    let rows = statement.query_map([task, number, PIECE.cast_signed() as i64], |row| {
+        Ok(MessageRow { task: row.get(0)?, number: row.get(1)?, body: row.get(2)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Events of histories behind a place in one.
@@ -58,7 +76,7 @@ pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Resul
 /// Writes it.
 pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
     let Some(instance) = task.instance.as_deref() else { return Ok(()) };
-    let Instance { generation, length, bytes, received, status, values, awaits, hold, mailbox, .. } = instance;
+    let Instance { generation, length, bytes, received, status, values, awaits, hold, .. } = instance;
     let id = task.id.0;
     connection
         .prepare_cached(
@@ -70,13 +88,15 @@ pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
             .prepare_cached("INSERT INTO instance_value (task, key, value) VALUES (?, ?, ?)")?
             .execute(params![id, key, &value[..]])?;
     }
-    for message in mailbox {
-        connection.prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?.execute(params![
-            id,
-            message.number,
-            encode_message(message)?
-        ])?;
-    }
+    Ok(())
+}
+
+pub(super) fn write_message(connection: &Connection, message: &MessageRow) -> Result<()> {
+    connection.prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?.execute(params![
+        message.task,
+        message.number,
+        message.body
+    ])?;
     Ok(())
 }
 

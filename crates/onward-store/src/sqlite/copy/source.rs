@@ -23,6 +23,7 @@ enum Part {
     Live { after: i64 },
     Ended { after: i64 },
     Turns { after: (i64, i64) },
+    Messages { after: (i64, i64) },
     Log { after: i64 },
     Nothing,
 }
@@ -110,7 +111,12 @@ impl SqliteSource {
             Part::Turns { after } => {
                 piece.turns = orchestrations::turns(&self.connection, after)?;
                 let last = piece.turns.last().map(|last| (last.task, last.first));
-                last.map_or(Part::Log { after: 0 }, |after| Part::Turns { after })
+                last.map_or(Part::Messages { after: (0, 0) }, |after| Part::Turns { after })
+            }
+            Part::Messages { after } => {
+                piece.messages = orchestrations::messages(&self.connection, after)?;
+                let last = piece.messages.last().map(|last| (last.task, last.number));
+                last.map_or(Part::Log { after: 0 }, |after| Part::Messages { after })
             }
             Part::Log { after } => {
                 piece.log = tasks::log(&self.connection, after)?;

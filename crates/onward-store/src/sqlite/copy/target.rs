@@ -112,6 +112,7 @@ impl SqliteTarget {
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
         piece.turns.iter().try_for_each(|turn| orchestrations::write_turn(&self.connection, turn))?;
+        piece.messages.iter().try_for_each(|message| orchestrations::write_message(&self.connection, message))?;
         piece.tags.into_iter().try_for_each(|(task, tag)| self.tag(task, tag))?;
         piece.log.into_iter().try_for_each(|(entry, next, text)| self.log(entry, next, &text))
     }

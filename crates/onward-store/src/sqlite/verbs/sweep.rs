@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::limits;
 use crate::outcome::Swept;
+use crate::rules;
 use crate::rules::order::place;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{Priority, TaskId, TaskState};
@@ -73,10 +74,14 @@ impl Transaction<'_> {
         Ok(ended)
     }
 
-    /// Takes back what sessions hold whose lease is over.
+    /// Takes back what sessions hold whose lease is over, and forgets those that have held nothing for long.
     fn lapse_sessions(&mut self) -> Result<u64> {
         let mut lost = 0;
-        for session in self.lapsed_sessions()? {
+        let (lapsed, forgotten) = self.sessions_over()?;
+        for session in forgotten {
+            self.forget_session(session)?;
+        }
+        for session in lapsed {
             lost += self.lapse(session, limits::SWEEP - lost)?;
             if lost >= limits::SWEEP {
                 break;
@@ -85,18 +90,23 @@ impl Transaction<'_> {
         Ok(lost as u64)
     }
 
-    fn lapsed_sessions(&self) -> Result<Vec<i64>> {
+    /// Sessions whose lease is over: those that lapse, and those that are forgotten.
+    fn sessions_over(&self) -> Result<(Vec<i64>, Vec<i64>)> {
         let mut statement =
-            self.connection.prepare_cached("SELECT id FROM session WHERE lease_until <= ? ORDER BY id")?;
-        let sessions = statement.query_map([self.steady], |row| row.get(0))?;
-        let mut lapsed = Vec::new();
-        for session in sessions {
-            let session = session?;
-            if self.holds_something(session)? {
+            self.connection.prepare_cached("SELECT id, lease_until FROM session WHERE lease_until <= ? ORDER BY id")?;
+        let mut sessions = statement.query([self.steady])?;
+        let (mut lapsed, mut forgotten) = (Vec::new(), Vec::new());
+        while let Some(row) = sessions.next()? {
+            let (session, lease_until) = (row.get(0)?, row.get(1)?);
+            let holds_something = self.holds_something(session)?;
+            if holds_something {
                 lapsed.push(session);
+            } else if rules::session::is_forgotten(steady(lease_until), holds_something, steady(self.steady)) {
+                forgotten.push(session);
             }
         }
-        Ok(lapsed)
+        forgotten.truncate(limits::SWEEP);
+        Ok((lapsed, forgotten))
     }
 
     /// Not a subquery of those who ask: SQLite would build an index of all leases for it, each time.
@@ -148,4 +158,8 @@ impl Transaction<'_> {
         }
         Ok(None)
     }
+}
+
+fn steady(microseconds: i64) -> Duration {
+    Duration::from_micros(u64::try_from(microseconds).unwrap_or(0))
 }

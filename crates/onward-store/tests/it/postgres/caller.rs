@@ -11,6 +11,7 @@ use tokio_postgres::{Client, IsolationLevel, NoTls};
 
 use super::fixture::options;
 use super::server::{open, url};
+use super::trouble::{connect, in_time};
 
 /// A connection of the caller's, with a table of its own.
 async fn caller(url: &str, store: &PostgresStore) -> (Client, String) {
@@ -126,6 +127,14 @@ async fn an_attempt_that_lost_its_lease_cannot_finish_in_its_transaction() {
     assert_eq!(store.task(lease.task).await.unwrap().unwrap().state, TaskState::Waiting);
 }
 
+/// Whether somebody waits for the lock of a store.
+async fn waits_for_lock(client: &Client, store: &PostgresStore) -> bool {
+    let text = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
+                AND (classid::bigint << 32) | objid::bigint = hashtextextended($1, 0))";
+    let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
+    client.query_one(text, &[&format!("onward {schema}")]).await.unwrap().get(0)
+}
+
 /// Whoever would take the lease away waits for the commit, and then finds the task ended.
 ///
 /// Shows: T22
@@ -143,7 +152,8 @@ async fn nobody_takes_a_lease_away_between_the_finish_and_its_commit() {
         let store = Arc::clone(&store);
         async move { store.apply(vec![Write::Sweep]).await.unwrap() }
     });
-    tokio::task::yield_now().await;
+    let other = connect(&url).await;
+    in_time("the sweep waits for the lock", async { while !waits_for_lock(&other, &store).await {} }).await;
     transaction.commit().await.unwrap();
     finished.committed();
     let Outcome::Swept(swept) = sweeping.await.unwrap().remove(0) else { panic!("no sweep") };

@@ -15,6 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::schemas::new_name;
 use super::server::url;
+use super::trouble::connect;
 
 /// How many stores are made up and copied; `ONWARD_SEQUENCES` says another number.
 const STORES: u64 = 8;
@@ -174,6 +175,33 @@ async fn a_store_with_a_worker_is_not_copied() {
         assert!(error.is_invalid() && error.to_string().contains("busy"), "{error}");
         assert!(!to.exists());
     }
+}
+
+/// Runs a statement on a connection of its own, from within what cannot wait.
+fn by_somebody_else(url: &str, statement: &str) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { connect(url).await.batch_execute(statement).await.unwrap() });
+        });
+    });
+}
+
+/// Shows: B2
+#[tokio::test]
+async fn a_copy_leaves_nothing_behind_in_the_inbox_without_a_word() {
+    let Some(url) = url() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let (to, schema) = (directory.path().join("new.db"), new_name());
+    let from = CopyEnd::postgres(format!("{url}#{schema}"));
+    submit(&PostgresStore::open(&format!("{url}#{schema}")).await.unwrap()).await;
+    let mut late = Some(format!("SELECT {schema}.onward_submit('mail')"));
+    let meanwhile = |_, _| late.take().into_iter().for_each(|submit| by_somebody_else(&url, &submit));
+    let error = copy(from.clone(), CopyEnd::sqlite(&to), meanwhile).await.unwrap_err();
+    assert!(error.is_invalid() && error.to_string().contains("inbox"), "{error}");
+    assert!(!to.exists());
+    let copied = copy(from, CopyEnd::sqlite(&to), |_, _| {}).await.unwrap();
+    assert_eq!(copied.tasks, 2, "opening the store took it in");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use onward_store::{
 use onward_testkit::postgres::Server;
 
 use super::server::url;
-use super::trouble::{Moment, Troubled, connect, submit, with_settings};
+use super::trouble::{Moment, Troubled, connect, in_time, submit, with_settings};
 use crate::mount::Mount;
 
 /// How often the server fails before it does as it is told.
@@ -175,7 +175,7 @@ async fn connections_that_the_server_ends_for_being_idle_are_made_again() {
     let name = format!("{}_idle", troubled.schema());
     let idle = format!("{}&application_name={name}", with_settings(&url, &["idle_session_timeout=1s"]));
     let store = troubled.try_another(&idle).await.unwrap();
-    while troubled.connections(&name).await > 0 {}
+    in_time("the server ends idle connections", async { while troubled.connections(&name).await > 0 {} }).await;
     store.apply(vec![submit()]).await.unwrap();
     assert_eq!(troubled.count().await, 1);
 }
@@ -259,10 +259,13 @@ async fn a_database_that_is_read_only_for_a_while_is_waited_for_and_its_connecti
     assert_names_server_and_remedy(&error, "primary");
     let refusals = || server.log().matches("in a read-only transaction").count();
     let before = refusals();
-    let writable = async {
+    let refused = async {
         while refusals() == before {
             tokio::task::yield_now().await;
         }
+    };
+    let writable = async {
+        in_time("the server refuses a write", refused).await;
         administrator.batch_execute("ALTER DATABASE postgres RESET default_transaction_read_only").await.unwrap();
     };
     tokio::join!(troubled.assert_submits(), writable);
@@ -277,12 +280,15 @@ async fn a_server_that_stays_read_only_is_reported_as_such() {
     let administrator = connect(&server.url()).await;
     administrator.batch_execute("ALTER SYSTEM SET default_transaction_read_only = on").await.unwrap();
     administrator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
-    let error = loop {
-        // What was open goes by it a moment later.
-        if let Err(error) = impatient.apply(vec![submit()]).await {
-            break error;
+    let refused = async {
+        loop {
+            // What was open goes by it a moment later.
+            if let Err(error) = impatient.apply(vec![submit()]).await {
+                break error;
+            }
         }
     };
+    let error = in_time("a server that is read-only refuses a write", refused).await;
     assert!(error.is_read_only() && error.is_transient(), "{error:?}");
     assert_names_server_and_remedy(&error, "primary");
 }

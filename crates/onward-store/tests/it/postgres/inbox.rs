@@ -6,7 +6,8 @@ use onward_store::{
     Dependency, Durability, NewTask, OnDuplicate, Page, PostgresStore, Priority, Store, TaskFilter, TaskId, TaskRecord,
     TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, Write,
 };
-use tokio_postgres::{Client, NoTls};
+use onward_testkit::postgres::Server;
+use tokio_postgres::{Client, NoTls, Row};
 
 use super::fixture::options;
 use super::server::{Way, open, url};
@@ -20,12 +21,15 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Option<Self> {
-        let url = url()?;
+        Some(Self::on(url()?).await)
+    }
+
+    async fn on(url: String) -> Self {
         let store = open(&url, options()).await;
         let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);
-        Some(Self { url, schema, client, store })
+        Self { url, schema, client, store }
     }
 
     /// What stands behind the name of the function, in brackets.
@@ -188,6 +192,20 @@ async fn what_was_submitted_while_nobody_was_there_is_taken_by_who_comes() {
     assert_eq!(store.count(TaskFilter::default()).await.unwrap(), 1);
 }
 
+/// Whoever has the lock holds up every write to the store.
+#[tokio::test]
+async fn one_transaction_under_the_lock_takes_in_what_is_there() {
+    let Some(server) = Server::with_settings(&["log_statement=all"]) else { return };
+    let shop = Shop::on(server.url()).await;
+    let begun = || server.log().matches("BEGIN ISOLATION LEVEL READ COMMITTED").count();
+    let before = begun();
+    for submitted in 1..=3 {
+        shop.submit("'mail'").await.unwrap();
+        shop.tasks(submitted).await;
+    }
+    assert!(begun() <= before + 3, "{} transactions for 3 tasks", begun() - before);
+}
+
 #[tokio::test]
 async fn a_node_behind_a_pooler_finds_what_was_submitted_by_looking() {
     let Some(shop) = Shop::open().await else { return };
@@ -251,6 +269,23 @@ async fn what_turns_out_to_be_wrong_later_stays_with_the_reason_and_disturbs_no_
     let error: String = shop.client.query_one(&text, &[]).await.unwrap().get(0);
     assert!(error.contains("99"), "{error}");
     assert_eq!(shop.store.check().await.unwrap().inbox_refused, 1);
+}
+
+/// As a value that no column takes: it is refused alone, too.
+#[tokio::test]
+async fn rows_that_the_server_refuses_stay_with_the_reason_and_hold_up_no_other() {
+    let Some(shop) = Shop::open().await else { return };
+    let schema = &shop.schema;
+    let refuse = format!("ALTER TABLE {schema}.task ADD CONSTRAINT no_bad CHECK (kind <> 'bad')");
+    shop.client.batch_execute(&refuse).await.unwrap();
+    let submit = "SELECT onward_submit(kind) FROM unnest(ARRAY['mail', 'bad', 'mail', 'bad', 'mail']) kind";
+    shop.client.query(&submit.replace("onward_submit", &format!("{schema}.onward_submit")), &[]).await.unwrap();
+    assert!(shop.tasks(3).await.iter().all(|task| task.kind.as_str() == "mail"));
+    let text = format!("SELECT kind, error FROM {schema}.inbox");
+    let left = shop.client.query(&text, &[]).await.unwrap();
+    let is_named = |row: &Row| row.get::<_, &str>(0) == "bad" && row.get::<_, &str>(1).contains("no_bad");
+    assert!(left.len() == 2 && left.iter().all(is_named), "{left:?}");
+    assert_eq!(shop.store.check().await.unwrap().inbox_refused, 2);
 }
 
 /// Shows: T1

@@ -113,3 +113,18 @@ async fn tables_of_others_in_the_schema_are_nobodys_business() {
     stranger.owner.batch_execute(&format!("CREATE TABLE {schema}.payment (task bigint)")).await.unwrap();
     assert!(!stranger.missing().await.iter().any(|statement| statement.contains("payment")));
 }
+
+/// Shows: B11
+#[tokio::test]
+async fn a_role_that_may_not_look_into_the_inbox_is_told_what_it_lacks() {
+    let Some(stranger) = Stranger::new().await else { return };
+    let Stranger { schema, role, .. } = &stranger;
+    drop(stranger.owned_store().await);
+    let all = stranger.missing().await;
+    stranger.give(&all).await;
+    let store = stranger.store().await;
+    stranger.owner.batch_execute(&format!("REVOKE ALL ON {schema}.inbox FROM {role}")).await.unwrap();
+    let report = store.check().await.unwrap();
+    let missing = format!("GRANT SELECT, UPDATE, DELETE ON TABLE {schema}.inbox TO {role}");
+    assert_eq!((report.missing_rights, report.inbox_refused), (vec![missing], 0));
+}

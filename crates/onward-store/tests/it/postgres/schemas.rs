@@ -57,10 +57,11 @@ async fn empty(url: &str, statements: &str) {
 
 /// Under the lock of the store, so that what its last user has under way is over.
 fn emptying(schema: &str) -> String {
-    const TABLES: [&str; 13] = [
+    const TABLES: [&str; 14] = [
         "task",
         "ended",
         "turn",
+        "message",
         "tag",
         "taken",
         "wait",

@@ -122,6 +122,15 @@ pub(crate) fn submit() -> Write {
     Write::Submit(Box::new(NewTask::new("mail").unwrap()))
 }
 
+/// Longer than anything takes that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something; fails, and says for what, if it does not come.
+pub(crate) async fn in_time<T>(what: &str, done: impl Future<Output = T>) -> T {
+    let outcome = tokio::time::timeout(PATIENCE, done).await;
+    outcome.unwrap_or_else(|_| panic!("within {PATIENCE:?} it did not come to this: {what}"))
+}
+
 pub(crate) async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("the server can be reached");
     tokio::spawn(connection);

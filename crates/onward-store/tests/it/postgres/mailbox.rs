@@ -1,0 +1,78 @@
+//! What waits for orchestrations, as rows.
+
+use std::time::Duration;
+
+use onward_store::{
+    Claim, Durability, MessageBody, NewTask, OpenSession, Outcome, PostgresStore, Recipient, Signal, Store, Submitted,
+    TaskId, Write,
+};
+use onward_testkit::postgres::Server;
+use tokio_postgres::Client;
+
+use super::trouble::connect;
+
+/// How many signals are measured at once.
+const SIGNALS: usize = 50;
+
+async fn orchestration(store: &PostgresStore) -> TaskId {
+    let new = NewTask { orchestration: true, ..NewTask::new("order").unwrap() };
+    let outcomes = store.apply(vec![Write::Submit(Box::new(new))]).await.unwrap();
+    let Outcome::Submitted(Submitted::Inserted { id }) = outcomes[0] else { panic!("{outcomes:?}") };
+    id
+}
+
+fn signal(to: TaskId, number: usize) -> Write {
+    let payload = format!("{number:0>1024}").into();
+    Write::Signal(Box::new(Signal { to: Recipient::Task(to), name: "paid".parse().unwrap(), payload }))
+}
+
+/// How many bytes the server writes into its log for signals that come one by one.
+async fn cost(client: &Client, store: &PostgresStore, task: TaskId) -> i64 {
+    let place = async || -> i64 {
+        let text = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint";
+        client.query_one(text, &[]).await.unwrap().get(0)
+    };
+    let before = place().await;
+    for number in 0..SIGNALS {
+        assert_eq!(store.apply(vec![signal(task, number)]).await.unwrap(), [Outcome::Done]);
+    }
+    place().await - before
+}
+
+/// With the whole mailbox in one value, each message had all of it written again.
+///
+/// Shows: D3
+#[tokio::test]
+async fn a_message_costs_the_same_however_many_wait() {
+    let Some(server) = Server::with_settings(&["autovacuum=off", "full_page_writes=off"]) else { return };
+    let store = PostgresStore::options().durability(Durability::Normal).open(&server.url()).await.unwrap();
+    let (client, task) = (connect(&server.url()).await, orchestration(&store).await);
+    let few = cost(&client, &store, task).await;
+    store.apply((0..1000).map(|number| signal(task, number)).collect()).await.unwrap();
+    let many = cost(&client, &store, task).await;
+    assert!(many < few * 3 / 2, "{SIGNALS} messages cost {few} bytes at first and {many} behind 1000 others");
+}
+
+/// The bytes are those that programs of schema 3 wrote.
+///
+/// Shows: D11, T21
+/// Beats: lost-upgrade
+#[tokio::test]
+async fn messages_that_waited_before_they_were_rows_are_handed_out_in_their_order() {
+    let Some(url) = super::server::url() else { return };
+    let (client, schema) = (connect(&url).await, super::schemas::new_name());
+    client.batch_execute(&super::upgrade::schema_3(&schema)).await.unwrap();
+    let store = super::server::open(&url, super::fixture::options().schema(&schema)).await;
+    let record = store.instance(TaskId(1)).await.unwrap().unwrap();
+    assert_eq!((record.received, record.waiting, record.status.as_deref()), (3, 2, Some(&b"asked"[..])));
+    assert_eq!(store.instance(TaskId(2)).await.unwrap().unwrap().waiting, 0);
+    store.apply(vec![signal(TaskId(1), 4)]).await.unwrap();
+    let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(600)));
+    let Outcome::SessionOpened(session) = store.apply(vec![open]).await.unwrap()[0] else { panic!("no session") };
+    let outcomes = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await.unwrap();
+    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("{outcomes:?}") };
+    let messages = &claimed.tasks[0].instance.as_ref().unwrap().messages;
+    assert_eq!(messages.iter().map(|message| message.number).collect::<Vec<_>>(), [2, 3, 4]);
+    assert!(matches!(&messages[0].body, MessageBody::Signal { payload, .. } if payload == "yes"), "{messages:?}");
+    assert_eq!(messages[1].body, MessageBody::Cancel);
+}
