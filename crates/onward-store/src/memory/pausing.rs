@@ -28,8 +28,7 @@ impl State {
             return Ok(Outcome::Done);
         }
         self.change_instance(id, |instance| instance.hold = Hold::None);
-        let has_messages =
-            self.instance(id).is_some_and(|instance| instance.length > 0 && instance.waiting() > 0);
+        let has_messages = self.instance(id).is_some_and(|instance| instance.length > 0 && instance.waiting() > 0);
         if has_messages && state == TaskState::Blocked {
             self.wake(id);
         } else if hold == Hold::Aside {

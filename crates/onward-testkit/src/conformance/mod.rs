@@ -19,6 +19,7 @@ pub mod keys;
 pub mod limits;
 pub mod moving;
 pub mod news;
+pub mod orchestration_pauses;
 pub mod orchestrations;
 pub mod queues;
 pub mod reads;

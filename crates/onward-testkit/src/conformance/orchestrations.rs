@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    AfterFailure, AfterTurn, Bulk, BulkDone, BulkVerb, ClaimedTask, Dependencies, Dependency, HistoryChunk, Hold,
-    Lease, Message, MessageBody, NewTask, OnDuplicate, Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted,
-    Tags, TaskFilter, TaskId, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
+    AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
+    Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags, TaskFilter, TaskId, TaskState, Turn, Turned,
+    UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
-const PARK: AfterTurn = AfterTurn::Park { until: None };
+pub(super) const PARK: AfterTurn = AfterTurn::Park { until: None };
 
-fn orchestration() -> NewTask {
+pub(super) fn orchestration() -> NewTask {
     NewTask { orchestration: true, ..task("order") }
 }
 
@@ -31,11 +31,11 @@ fn activity(of: TaskId, reference: u64) -> NewTask {
 }
 
 /// A turn that appends one event.
-fn one_event(lease: Lease, length: u64, next: AfterTurn) -> Turn {
+pub(super) fn one_event(lease: Lease, length: u64, next: AfterTurn) -> Turn {
     Turn { events: 1, chunk: Bytes::from_static(b"event"), ..Turn::new(lease, length, next) }
 }
 
-async fn turned(bench: &Bench, turn: Turn) -> Turned {
+pub(super) async fn turned(bench: &Bench, turn: Turn) -> Turned {
     match bench.write(Write::Turn(Box::new(turn))).await {
         Outcome::Turned(turned) => turned,
         other => panic!("the turn should have been written: {other:?}"),
@@ -46,31 +46,31 @@ async fn refused(bench: &Bench, turn: Turn) -> Refusal {
     bench.refused(Write::Turn(Box::new(turn))).await
 }
 
-fn signal(to: Recipient, payload: &'static str) -> Write {
+pub(super) fn signal(to: Recipient, payload: &'static str) -> Write {
     Write::Signal(Box::new(Signal { to, name: name("paid"), payload: payload.into() }))
 }
 
-async fn claim(bench: &Bench, session: SessionId) -> ClaimedTask {
+pub(super) async fn claim(bench: &Bench, session: SessionId) -> ClaimedTask {
     bench.claim(session, 1).await.remove(0)
 }
 
-fn messages(task: &ClaimedTask) -> Vec<MessageBody> {
+pub(super) fn messages(task: &ClaimedTask) -> Vec<MessageBody> {
     task.instance.as_ref().unwrap().messages.iter().map(|message| message.body.clone()).collect()
 }
 
-fn paid(payload: &'static str) -> MessageBody {
+pub(super) fn paid(payload: &'static str) -> MessageBody {
     MessageBody::Signal { name: name("paid"), payload: payload.into() }
 }
 
 /// An orchestration that has had one turn and is parked, and the session that did it.
-async fn parked(bench: &Bench) -> (TaskId, SessionId) {
+pub(super) async fn parked(bench: &Bench) -> (TaskId, SessionId) {
     let lease = bench.running(orchestration()).await;
     assert_eq!(turned(bench, one_event(lease, 0, PARK)).await.state, TaskState::Blocked);
     (lease.task, lease.session)
 }
 
 /// An orchestration that runs a task and is parked until that has ended; the lease of the task.
-async fn awaiting(bench: &Bench) -> (TaskId, Lease) {
+pub(super) async fn awaiting(bench: &Bench) -> (TaskId, Lease) {
     let lease = bench.running(orchestration()).await;
     let submits = vec![activity(lease.task, 7)];
     turned(bench, Turn { submits, ..one_event(lease, 0, PARK) }).await;
@@ -100,7 +100,7 @@ pub async fn a_turn_appends_to_the_history_and_parks(bench: Bench) {
     assert_eq!(history(&bench, task, 0).await, [chunk]);
 }
 
-async fn why(bench: &Bench, task: TaskId) -> Vec<WaitReason> {
+pub(super) async fn why(bench: &Bench, task: TaskId) -> Vec<WaitReason> {
     bench.store().why(task).await.unwrap().unwrap()
 }
 
@@ -710,147 +710,6 @@ pub async fn nothing_ends_for_what_cannot_take_its_key(bench: Bench) {
     let taken = Box::new(Refusal::KeyTaken { task: lease.task, by: other });
     assert_eq!(refusal, Refusal::Member { index: 1, refusal: taken });
     assert_eq!(bench.state(lease.task).await, TaskState::Running);
-}
-
-fn pause(task: TaskId) -> Write {
-    Write::PauseOrchestration { task }
-}
-
-fn resume(task: TaskId) -> Write {
-    Write::ResumeOrchestration { task }
-}
-
-async fn hold(bench: &Bench, task: TaskId) -> Hold {
-    bench.store().instance(task).await.unwrap().unwrap().hold
-}
-
-/// Shows: D8
-pub async fn a_paused_orchestration_has_no_turn_and_keeps_what_comes(bench: Bench) {
-    let (task, session) = parked(&bench).await;
-    bench.done(pause(task)).await;
-    bench.done(signal(Recipient::Task(task), "1999")).await;
-    assert_eq!((bench.state(task).await, hold(&bench, task).await), (TaskState::Blocked, Hold::Paused));
-    assert_eq!(bench.claim(session, 1).await, []);
-    let why = why(&bench, task).await;
-    assert_eq!(why[0], WaitReason::OrchestrationPaused { task });
-    bench.done(resume(task)).await;
-    assert_eq!(hold(&bench, task).await, Hold::None);
-    assert_eq!(messages(&claim(&bench, session).await), [paid("1999")]);
-}
-
-/// Shows: D8
-pub async fn a_timer_that_came_due_in_a_pause_fires_after_it(bench: Bench) {
-    let lease = bench.running(orchestration()).await;
-    let until = Some(bench.now().plus(SECOND));
-    turned(&bench, one_event(lease, 0, AfterTurn::Park { until })).await;
-    bench.done(pause(lease.task)).await;
-    bench.advance(SECOND * 2);
-    bench.sweep().await;
-    assert_eq!((bench.state(lease.task).await, hold(&bench, lease.task).await), (TaskState::Blocked, Hold::Aside));
-    bench.done(resume(lease.task)).await;
-    assert_eq!(claim(&bench, lease.session).await.lease.task, lease.task);
-}
-
-/// Shows: D8
-pub async fn a_timer_that_is_not_due_waits_on_after_a_pause(bench: Bench) {
-    let lease = bench.running(orchestration()).await;
-    let until = bench.now().plus(SECOND);
-    turned(&bench, one_event(lease, 0, AfterTurn::Park { until: Some(until) })).await;
-    bench.done(pause(lease.task)).await;
-    bench.done(resume(lease.task)).await;
-    let record = bench.record(lease.task).await;
-    assert_eq!((record.state, record.run_at), (TaskState::Scheduled, until));
-}
-
-/// Shows: D8
-pub async fn a_turn_that_is_under_way_ends_and_none_follows_while_it_is_paused(bench: Bench) {
-    let lease = bench.running(orchestration()).await;
-    bench.done(pause(lease.task)).await;
-    assert_eq!(bench.state(lease.task).await, TaskState::Running);
-    turned(&bench, one_event(lease, 0, AfterTurn::Continue)).await;
-    bench.done(signal(Recipient::Task(lease.task), "1999")).await;
-    assert_eq!(turned(&bench, one_event(lease, 1, PARK)).await.state, TaskState::Blocked);
-    assert_eq!(bench.claim(lease.session, 1).await, []);
-    bench.done(resume(lease.task)).await;
-    assert_eq!(messages(&claim(&bench, lease.session).await), [paid("1999")]);
-}
-
-/// Shows: D8
-pub async fn a_turn_that_is_given_back_in_a_pause_waits_for_its_end(bench: Bench) {
-    let lease = bench.running(orchestration()).await;
-    bench.done(pause(lease.task)).await;
-    bench.release(lease, Duration::ZERO).await;
-    assert_eq!((bench.state(lease.task).await, bench.claim(lease.session, 1).await.len()), (TaskState::Blocked, 0));
-    bench.done(resume(lease.task)).await;
-    assert_eq!(claim(&bench, lease.session).await.lease.task, lease.task);
-}
-
-/// Shows: D8
-pub async fn an_orchestration_that_has_not_begun_is_paused_before_its_first_turn(bench: Bench) {
-    let session = bench.session().await;
-    let first = bench.submit("first").await;
-    let depends_on = Dependencies { tasks: vec![Dependency::Task(first)], ..Dependencies::default() };
-    let dependent = bench.submit_new(NewTask { depends_on, ..orchestration() }).await;
-    let waiting = bench.submit_new(orchestration()).await;
-    bench.done(pause(dependent)).await;
-    bench.done(pause(waiting)).await;
-    let lease = bench.claim_one(session).await;
-    bench.complete(lease).await;
-    assert_eq!(bench.claim(session, 2).await, []);
-    bench.done(resume(waiting)).await;
-    bench.done(resume(dependent)).await;
-    assert_eq!(bench.claim(session, 3).await.len(), 2);
-}
-
-/// Shows: D8
-pub async fn activities_go_on_while_their_orchestration_is_paused(bench: Bench) {
-    let (task, lease) = awaiting(&bench).await;
-    bench.done(pause(task)).await;
-    bench.complete(lease).await;
-    assert_eq!(bench.state(task).await, TaskState::Blocked);
-    bench.done(resume(task)).await;
-    assert_eq!(messages(&claim(&bench, lease.session).await).len(), 1);
-}
-
-/// Shows: D8
-pub async fn a_pause_of_an_orchestration_survives_a_restart(mut bench: Bench) {
-    let (task, _) = parked(&bench).await;
-    bench.done(pause(task)).await;
-    bench.reopen().await;
-    bench.done(signal(Recipient::Task(task), "1999")).await;
-    let session = bench.session().await;
-    assert_eq!(bench.claim(session, 1).await, []);
-    bench.done(resume(task)).await;
-    assert_eq!(claim(&bench, session).await.lease.task, task);
-}
-
-/// Shows: D8
-pub async fn only_an_orchestration_that_has_not_ended_is_paused(bench: Bench) {
-    let plain = bench.submit("plain").await;
-    assert_eq!(bench.refused(pause(plain)).await, Refusal::NotAnOrchestration(plain));
-    assert_eq!(bench.refused(resume(TaskId(99))).await, Refusal::TaskNotFound(TaskId(99)));
-    let task = bench.submit_new(orchestration()).await;
-    bench.done(pause(task)).await;
-    bench.done(pause(task)).await;
-    assert_eq!(bench.cancel(task).await, Outcome::Cancelled);
-    let ended = Refusal::AlreadyEnded { task, state: TaskState::Cancelled };
-    assert_eq!(bench.refused(resume(task)).await, ended);
-}
-
-/// Shows: D8
-pub async fn orchestrations_are_paused_and_resumed_by_a_filter(bench: Bench) {
-    let (task, session) = parked(&bench).await;
-    let plain = bench.submit("plain").await;
-    let bulk = |verb| {
-        let bulk = Bulk { verb, filter: TaskFilter::default(), before: None, limit: 10 };
-        Write::Bulk(Box::new(bulk))
-    };
-    let one = Outcome::Bulk(BulkDone { tasks: 1, ..BulkDone::default() });
-    assert_eq!(bench.write(bulk(BulkVerb::Pause)).await, one);
-    bench.done(signal(Recipient::Task(task), "1999")).await;
-    assert_eq!(bench.claim(session, 2).await[0].lease.task, plain);
-    assert_eq!(bench.write(bulk(BulkVerb::Resume)).await, one);
-    assert_eq!(claim(&bench, session).await.lease.task, task);
 }
 
 /// Shows: D8
