@@ -1,0 +1,87 @@
+//! A backlog that is worked off, and whole lives: submitted in bulk while others run.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use bench_protocol::{Measurement, Request, now};
+use onward::When;
+
+use super::bulk::in_batches;
+use crate::lives::{Seen, register};
+use crate::open::{Opened, engine, open_place, open_store};
+use crate::{backlog, running};
+
+/// How often it is asked whether all have run.
+const POLL: Duration = Duration::from_millis(2);
+
+/// A backlog that was submitted before is worked off by an engine that then starts.
+pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let seen = Seen::new(row.count);
+    register(&engine, &seen);
+    in_batches(&engine, row).await?;
+    let started = now();
+    let summary = engine.run_until_idle().await?;
+    let elapsed = started.elapsed();
+    ensure!(summary.completed == row.count as u64, "the engine completed {}", summary.completed);
+    Ok(measurement(request, &seen, elapsed).observed("completed", completed(&opened).await?))
+}
+
+/// Submitted in bulk while an engine runs; where tasks wait before, they come first, and as many are left in the end.
+pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    fill(request).await?;
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let seen = Seen::new(row.count);
+    register(&engine, &seen);
+    let before = completed(&opened).await?;
+    let started = now();
+    let running = running::start(&engine);
+    in_batches(&engine, row).await?;
+    until(&seen, row.count).await;
+    running::stop(&engine, running).await?;
+    let elapsed = started.elapsed();
+    let done = completed(&opened).await?.saturating_sub(before);
+    let waiting: u64 = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
+    let due = (row.count + row.backlog.waiting) as u64;
+    ensure!(done + waiting == due, "{done} completed and {waiting} wait, of {due}");
+    if row.backlog.waiting > 0 {
+        let value = done as f64 / elapsed.as_secs_f64();
+        return Ok(Measurement::of(value).observed("completed", done.min(row.count as u64)));
+    }
+    Ok(measurement(request, &seen, elapsed).observed("completed", done))
+}
+
+/// Until so many handlers have run; the engine is then stopped, which completes them.
+async fn until(seen: &Seen, count: usize) {
+    while seen.ledger.total() < count as u64 {
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn measurement(request: &Request, seen: &Seen, elapsed: Duration) -> Measurement {
+    let row = &request.row;
+    let mut measurement = Measurement::of(row.count as f64 / elapsed.as_secs_f64());
+    measurement.lost = seen.ledger.lost(row.count);
+    measurement.duplicated = seen.ledger.duplicated();
+    measurement
+}
+
+async fn completed(opened: &Opened) -> Result<u64> {
+    Ok(opened.store.statistics().await?.iter().map(|kind| kind.ended.completed).sum())
+}
+
+/// What waits and what has ended before, by a store that is closed again.
+async fn fill(request: &Request) -> Result<()> {
+    let row = &request.row;
+    if row.backlog.waiting + row.backlog.finished == 0 {
+        return Ok(());
+    }
+    let store = open_place(request.server()?.as_ref(), request.class).await?;
+    backlog::fill(&store, row).await?;
+    let engine = engine(&store, 1).await?;
+    backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
+}
