@@ -40,10 +40,9 @@ fn kept(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "P/lives";
     let ceiling = |row: &str| find(entries, row, CLASS, |line| line.system == "ceiling-postgres");
     let (ours_plain, theirs_plain) = (onward(entries, PLAIN, CLASS), ceiling(PLAIN));
-    let rows = entries
-        .iter()
-        .filter_map(Entry::line)
-        .filter(|line| line.row.starts_with("P/lives_") && line.system == "onward");
+    let rows = entries.iter().filter_map(Entry::line).filter(|line| {
+        (line.row.starts_with("P/lives_") || line.row.starts_with("P-large/")) && line.system == "onward"
+    });
     let kept = |line: &Line| {
         let ours = line.value / ours_plain?.value;
         let theirs = ceiling(&line.row)?.value / theirs_plain?.value;

@@ -56,7 +56,7 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let are_all = |section: &str| record.entries.iter().all(|entry| entry.group().0.starts_with(section));
     let head = match () {
         () if are_all("M/") => HEAD_OF_SOCKETS,
-        () if are_all("P/") => HEAD_OF_POSTGRES,
+        () if are_all("P") => HEAD_OF_POSTGRES,
         () => HEAD,
     };
     let mut page = format!("{head}\n{}\n", provenance(record));

@@ -60,6 +60,7 @@ mod partial;
 mod queues;
 mod reads;
 mod removal;
+mod running;
 mod schedules;
 mod sessions;
 mod shares;

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use bench_protocol::{Measurement, Request, now};
+use bench_protocol::{Backlog, Measurement, Request, now};
 use onward::When;
+use onward_store::tokio_postgres::{NoTls, connect};
 
 use super::bulk::in_batches;
 use crate::lives::{Seen, register};
 use crate::open::{Opened, engine, open_place, open_store};
 use crate::{backlog, running};
+
+/// How many tasks of a history are made by the engine; the others are copies.
+const SOME: usize = 4096;
 
 /// How often it is asked whether all have run.
 const POLL: Duration = Duration::from_millis(2);
@@ -80,8 +84,32 @@ async fn fill(request: &Request) -> Result<()> {
     if row.backlog.waiting + row.backlog.finished == 0 {
         return Ok(());
     }
-    let store = open_place(request.server()?.as_ref(), request.class).await?;
-    backlog::fill(&store, row).await?;
-    let engine = engine(&store, 1).await?;
+    let url = request.server()?;
+    let some = row.backlog.finished.min(SOME);
+    let mut first = row.clone();
+    first.backlog = Backlog { finished: some, ..row.backlog };
+    backlog::fill(&open_place(url.as_ref(), request.class).await?, &first).await?;
+    multiply(url, row.backlog.finished.checked_div(some).unwrap_or(0)).await?;
+    let engine = engine(&open_place(url.as_ref(), request.class).await?, 1).await?;
     backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
+}
+
+/// Has a store have so many times as many ended tasks, by copies of their rows under other numbers: to have millions live would take most of an hour.
+async fn multiply(url: &str, times: usize) -> Result<()> {
+    if times < 2 {
+        return Ok(());
+    }
+    let (client, connection) = connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    let first = "CREATE TEMP TABLE copied AS SELECT * FROM onward.ended; \
+                 CREATE TEMP TABLE step AS SELECT max(id) AS ids, max(end_number) AS ends FROM copied";
+    client.batch_execute(first).await?;
+    let again = "UPDATE copied SET id = id + step.ids, end_number = end_number + step.ends FROM step; \
+                 INSERT INTO onward.ended SELECT * FROM copied";
+    for _ in 1..times {
+        client.batch_execute(again).await?;
+    }
+    let numbers =
+        "SELECT setval('onward.last_task', max(id)), setval('onward.ends', max(end_number)) FROM onward.ended";
+    Ok(client.batch_execute(numbers).await?)
 }
