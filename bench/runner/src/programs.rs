@@ -107,7 +107,7 @@ impl Programs {
                 self.template.get_or_init(|| made)
             }
         };
-        Ok(Some(Postgres::start(template, group.class, &group.row.server)?))
+        Ok(Some(Postgres::start(template, group.class, &group.row.server, self.quick)?))
     }
 }
 
