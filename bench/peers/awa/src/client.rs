@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use awa::model::{QueueCounts, migrations};
-use awa::{Client, JobArgs, JobResult, QueueConfig, QueueStorage, QueueStorageConfig};
+use awa::{Client, ClientBuilder, JobArgs, JobResult, QueueConfig, QueueStorage, QueueStorageConfig};
 use bench_protocol::{Latencies, Ledger, Order, Request, monotonic_nanoseconds, now};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
@@ -69,6 +69,25 @@ impl Database {
     }
 }
 
+fn builder(database: &Database, settings: &str) -> Result<ClientBuilder> {
+    let builder = Client::builder(database.pool.clone());
+    match settings {
+        "default" => Ok(builder.queue(QUEUE, QueueConfig::default())),
+        "tuned" => {
+            let queue = QueueConfig {
+                max_workers: WORKERS,
+                claimers: CLAIMERS,
+                poll_interval: LOOK,
+                deadline_duration: Duration::ZERO,
+                ..QueueConfig::default()
+            };
+            let storage = QueueStorageConfig::default();
+            Ok(builder.queue(QUEUE, queue).queue_storage(storage, QUEUE_ROTATION, LEASE_ROTATION))
+        }
+        other => bail!("awa has no settings `{other}`"),
+    }
+}
+
 /// A worker that has not started.
 pub(crate) struct Crew {
     pub(crate) database: Database,
@@ -78,20 +97,10 @@ pub(crate) struct Crew {
 
 impl Crew {
     pub(crate) async fn new(request: &Request) -> Result<Self> {
-        ensure!(request.settings == "tuned", "awa has no settings `{}`", request.settings);
         let database = open(request, CONNECTIONS).await?;
         let seen = Arc::new(Seen { ledger: Ledger::new(request.row.count), starts: Mutex::default() });
-        let queue = QueueConfig {
-            max_workers: WORKERS,
-            claimers: CLAIMERS,
-            poll_interval: LOOK,
-            deadline_duration: Duration::ZERO,
-            ..QueueConfig::default()
-        };
         let handler = seen.clone();
-        let client = Client::builder(database.pool.clone())
-            .queue(QUEUE, queue)
-            .queue_storage(QueueStorageConfig::default(), QUEUE_ROTATION, LEASE_ROTATION)
+        let client = builder(&database, &request.settings)?
             .register::<Place, _, _>(move |place, _context| {
                 handler.see(&place.0);
                 async { Ok(JobResult::Completed) }

@@ -1,7 +1,7 @@
 //! The rows on PostgreSQL on awa, with its queue storage.
 //!
 //! Settings: `tuned` is what its own throughput test has: no deadline, so that claims and completions are kept in batches, a poll every 50 ms, and rotation after 1 s and
-//! 50 ms; with 500 workers and 2 claimers.
+//! 50 ms; with 500 workers and 2 claimers. `default` is its defaults, with a pool of as many connections.
 
 mod client;
 mod submits;
