@@ -30,15 +30,15 @@ type line struct {
 	Better     string             `json:"better"`
 	Min        float64            `json:"min"`
 	Max        float64            `json:"max"`
-	P50        float64            `json:"p50"`
-	P99        float64            `json:"p99"`
-	P999       float64            `json:"p999"`
+	P50        *float64           `json:"p50"`
+	P99        *float64           `json:"p99"`
+	P999       *float64           `json:"p999,omitempty"`
 	Runs       int                `json:"runs"`
 	Lost       int                `json:"lost"`
 	Duplicated int                `json:"duplicated"`
 	CPUSeconds float64            `json:"cpu_seconds"`
 	PeakMiB    float64            `json:"peak_mib"`
-	Extra      map[string]float64 `json:"extra"`
+	Extra      map[string]float64 `json:"extra,omitempty"`
 }
 
 // Run is the whole of a program: it reads the request, does the row, checks the answer and prints the line. Work that measures nothing,
@@ -80,11 +80,18 @@ func lineOf(system string, request *Request, measured *Measurement) *line {
 	if measured.Settings != "" {
 		settings = measured.Settings
 	}
+	percentile := func(fraction float64) *float64 {
+		if len(measured.Latencies) == 0 {
+			return nil
+		}
+		value := measured.Latencies.Percentile(fraction)
+		return &value
+	}
 	return &line{
 		Row: request.Row.Name, Class: request.Class, System: system, Settings: settings,
 		Value: measured.Value, Unit: request.Row.Unit, Better: request.Row.Better,
 		Min: measured.Value, Max: measured.Value,
-		P50: measured.Latencies.Percentile(0.5), P99: measured.Latencies.Percentile(0.99), P999: measured.Latencies.Percentile(0.999),
+		P50: percentile(0.5), P99: percentile(0.99), P999: percentile(0.999),
 		Runs: 1, Lost: measured.Lost, Duplicated: measured.Duplicated,
 		CPUSeconds: cpu.Seconds(), PeakMiB: peak, Extra: measured.Extra,
 	}

@@ -15,13 +15,21 @@ type Order struct {
 	Note      string `json:"note"`
 }
 
-// Payloads makes payloads of the row's size; the size changes by the digits of the number alone.
-func (row *Row) Payloads() (func(number uint64) []byte, error) {
+// Note is what fills a payload of the row's size up.
+func (row *Row) Note() (string, error) {
 	empty, err := json.Marshal(Order{})
 	if err != nil || len(empty) > row.PayloadBytes {
-		return nil, fmt.Errorf("a payload needs at least %d bytes, not %d (%v)", len(empty), row.PayloadBytes, err)
+		return "", fmt.Errorf("a payload needs at least %d bytes, not %d (%v)", len(empty), row.PayloadBytes, err)
 	}
-	note := strings.Repeat("n", row.PayloadBytes-len(empty))
+	return strings.Repeat("n", row.PayloadBytes-len(empty)), nil
+}
+
+// Payloads makes payloads of the row's size; the size changes by the digits of the number alone.
+func (row *Row) Payloads() (func(number uint64) []byte, error) {
+	note, err := row.Note()
+	if err != nil {
+		return nil, err
+	}
 	return func(number uint64) []byte {
 		return fmt.Appendf(nil, `{"number":%d,"submitted":0,"note":"%s"}`, number, note)
 	}, nil
@@ -81,15 +89,40 @@ func (starts *Starts) Start(payload []byte) error {
 	if err := json.Unmarshal(payload, &order); err != nil {
 		return err
 	}
-	if order.Number >= uint64(len(starts.at)) {
-		return nil
+	starts.start(order.Number, now)
+	return nil
+}
+
+// StartOrder says that the handler of a task with this payload starts now.
+func (starts *Starts) StartOrder(order *Order) {
+	starts.start(order.Number, Now())
+}
+
+func (starts *Starts) start(number uint64, now int64) {
+	if number >= uint64(len(starts.at)) {
+		return
 	}
-	if starts.at[order.Number].CompareAndSwap(0, now) {
+	if starts.at[number].CompareAndSwap(0, now) {
 		starts.started.Add(1)
 	} else {
 		starts.again.Add(1)
 	}
-	return nil
+}
+
+// Ledger is how many tasks never started, and how often one started again.
+func (starts *Starts) Ledger() (lost, duplicated int) {
+	return len(starts.at) - int(starts.started.Load()), int(starts.again.Load())
+}
+
+// Since is the time from a moment of each task, by number, to its start.
+func (starts *Starts) Since(moments []int64) Latencies {
+	var latencies Latencies
+	for number, moment := range moments {
+		if at := starts.at[number].Load(); at > 0 {
+			latencies = append(latencies, at-moment)
+		}
+	}
+	return latencies
 }
 
 // Wait returns when as many tasks have started, or after two minutes.

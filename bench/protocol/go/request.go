@@ -28,6 +28,8 @@ type Row struct {
 	Better       string         `json:"better"`
 	Count        int            `json:"count"`
 	Slots        int            `json:"slots"`
+	Submitters   int            `json:"submitters"`
+	Batch        int            `json:"batch"`
 	PayloadBytes int            `json:"payload_bytes"`
 	Rate         int            `json:"rate"`
 	Queues       string         `json:"queues"`
@@ -44,7 +46,9 @@ type Request struct {
 	Settings string
 	// Directory is where files go.
 	Directory string
-	json      bool
+	// Postgres is the URL of the server of the run, for rows that are done on one.
+	Postgres string
+	json     bool
 }
 
 // NewRequest reads the arguments and the environment.
@@ -54,6 +58,7 @@ func NewRequest() (*Request, error) {
 	flag.StringVar(&request.Class, "class", "", "what an acknowledgement must survive")
 	flag.StringVar(&request.Settings, "settings", "default", "the name of the settings")
 	flag.StringVar(&request.Directory, "directory", os.TempDir(), "where files go")
+	flag.StringVar(&request.Postgres, "postgres", "", "the PostgreSQL server of the run")
 	flag.BoolVar(&request.json, "json", false, "print one JSON object")
 	// What the runner has applied to the row already, or reads itself.
 	flag.Bool("quick", false, "the row is a quick one")

@@ -6,9 +6,10 @@
 
 mod allocations;
 mod grid;
+mod in_flight;
 mod line;
+mod marks;
 mod measure;
-mod postgres;
 mod program;
 mod rates;
 mod scenario;
@@ -16,9 +17,10 @@ mod sockets;
 mod workload;
 
 pub use allocations::count_allocations;
+pub use in_flight::{Ends, Numbers};
 pub use line::{CommitSizes, Line};
+pub use marks::Marks;
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
-pub use postgres::Postgres;
 pub use program::{Arguments, Request, run};
 pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
 pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};

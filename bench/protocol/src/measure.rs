@@ -1,6 +1,6 @@
 //! Time, percentiles, and what a run used up.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -109,20 +109,33 @@ impl Latencies {
 #[derive(Debug)]
 pub struct Ledger {
     ran: Vec<AtomicU32>,
+    total: AtomicU64,
 }
 
 impl Ledger {
     /// For tasks numbered from 0 to `count` - 1.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        Self { ran: (0..count).map(|_| AtomicU32::new(0)).collect() }
+        Self { ran: (0..count).map(|_| AtomicU32::new(0)).collect(), total: AtomicU64::new(0) }
     }
 
-    /// Task `number` ran to its end; numbers beyond the ledger are ignored.
+    /// Task `number` ran to its end; numbers beyond the ledger count in the total only.
     pub fn ran(&self, number: u64) {
+        self.total.fetch_add(1, Ordering::Relaxed);
         if let Some(runs) = usize::try_from(number).ok().and_then(|number| self.ran.get(number)) {
             runs.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// How many ran to their end, all in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// How often each ran to its end, in the order of their numbers.
+    pub fn runs(&self) -> impl Iterator<Item = u32> {
+        self.ran.iter().map(|runs| runs.load(Ordering::Relaxed))
     }
 
     /// How many of the first `acknowledged` never ran to their end.

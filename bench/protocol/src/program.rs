@@ -37,6 +37,9 @@ pub struct Arguments {
     /// The commit sizes of another run, for a ceiling: `commits,submits,claims,completions`.
     #[arg(long)]
     pub commits: Option<CommitSizes>,
+    /// The PostgreSQL server of the run, for rows that are done on one: the runner starts it, and ends it.
+    #[arg(long, value_name = "URL")]
+    pub postgres: Option<String>,
 }
 
 /// One row to do.
@@ -54,9 +57,20 @@ pub struct Request {
     pub commits: Option<CommitSizes>,
     /// Whether `--quick` was given.
     pub quick: bool,
+    /// The server of the run, where the row is done on one.
+    pub postgres: Option<String>,
 }
 
 impl Request {
+    /// Where the PostgreSQL server of this run is.
+    ///
+    /// # Errors
+    /// If there is none: the program was not started by the runner.
+    pub fn server(&self) -> Result<&str> {
+        let url = self.postgres.as_deref();
+        url.with_context(|| format!("row {} needs a PostgreSQL server: give its URL with --postgres", self.row.name))
+    }
+
     /// The request of this process's arguments.
     ///
     /// # Errors
@@ -82,6 +96,7 @@ impl Request {
             directory: arguments.directory.clone(),
             commits: arguments.commits,
             quick: arguments.quick,
+            postgres: arguments.postgres.clone(),
         })
     }
 }

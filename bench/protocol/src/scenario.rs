@@ -144,9 +144,18 @@ pub struct Row {
     /// How long an activity sleeps, in milliseconds.
     #[serde(default)]
     pub activity_ms: u64,
-    /// Whether it is done on a PostgreSQL server, which the program starts and ends.
+    /// Whether it is done on a PostgreSQL server, which the runner starts for each run and ends after it.
     #[serde(default)]
     pub postgres: bool,
+    /// The settings of that server, such as `fsync=on`, beside those that follow from the class.
+    #[serde(default)]
+    pub server: Vec<String>,
+    /// Tasks that are submitted together; zero where each is submitted alone.
+    #[serde(default)]
+    pub batch: usize,
+    /// Processes that work on one store.
+    #[serde(default)]
+    pub nodes: usize,
     /// Concurrent submitters, each awaiting its own.
     #[serde(default)]
     pub submitters: usize,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_protocol::{Better, Class, Line};
 
+use crate::compare_postgres;
 use crate::record::Entry;
 
 /// Onward's own line of a row, in its default settings.
@@ -11,7 +12,12 @@ pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, class: Class) -> Optio
     find(entries, row, class, |line| line.system == "onward" && line.settings == "default")
 }
 
-fn find<'a>(entries: &'a [Entry], row: &str, class: Class, wanted: impl Fn(&Line) -> bool) -> Option<&'a Line> {
+pub(crate) fn find<'a>(
+    entries: &'a [Entry],
+    row: &str,
+    class: Class,
+    wanted: impl Fn(&Line) -> bool,
+) -> Option<&'a Line> {
     entries.iter().filter_map(Entry::line).find(|line| line.row == row && line.class == class && wanted(line))
 }
 
@@ -52,11 +58,12 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     }
     all.extend([Class::Normal, Class::Full].into_iter().flat_map(|class| limits(entries, class)));
     all.extend(above_two_commits(entries));
-    all.extend(orchestrations(entries));
+    all.extend(beside_others(entries));
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
         all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
     }
     all.extend(flooded(entries));
+    all.extend(compare_postgres::comparisons(entries));
     all
 }
 
@@ -101,12 +108,13 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     bare.filter_map(above).collect()
 }
 
-/// Onward beside each other system of the rows of orchestrations, in those of its settings in which it is best.
-fn orchestrations(entries: &[Entry]) -> Vec<Comparison> {
+/// Onward beside each other system of the rows of orchestrations and of those on PostgreSQL, in those of its settings in which it is best.
+fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
     let settings = ["default", "queued activities"];
     let of_rows = lines.iter().filter(|line| {
-        line.row.starts_with("D/") && line.system == "onward" && settings.contains(&line.settings.as_str())
+        let is_of_rows = line.row.starts_with("D/") || line.row.starts_with("P/");
+        is_of_rows && line.system == "onward" && settings.contains(&line.settings.as_str())
     });
     let beside = |ours: &&&Line| {
         let ours: &Line = ours;

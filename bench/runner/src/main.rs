@@ -4,10 +4,12 @@
 //! falls on all of them. A system that is missing, does not build or fails is a line of the table that says so.
 
 mod compare;
+mod compare_postgres;
 mod machine;
 mod merge;
 mod plan;
 mod plot;
+mod postgres;
 mod programs;
 mod record;
 mod report;

@@ -1,5 +1,6 @@
 //! The programs of the systems: building them and running them.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,11 +8,12 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use bench_protocol::{CommitSizes, Entry, Line};
 use wait_timeout::ChildExt as _;
 
 use crate::plan::Group;
+use crate::postgres::{Postgres, Template};
 
 /// A program that takes longer for one run has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
@@ -42,6 +44,7 @@ pub(crate) struct Programs {
     scenarios: PathBuf,
     directory: PathBuf,
     quick: bool,
+    template: OnceCell<Template>,
 }
 
 impl Programs {
@@ -54,7 +57,7 @@ impl Programs {
             let program = given.unwrap_or_else(|| build(bench, system)).map_err(|error| format!("{error:#}"));
             (system.to_owned(), program)
         });
-        Self { built: built.collect(), scenarios: bench.join("scenarios"), directory, quick }
+        Self { built: built.collect(), scenarios: bench.join("scenarios"), directory, quick, template: OnceCell::new() }
     }
 
     /// Does one run of a row.
@@ -81,11 +84,30 @@ impl Programs {
         if let Some(commits) = commits {
             command.args(["--commits", &commits.to_string()]);
         }
+        let server = self.server(group)?;
+        if let Some(server) = &server {
+            command.args(["--postgres", &server.url()]);
+        }
         let row = if self.quick { group.row.clone().quick() } else { group.row.clone() };
         command.env(ROW, serde_json::to_string(&row.of_system(&entry.system))?);
         let output = output_within(&mut command, RUN_LIMIT)?;
         let last = output.lines().last().context("the program printed nothing")?;
         serde_json::from_str(last).with_context(|| format!("the program printed `{last}`"))
+    }
+
+    /// A server of the run's own, for rows on PostgreSQL.
+    fn server(&self, group: &Group<'_>) -> Result<Option<Postgres<'_>>> {
+        if !group.row.postgres {
+            return Ok(None);
+        }
+        let template = match self.template.get() {
+            Some(template) => template,
+            None => {
+                let made = Template::make(&self.directory)?;
+                self.template.get_or_init(|| made)
+            }
+        };
+        Ok(Some(Postgres::start(template, group.class, &group.row.server, self.quick)?))
     }
 }
 
@@ -97,6 +119,8 @@ fn build(bench: &Path, system: &str) -> Result<PathBuf> {
         cargo(&peer, &target)
     } else if peer.join("go.mod").exists() {
         go(&peer, &program)
+    } else if peer.join("package.json").exists() {
+        return node(&peer);
     } else {
         bail!("there is no program bench/peers/{system}, and none was given with --program {system}=PATH");
     };
@@ -120,6 +144,20 @@ fn go(peer: &Path, program: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(peer).args(["build", "-o"]).arg(program).arg(".");
     command
+}
+
+/// A program for node.js is not built; what it needs is installed, as its lock file says, if it is not there.
+fn node(peer: &Path) -> Result<PathBuf> {
+    let installed = peer.join("node_modules/.package-lock.json");
+    let since = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    if since(&installed) < since(&peer.join("package-lock.json")) {
+        eprintln!("installing {}", peer.display());
+        let mut install = Command::new("npm");
+        install.current_dir(peer).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
+        let status = install.stdout(Stdio::null()).status().context("npm does not start")?;
+        ensure!(status.success(), "what {} needs cannot be installed", peer.display());
+    }
+    Ok(peer.join("main.mjs"))
 }
 
 /// What a command prints. A command that fails, or takes longer than `limit` and is killed, is an error with its last words.

@@ -37,12 +37,28 @@ spread is wide, other programs were at work on the same processors. Beside the s
 each row does, and which settings a system has, is in `bench/scenarios/5-sockets.toml`.
 ";
 
+/// What a page says that has rows on PostgreSQL only.
+const HEAD_OF_POSTGRES: &str = "# Benchmarks on PostgreSQL
+
+Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+
+The systems take turns within each row, each run in a process of its own with a fresh server of its own, on the same disk and with the same settings: every acknowledgement is
+on disk (`fsync = on`, `synchronous_commit = on`). Server and programs share the processors. Ratios are worth more than absolute figures: the machine is what it is. *Onward is* says how
+many times as good Onward's figure is as the line's. The `ceiling-postgres` is a bare program on two connections that takes the same steps set-based, in the batch size that was
+fastest (in brackets); it answers nobody and runs nothing. CPU seconds are the program's, without the server's. What the systems keep of a task that has ended differs, graphile-worker keeps nothing;
+that, what each row does and which settings a system has, is in `bench/scenarios/6-postgres.toml`.
+";
+
 /// Writes the page and its plots beside it.
 pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
     std::fs::create_dir_all(directory)?;
-    let is_of_sockets = record.entries.iter().all(|entry| entry.group().0.starts_with("M/"));
-    let head = if is_of_sockets { HEAD_OF_SOCKETS } else { HEAD };
+    let are_all = |section: &str| record.entries.iter().all(|entry| entry.group().0.starts_with(section));
+    let head = match () {
+        () if are_all("M/") => HEAD_OF_SOCKETS,
+        () if are_all("P") => HEAD_OF_POSTGRES,
+        () => HEAD,
+    };
     let mut page = format!("{head}\n{}\n", provenance(record));
     let stem = output.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
     for (name, svg) in plots(stem, &record.entries) {

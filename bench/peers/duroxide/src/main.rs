@@ -4,11 +4,10 @@
 //! for the status every two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
-use bench_protocol::{Class, Latencies, Measurement, Request, now, run};
+use anyhow::{Result, bail};
+use bench_protocol::{Class, Ends, Measurement, Numbers, Request, now, run};
 use duroxide::providers::Provider;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::registry::ActivityRegistry;
@@ -80,63 +79,38 @@ async fn chain(context: OrchestrationContext, parts: String) -> Result<String, S
     Ok(parts.to_string())
 }
 
-#[derive(Debug, Default)]
-struct Ends {
-    latencies: Latencies,
-    completed: usize,
-    failed: usize,
-}
-
 async fn in_flight(request: &Request) -> Result<Measurement> {
-    let row = &request.row;
+    let (row, numbers) = (&request.row, Numbers::new(request.row.count));
     let (provider, _directory) = open(request).await?;
     let runtime = start(request, provider.clone()).await?;
-    let next = Arc::new(AtomicUsize::new(0));
     let started = now();
     let starters: Vec<_> = (0..row.submitters)
-        .map(|_| tokio::spawn(starter(Client::new(provider.clone()), request.clone(), next.clone())))
+        .map(|_| {
+            let (client, request) = (Client::new(provider.clone()), request.clone());
+            let one = move |number| good(client.clone(), request.clone(), number);
+            tokio::spawn(Ends::of_starter(numbers.clone(), one))
+        })
         .collect();
     let mut all = Ends::default();
     for starter in starters {
-        let ends = starter.await?;
-        all.latencies.merge(ends.latencies);
-        all.completed += ends.completed;
-        all.failed += ends.failed;
+        all.merge(starter.await?);
     }
     let elapsed = started.elapsed();
     runtime.shutdown(None).await;
-    ensure!(all.completed > 0, "none of {} completed", row.count);
-    let per_second = all.completed as f64 / elapsed.as_secs_f64();
-    let value = if row.unit == "us p50" { all.latencies.percentile(0.5) } else { per_second };
-    let mut measurement = Measurement::of(value)
-        .with("per_second", per_second)
-        .with("failed", all.failed as f64)
-        .observed("ended", (all.completed + all.failed) as u64);
-    measurement.lost = (row.count - all.completed) as u64;
-    Ok(measurement.with_latencies(all.latencies))
+    all.measurement(row, elapsed)
 }
 
-async fn starter(client: Client, request: Request, next: Arc<AtomicUsize>) -> Ends {
+/// Whether an orchestration ended with what it should.
+async fn good(client: Client, request: Request, number: usize) -> bool {
     let row = &request.row;
     let name = if row.workload == "fan_out" { "fan_out" } else { "chain" };
-    let mut ends = Ends::default();
-    loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= row.count {
-            return ends;
-        }
-        let instance = format!("{name}-{number}");
-        let before = now();
-        let done = match client.start_orchestration(&instance, name, row.steps.to_string()).await {
-            Ok(()) => wait(&client, &instance, &request.settings).await,
-            Err(_) => None,
-        };
-        ends.latencies.record(before.elapsed());
-        match done {
-            Some(done) if done == row.steps.to_string() => ends.completed += 1,
-            _ => ends.failed += 1,
-        }
-    }
+    let instance = format!("{name}-{number}");
+    let started = client.start_orchestration(&instance, name, row.steps.to_string()).await;
+    let done = match started {
+        Ok(()) => wait(&client, &instance, &request.settings).await,
+        Err(_) => None,
+    };
+    done.is_some_and(|done| done == row.steps.to_string())
 }
 
 /// Its result, if it completed.

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use crate::lives::Place;
 use crate::open::{engine, open_file, open_place};
-use crate::{backlog, cancels, parked, running};
+use crate::{backlog, cancels, parked, running, server};
 
 /// Says that the program is a helper, and which.
 const VARIABLE: &str = "ONWARD_BENCH_HELPER";
@@ -27,6 +27,8 @@ pub(crate) enum Job {
     Park { count: usize, wake: i64 },
     /// Submits at a fixed rate.
     Produce { count: usize, rate: u32 },
+    /// Says `ready`, and when its input ends, works off a backlog of so many tasks with the other nodes; says when it was done and what ran.
+    Node { slots: usize, count: usize },
     /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and says when each was asked to stop.
     Wait { slots: usize },
 }
@@ -49,6 +51,7 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
         "hold" => Job::Hold { waiting: one.parse()?, in_flight: other.parse()? },
         "park" => Job::Park { count: one.parse()?, wake: other.parse()? },
         "produce" => Job::Produce { count: one.parse()?, rate: other.parse()? },
+        "node" => Job::Node { slots: one.parse()?, count: other.parse()? },
         "wait" => Job::Wait { slots: one.parse()? },
         _ => bail!("`{job}` is not what a helper does"),
     };
@@ -63,6 +66,7 @@ impl Helper {
             Job::Hold { waiting, in_flight } => format!("hold {waiting} {in_flight}"),
             Job::Park { count, wake } => format!("park {count} {wake}"),
             Job::Produce { count, rate } => format!("produce {count} {rate}"),
+            Job::Node { slots, count } => format!("node {slots} {count}"),
             Job::Wait { slots } => format!("wait {slots} 0"),
         };
         let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
@@ -77,6 +81,7 @@ impl Helper {
             Job::Hold { waiting, in_flight } => runtime.block_on(self.hold(waiting, in_flight)),
             Job::Park { count, wake } => runtime.block_on(self.park(count, wake)),
             Job::Produce { count, rate } => self.produce(&runtime, count, rate),
+            Job::Node { slots, count } => runtime.block_on(server::run_as_node(&self.path, self.class, slots, count)),
             Job::Wait { slots } => runtime.block_on(self.wait(slots)),
         }
     }
@@ -127,7 +132,7 @@ impl Helper {
 }
 
 /// Until its input ends, or it is killed.
-fn say_ready_and_wait() -> Result<()> {
+pub(crate) fn say_ready_and_wait() -> Result<()> {
     println!("ready");
     std::io::stdout().flush()?;
     std::io::stdin().read_to_end(&mut Vec::new())?;

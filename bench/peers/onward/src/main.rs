@@ -20,6 +20,7 @@ mod read;
 mod resident;
 mod restart;
 mod running;
+mod server;
 mod signals;
 mod sockets;
 mod submit;
@@ -66,6 +67,12 @@ fn work(request: &Request) -> Result<Measurement> {
         "file_restart" => runtime.block_on(restart::restart(request)),
         "file_memory" => runtime.block_on(resident::memory(request)),
         "file_latency" => runtime.block_on(latency::latency(request)),
+        "drain" => runtime.block_on(server::drain(request)),
+        "bulk_lives" => runtime.block_on(server::lives(request)),
+        "bulk_submit" => runtime.block_on(server::submits(request)),
+        "each_submit" => runtime.block_on(server::each_submit(request)),
+        "wake" => runtime.block_on(server::wake(request)),
+        "nodes" => runtime.block_on(server::nodes(request)),
         "rates" => runtime.block_on(rates::run(request)),
         "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
         "long" => runtime.block_on(long::last_over_first(request)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use bench_protocol::{Class, CommitSizes, Postgres, Request};
+use bench_protocol::{Class, CommitSizes, Request};
 use onward::{Durability, Engine, Store};
 use onward_store::{MemoryStore, PostgresStore, SqliteStore};
 use tempfile::TempDir;
@@ -16,12 +16,11 @@ pub(crate) struct Opened {
     pub(crate) place: PathBuf,
     sqlite: Option<Arc<SqliteStore>>,
     _directory: Option<TempDir>,
-    _server: Option<Postgres>,
 }
 
 impl Opened {
     fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, place: PathBuf::new(), sqlite: None, _directory: None, _server: None }
+        Self { store, place: PathBuf::new(), sqlite: None, _directory: None }
     }
 }
 
@@ -32,10 +31,9 @@ pub(crate) async fn open_store(request: &Request) -> Result<Opened> {
         return Ok(Opened::new(Arc::new(MemoryStore::new())));
     }
     if request.row.postgres {
-        let server = Postgres::start(&request.directory, request.class)?;
-        let place = PathBuf::from(server.url());
+        let place = PathBuf::from(request.server()?);
         let store = open_place(&place, request.class).await?;
-        return Ok(Opened { place, _server: Some(server), ..Opened::new(store) });
+        return Ok(Opened { place, ..Opened::new(store) });
     }
     if request.class == Class::Memory {
         let sqlite = Arc::new(SqliteStore::options().open_in_memory().await?);

@@ -1,11 +1,10 @@
 //! Orchestrations that are started and awaited, so many in flight: what an activity, a step, a start and an end cost.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use bench_protocol::{Latencies, Measurement, Request, Row, now};
+use bench_protocol::{Ends, Measurement, Numbers, Request, Row, now};
 use onward::orchestration::{OrchestrationContext, try_join_all};
 use onward::{Engine, Failure, Store, Task};
 use serde::{Deserialize, Serialize};
@@ -86,14 +85,6 @@ fn register(engine: &Engine, activity: Duration) {
     engine.orchestrate(work);
 }
 
-/// What came of the orchestrations of one starter, or of all.
-#[derive(Debug, Default)]
-struct Ends {
-    latencies: Latencies,
-    completed: usize,
-    failed: usize,
-}
-
 /// Starts orchestrations and awaits each: so many starters, each with one in flight. The figure is orchestrations or steps a second, or
 /// what one takes, as the row's unit says.
 pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
@@ -105,55 +96,37 @@ pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
 
     let before = opened.commits();
     let started = now();
-    let mut ends = start_all(request, &engine).await?;
+    let ends = start_all(request, &engine).await?;
     let elapsed = started.elapsed();
     // Lives of what the row counts: steps where it is about them.
     let operations = if row.workload == "steps" { row.count * row.steps } else { row.count };
     let commits = opened.commit_sizes(&before, operations);
 
     running::finish(&engine, running).await?;
-    let per_second = operations as f64 * ends.completed as f64 / row.count as f64 / elapsed.as_secs_f64();
-    let value = match row.unit.as_str() {
-        "us/step" => 1e6 / per_second,
-        "us p50" => ends.latencies.percentile(0.5),
-        _ => per_second,
-    };
-    let mut measurement = Measurement::of(value)
-        .with("per_second", per_second)
-        .with("failed", ends.failed as f64)
-        .observed("ended", (ends.completed + ends.failed) as u64);
-    measurement.lost = (row.count - ends.completed) as u64;
-    measurement.commits = commits;
-    Ok(measurement.with_latencies(ends.latencies))
+    Ok(Measurement { commits, ..ends.measurement(row, elapsed)? })
 }
 
 async fn start_all(request: &Request, engine: &Engine) -> Result<Ends> {
-    let row = &request.row;
-    let next = Arc::new(AtomicUsize::new(0));
-    let work = Work::of(row, &request.settings);
+    let (row, numbers) = (&request.row, Numbers::new(request.row.count));
+    let (work, steps) = (Work::of(row, &request.settings), row.steps);
     let starters: Vec<_> = (0..row.submitters.max(1))
-        .map(|_| tokio::spawn(starter(engine.clone(), work, next.clone(), row.count, row.steps)))
+        .map(|_| {
+            let (engine, numbers) = (engine.clone(), numbers.clone());
+            let one = move |_| one(engine.clone(), work, steps);
+            tokio::spawn(Ends::of_starter(numbers, one))
+        })
         .collect();
     let mut all = Ends::default();
     for starter in starters {
-        let ends = starter.await??;
-        all.latencies.merge(ends.latencies);
-        all.completed += ends.completed;
-        all.failed += ends.failed;
+        all.merge(starter.await?);
     }
     Ok(all)
 }
 
-async fn starter(engine: Engine, work: Work, next: Arc<AtomicUsize>, count: usize, steps: usize) -> Result<Ends> {
-    let mut ends = Ends::default();
-    while next.fetch_add(1, Ordering::Relaxed) < count {
-        let before = now();
-        let done = engine.submit(work).await?.wait().await;
-        ends.latencies.record(before.elapsed());
-        match done {
-            Ok(done) if done == steps => ends.completed += 1,
-            _ => ends.failed += 1,
-        }
+/// Whether it ended with what it should.
+async fn one(engine: Engine, work: Work, steps: usize) -> bool {
+    match engine.submit(work).await {
+        Ok(handle) => handle.wait().await.is_ok_and(|done| done == steps),
+        Err(_) => false,
     }
-    Ok(ends)
 }

@@ -95,7 +95,7 @@ impl State {
     }
 
     pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {
-        self.tasks.running(scope, |task| scopes(task).contains(scope))
+        self.tasks.running(scope)
     }
 
     /// Whether every limit lets a task start at a moment.

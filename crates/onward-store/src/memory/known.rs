@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::running::RunningCounts;
 use super::task::{End, Task};
 use crate::flow::LimitScope;
 use crate::name::Name;
@@ -105,7 +106,8 @@ pub(super) struct Part {
     pub(super) messages: BTreeSet<TaskId>,
     pub(super) held: BTreeSet<SessionId>,
     pub(super) to_cancel: BTreeSet<SessionId>,
-    pub(super) running: Option<RunningElsewhere>,
+    /// How many run that are not loaded.
+    pub(super) running: Option<RunningCounts>,
     /// Lanes of which there is more, with one task of each. `None` if it is not known which there are.
     pub(super) lanes: Option<BTreeMap<Lane, (Place, Arc<Task>)>>,
     pub(super) scheduled: Frontier<(Timestamp, TaskId)>,
@@ -193,24 +195,17 @@ impl Known {
 
     /// How many tasks of a scope run that are not loaded.
     pub(super) fn running_elsewhere(&self, scope: &LimitScope) -> u64 {
-        self.elsewhere(|(_, queue, kind, group)| match scope {
-            LimitScope::All => true,
-            LimitScope::Queue(name) => queue == name,
-            LimitScope::Kind(name) => kind == name,
-            LimitScope::Group(name) => group.as_ref() == Some(name),
-            LimitScope::Groups(_) => false,
-        })
+        self.elsewhere().map_or(0, |counts| counts.of(scope))
     }
 
     /// How many tasks a session runs that are not loaded.
     pub(super) fn held_elsewhere(&self, session: SessionId) -> u64 {
-        self.elsewhere(|(by, ..)| *by == session)
+        self.elsewhere().map_or(0, |counts| counts.by(session))
     }
 
-    fn elsewhere(&self, counts: impl Fn(&(SessionId, Name, Name, Option<Name>)) -> bool) -> u64 {
+    fn elsewhere(&self) -> Option<&RunningCounts> {
         self.lacks(|part| part.running.is_some(), || Want::Running);
-        let running = self.part().and_then(|part| part.running.as_ref());
-        running.into_iter().flatten().filter(|(line, _)| counts(line)).map(|(_, count)| count).sum()
+        self.part()?.running.as_ref()
     }
 
     /// Lanes of which more waits than is loaded: behind which place, and one task of each.

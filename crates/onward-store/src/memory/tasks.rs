@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::known::{Frontier, Known, Lane, Want};
+use super::running::{RunningCounts, RunningLine};
 use super::task::{End, Task};
 use crate::flow::LimitScope;
 use crate::name::Name;
@@ -27,6 +28,7 @@ pub(super) struct Tasks {
     held: BTreeSet<(SessionId, TaskId)>,
     /// By the order in which they ended.
     ended: BTreeSet<(End, TaskId)>,
+    running: RunningCounts,
 }
 
 impl Tasks {
@@ -77,6 +79,9 @@ impl Tasks {
         task.must_be_finished_by().map(|at| self.overdue.remove(&(at, id)));
         task.session.map(|session| self.held.remove(&(session, id)));
         task.end.map(|end| self.ended.remove(&(end, id)));
+        if task.state == TaskState::Running {
+            self.running.remove(running_line(&task));
+        }
         Some(task)
     }
 
@@ -87,6 +92,9 @@ impl Tasks {
             TaskState::Scheduled => self.scheduled.insert((task.run_at, id)),
             _ => false,
         };
+        if task.state == TaskState::Running {
+            self.running.add(running_line(task), 1);
+        }
         if matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked) {
             task.expires_at.map(|at| self.expiring.insert((at, id)));
         }
@@ -185,10 +193,9 @@ impl Tasks {
         self.iter().filter(move |task| task.new.parent == Some(parent))
     }
 
-    /// How many tasks run that `counts` and that are of a scope.
-    pub(super) fn running(&self, scope: &LimitScope, counts: impl Fn(&Task) -> bool) -> u64 {
-        let here = self.iter().filter(|task| task.state == TaskState::Running && counts(task)).count() as u64;
-        here + self.known.running_elsewhere(scope)
+    /// How many tasks of a scope run.
+    pub(super) fn running(&self, scope: &LimitScope) -> u64 {
+        self.running.of(scope) + self.known.running_elsewhere(scope)
     }
 
     /// Tasks of a queue in some states, by number.
@@ -238,12 +245,23 @@ impl Tasks {
 
     /// Has at least one waiting task of each lane known that has any.
     pub(super) fn know_every_lane(&self) {
-        for (lane, place, task) in self.known.more_waiting() {
-            let is_known =
-                |at: &Place| *at <= place && self.all.get(&at.task).is_some_and(|one| Lane::of(one) == *lane);
-            if !self.waiting.iter().any(is_known) {
+        let mut more = self.known.more_waiting().peekable();
+        if more.peek().is_none() {
+            return;
+        }
+        let mut first = BTreeMap::<Lane, Place>::new();
+        for (place, task) in self.waiting.iter().filter_map(|place| Some((place, self.all.get(&place.task)?))) {
+            first.entry(Lane::of(task)).or_insert(*place);
+        }
+        for (lane, place, task) in more {
+            if first.get(lane).is_none_or(|first| *first > place) {
                 self.want_lane_of(task);
             }
         }
     }
+}
+
+fn running_line(task: &Task) -> RunningLine<'_> {
+    let new = &task.new;
+    RunningLine { session: task.session, queue: &new.queue, kind: &new.kind, group: new.group.as_ref() }
 }

@@ -1,4 +1,5 @@
 //! Orchestrations that are paused.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

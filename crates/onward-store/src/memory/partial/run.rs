@@ -13,6 +13,7 @@ use crate::flow::LimitRecord;
 use crate::limits;
 use crate::memory::keys::Taken;
 use crate::memory::known::{Frontier, Known, Lane, Part, RunningElsewhere, Want};
+use crate::memory::running::{RunningCounts, RunningLine};
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
 use crate::name::Name;
@@ -272,7 +273,8 @@ impl Partial {
                 let is_here = |id: &crate::task::SessionId| running.keys().all(|(session, ..)| session != id);
                 part.held.extend(sessions.into_iter().filter(is_here));
             }
-            (part.running, part.ended_elsewhere, part.live_elsewhere) = (running, ended, live);
+            part.running = running.as_ref().map(counted);
+            (part.ended_elsewhere, part.live_elsewhere) = (ended, live);
         });
     }
 
@@ -386,6 +388,14 @@ fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
         Arc::make_mut(instance).mailbox = messages.collect::<Result<_>>()?;
     }
     Ok(())
+}
+
+fn counted(running: &RunningElsewhere) -> RunningCounts {
+    let mut counts = RunningCounts::default();
+    for ((session, queue, kind, group), count) in running {
+        counts.add(RunningLine { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
+    }
+    counts
 }
 
 fn stamp(state: &State) -> i64 {

@@ -1,0 +1,26 @@
+//! The ceiling of the rows on PostgreSQL: what bare PostgreSQL reaches when it takes the same steps as a task engine, set-based, on two connections.
+//!
+//! It accepts tasks, claims them (`FOR UPDATE SKIP LOCKED`), and moves them to a history, each in a commit of its own. It runs nothing, answers nobody, and
+//! has no queues, keys, limits, leases or events: nothing that an engine is for.
+
+mod database;
+mod lives;
+mod submits;
+mod wake;
+
+use anyhow::{Result, bail};
+use bench_protocol::{Measurement, Request, run};
+
+fn main() -> Result<()> {
+    run("ceiling-postgres", |request| tokio::runtime::Runtime::new()?.block_on(work(request)))
+}
+
+async fn work(request: &Request) -> Result<Measurement> {
+    match (request.row.workload.as_str(), request.settings.as_str()) {
+        ("drain" | "bulk_lives", "best batch") => lives::best_batch(request).await,
+        ("bulk_submit", "same batch") => submits::in_batches(request).await,
+        ("each_submit", "one commit each") => submits::one_by_one(request).await,
+        ("wake", "two commits") => wake::two_commits(request).await,
+        (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
+    }
+}

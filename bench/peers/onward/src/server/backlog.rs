@@ -1,0 +1,115 @@
+//! A backlog that is worked off, and whole lives: submitted in bulk while others run.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use bench_protocol::{Backlog, Measurement, Request, now};
+use onward::When;
+use onward_store::tokio_postgres::{NoTls, connect};
+
+use super::bulk::in_batches;
+use crate::lives::{Seen, register};
+use crate::open::{Opened, engine, open_place, open_store};
+use crate::{backlog, running};
+
+/// How many tasks of a history are made by the engine; the others are copies.
+const SOME: usize = 4096;
+
+/// How often it is asked whether all have run.
+const POLL: Duration = Duration::from_millis(2);
+
+/// A backlog that was submitted before is worked off by an engine that then starts.
+pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let seen = Seen::new(row.count);
+    register(&engine, &seen);
+    in_batches(&engine, row).await?;
+    let started = now();
+    let summary = engine.run_until_idle().await?;
+    let elapsed = started.elapsed();
+    ensure!(summary.completed == row.count as u64, "the engine completed {}", summary.completed);
+    Ok(measurement(request, &seen, elapsed).observed("completed", completed(&opened).await?))
+}
+
+/// Submitted in bulk while an engine runs; where tasks wait before, they come first, and as many are left in the end.
+pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+    let row = &request.row;
+    fill(request).await?;
+    let opened = open_store(request).await?;
+    let engine = engine(&opened.store, row.slots).await?;
+    let seen = Seen::new(row.count);
+    register(&engine, &seen);
+    let before = completed(&opened).await?;
+    let started = now();
+    let running = running::start(&engine);
+    in_batches(&engine, row).await?;
+    until(&seen, row.count).await;
+    running::stop(&engine, running).await?;
+    let elapsed = started.elapsed();
+    let done = completed(&opened).await?.saturating_sub(before);
+    let waiting: u64 = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
+    let due = (row.count + row.backlog.waiting) as u64;
+    ensure!(done + waiting == due, "{done} completed and {waiting} wait, of {due}");
+    if row.backlog.waiting > 0 {
+        let value = done as f64 / elapsed.as_secs_f64();
+        return Ok(Measurement::of(value).observed("completed", done.min(row.count as u64)));
+    }
+    Ok(measurement(request, &seen, elapsed).observed("completed", done))
+}
+
+/// Until so many handlers have run; the engine is then stopped, which completes them.
+async fn until(seen: &Seen, count: usize) {
+    while seen.ledger.total() < count as u64 {
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn measurement(request: &Request, seen: &Seen, elapsed: Duration) -> Measurement {
+    let row = &request.row;
+    let mut measurement = Measurement::of(row.count as f64 / elapsed.as_secs_f64());
+    measurement.lost = seen.ledger.lost(row.count);
+    measurement.duplicated = seen.ledger.duplicated();
+    measurement
+}
+
+async fn completed(opened: &Opened) -> Result<u64> {
+    Ok(opened.store.statistics().await?.iter().map(|kind| kind.ended.completed).sum())
+}
+
+/// What waits and what has ended before, by a store that is closed again.
+async fn fill(request: &Request) -> Result<()> {
+    let row = &request.row;
+    if row.backlog.waiting + row.backlog.finished == 0 {
+        return Ok(());
+    }
+    let url = request.server()?;
+    let some = row.backlog.finished.min(SOME);
+    let mut first = row.clone();
+    first.backlog = Backlog { finished: some, ..row.backlog };
+    backlog::fill(&open_place(url.as_ref(), request.class).await?, &first).await?;
+    multiply(url, row.backlog.finished.checked_div(some).unwrap_or(0)).await?;
+    let engine = engine(&open_place(url.as_ref(), request.class).await?, 1).await?;
+    backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
+}
+
+/// Has a store have so many times as many ended tasks, by copies of their rows under other numbers: to have millions live would take most of an hour.
+async fn multiply(url: &str, times: usize) -> Result<()> {
+    if times < 2 {
+        return Ok(());
+    }
+    let (client, connection) = connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    let first = "CREATE TEMP TABLE copied AS SELECT * FROM onward.ended; \
+                 CREATE TEMP TABLE step AS SELECT max(id) AS ids, max(end_number) AS ends FROM copied";
+    client.batch_execute(first).await?;
+    let again = "UPDATE copied SET id = id + step.ids, end_number = end_number + step.ends FROM step; \
+                 INSERT INTO onward.ended SELECT * FROM copied";
+    for _ in 1..times {
+        client.batch_execute(again).await?;
+    }
+    let numbers =
+        "SELECT setval('onward.last_task', max(id)), setval('onward.ends', max(end_number)) FROM onward.ended";
+    Ok(client.batch_execute(numbers).await?)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	protocol "bench-protocol"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+)
+
+// places makes jobs with payloads of the row's size.
+func places(row *protocol.Row) (func(number int) place, error) {
+	note, err := row.Note()
+	if err != nil {
+		return nil, err
+	}
+	return func(number int) place { return place{protocol.Order{Number: uint64(number), Note: note}} }, nil
+}
+
+// insertAll inserts all jobs of a row in calls of its batch, from as many submitters as it has.
+func insertAll(ctx context.Context, client *river.Client[pgx.Tx], row *protocol.Row) error {
+	job, err := places(row)
+	if err != nil {
+		return err
+	}
+	var next atomic.Int64
+	return from(max(row.Submitters, 1), func() error {
+		for {
+			first := (int(next.Add(1)) - 1) * row.Batch
+			if first >= row.Count {
+				return nil
+			}
+			jobs := make([]river.InsertManyParams, min(row.Batch, row.Count-first))
+			for number := range jobs {
+				jobs[number].Args = job(first + number)
+			}
+			if _, err := client.InsertManyFast(ctx, jobs); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// from runs a function in so many goroutines.
+func from(submitters int, run func() error) error {
+	failures := make(chan error, submitters)
+	for range submitters {
+		go func() { failures <- run() }()
+	}
+	var failure error
+	for range submitters {
+		failure = errors.Join(failure, <-failures)
+	}
+	return failure
+}
+
+// insertPaced inserts jobs one by one at the row's rate, whatever became of earlier ones, and answers when each was called for.
+func insertPaced(ctx context.Context, client *river.Client[pgx.Tx], row *protocol.Row) ([]int64, error) {
+	job, err := places(row)
+	if err != nil {
+		return nil, err
+	}
+	called := make([]int64, row.Count)
+	failures := make([]error, row.Count)
+	var group sync.WaitGroup
+	begun := time.Now()
+	for number := range called {
+		time.Sleep(time.Until(begun.Add(time.Duration(number) * time.Second / time.Duration(row.Rate))))
+		group.Go(func() {
+			called[number] = protocol.Now()
+			_, failures[number] = client.Insert(ctx, job(number), nil)
+		})
+	}
+	group.Wait()
+	return called, errors.Join(failures...)
+}
+
+// submits inserts in bulk, nobody working.
+func submits(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
+	if request.Settings != "InsertManyFast" {
+		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)
+	}
+	row := &request.Row
+	pool, err := pool(ctx, request.Postgres, connections)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, pool); err != nil {
+		return nil, err
+	}
+	client, err := inserter(pool)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	if err := insertAll(ctx, client, row); err != nil {
+		return nil, err
+	}
+	elapsed := time.Since(begun)
+	inserted, err := count(ctx, pool, "available")
+	answer := map[string]int{"inserted": inserted}
+	return &protocol.Measurement{Value: float64(row.Count) / elapsed.Seconds(), Answer: answer}, err
+}
+
+// eachSubmit inserts jobs in calls of their own, from as many goroutines as the row has submitters, each with a connection.
+func eachSubmit(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
+	if request.Settings != "Insert" {
+		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)
+	}
+	row := &request.Row
+	pool, err := pool(ctx, request.Postgres, row.Submitters)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, pool); err != nil {
+		return nil, err
+	}
+	client, err := inserter(pool)
+	if err != nil {
+		return nil, err
+	}
+	job, err := places(row)
+	if err != nil {
+		return nil, err
+	}
+	latencies := make(protocol.Latencies, row.Count)
+	var next atomic.Int64
+	begun := time.Now()
+	err = from(row.Submitters, func() error {
+		for number := int(next.Add(1)) - 1; number < row.Count; number = int(next.Add(1)) - 1 {
+			before := protocol.Now()
+			if _, err := client.Insert(ctx, job(number), nil); err != nil {
+				return err
+			}
+			latencies[number] = protocol.Now() - before
+		}
+		return nil
+	})
+	elapsed := time.Since(begun)
+	if err != nil {
+		return nil, err
+	}
+	inserted, err := count(ctx, pool, "available")
+	return &protocol.Measurement{
+		Value:     float64(row.Count) / elapsed.Seconds(),
+		Latencies: latencies,
+		Answer:    map[string]int{"ended": row.Count, "inserted": inserted},
+	}, err
+}

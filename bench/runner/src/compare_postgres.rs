@@ -1,0 +1,58 @@
+//! What the rows on PostgreSQL say together.
+
+use bench_protocol::{Class, Line};
+
+use crate::compare::{Comparison, find, onward};
+use crate::record::Entry;
+
+const CLASS: Class = Class::Full;
+
+/// How far a start is above two bare commits, what limits and backlogs leave of the throughput, and what two nodes do together.
+pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
+    above_two_commits(entries).into_iter().chain(limits(entries)).chain(kept(entries)).chain(nodes(entries)).collect()
+}
+
+fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
+    const ROW: &str = "P/wake/50";
+    let bare = find(entries, ROW, CLASS, |line| line.settings == "two commits");
+    let lines = entries.iter().filter_map(Entry::line).filter(|line| line.row == ROW && line.settings != "two commits");
+    let above = |line: &Line, name: &str, percentile: fn(&Line) -> Option<f64>| {
+        let what =
+            format!("{ROW}: {name} of {} ({}) above that of two bare commits, in ms", line.system, line.settings);
+        Some(Comparison { what, value: (percentile(line)? - percentile(bare?)?) / 1e3 })
+    };
+    let of_line = |line| [above(line, "p50", |line| line.p50), above(line, "p99", |line| line.p99)];
+    lines.flat_map(of_line).flatten().collect()
+}
+
+fn limits(entries: &[Entry]) -> Vec<Comparison> {
+    const ROW: &str = "P/limits/4096";
+    let with = |settings: &str| find(entries, ROW, CLASS, |line| line.settings == settings);
+    let over = |settings: &str, base: &str| {
+        let value = with(settings)?.value / with(base)?.value;
+        Some(Comparison { what: format!("{ROW}: {settings} over {base}"), value })
+    };
+    [over("groups", "no groups"), over("limits", "no groups"), over("limits", "groups")].into_iter().flatten().collect()
+}
+
+/// What a backlog leaves of the lives a second, ours over the ceiling's.
+fn kept(entries: &[Entry]) -> Vec<Comparison> {
+    const PLAIN: &str = "P/lives";
+    let ceiling = |row: &str| find(entries, row, CLASS, |line| line.system == "ceiling-postgres");
+    let (ours_plain, theirs_plain) = (onward(entries, PLAIN, CLASS), ceiling(PLAIN));
+    let rows = entries.iter().filter_map(Entry::line).filter(|line| {
+        (line.row.starts_with("P/lives_") || line.row.starts_with("P-large/")) && line.system == "onward"
+    });
+    let kept = |line: &Line| {
+        let ours = line.value / ours_plain?.value;
+        let theirs = ceiling(&line.row)?.value / theirs_plain?.value;
+        let what = format!("{}: kept by Onward ({ours:.2}) over kept by the ceiling ({theirs:.2})", line.row);
+        Some(Comparison { what, value: ours / theirs })
+    };
+    rows.filter_map(kept).collect()
+}
+
+fn nodes(entries: &[Entry]) -> Option<Comparison> {
+    let (one, two) = (onward(entries, "P/nodes/1", CLASS)?, onward(entries, "P/nodes/2", CLASS)?);
+    Some(Comparison { what: "P/nodes: two nodes together over one".to_owned(), value: two.value / one.value })
+}

@@ -1,0 +1,103 @@
+//! How many tasks run, by what limits them. Counted as they start and end: a claim asks for each task that it looks at.
+
+use std::collections::BTreeMap;
+
+use crate::flow::LimitScope;
+use crate::name::Name;
+use crate::task::SessionId;
+
+/// How many tasks run in all, in each queue, of each kind, of each group, and by each session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RunningCounts {
+    all: u64,
+    queues: BTreeMap<Name, u64>,
+    kinds: BTreeMap<Name, u64>,
+    groups: BTreeMap<Name, u64>,
+    sessions: BTreeMap<SessionId, u64>,
+}
+
+/// Tasks that are counted together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunningLine<'a> {
+    pub(super) session: Option<SessionId>,
+    pub(super) queue: &'a Name,
+    pub(super) kind: &'a Name,
+    pub(super) group: Option<&'a Name>,
+}
+
+impl RunningCounts {
+    /// So many more run.
+    pub(super) fn add(&mut self, line: RunningLine<'_>, count: u64) {
+        self.all += count;
+        add_to(&mut self.queues, line.queue, count);
+        add_to(&mut self.kinds, line.kind, count);
+        line.group.into_iter().for_each(|group| add_to(&mut self.groups, group, count));
+        line.session.into_iter().for_each(|session| add_to(&mut self.sessions, &session, count));
+    }
+
+    /// One that ran does so no more.
+    pub(super) fn remove(&mut self, line: RunningLine<'_>) {
+        self.all = self.all.saturating_sub(1);
+        take_from(&mut self.queues, line.queue);
+        take_from(&mut self.kinds, line.kind);
+        line.group.into_iter().for_each(|group| take_from(&mut self.groups, group));
+        line.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session));
+    }
+
+    /// How many run of a scope on which limits are counted; those on the beginnings of groups are not.
+    pub(super) fn of(&self, scope: &LimitScope) -> u64 {
+        let count = match scope {
+            LimitScope::All => Some(&self.all),
+            LimitScope::Queue(queue) => self.queues.get(queue),
+            LimitScope::Kind(kind) => self.kinds.get(kind),
+            LimitScope::Group(group) => self.groups.get(group),
+            LimitScope::Groups(_) => None,
+        };
+        count.copied().unwrap_or_default()
+    }
+
+    /// How many a session runs.
+    pub(super) fn by(&self, session: SessionId) -> u64 {
+        self.sessions.get(&session).copied().unwrap_or_default()
+    }
+}
+
+fn add_to<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, of: &K, count: u64) {
+    match counts.get_mut(of) {
+        Some(counted) => *counted += count,
+        None => drop(counts.insert(of.clone(), count)),
+    }
+}
+
+fn take_from<K: Ord>(counts: &mut BTreeMap<K, u64>, of: &K) {
+    let Some(count) = counts.get_mut(of) else { return };
+    *count = count.saturating_sub(1);
+    if *count == 0 {
+        counts.remove(of);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_ended_is_counted_no_more_anywhere() -> crate::Result<()> {
+        let (queue, kind, group) = (Name::new("queue")?, Name::new("kind")?, Name::new("group")?);
+        let line = RunningLine { session: Some(SessionId(1)), queue: &queue, kind: &kind, group: Some(&group) };
+        let mut counts = RunningCounts::default();
+        counts.add(line, 2);
+        counts.remove(line);
+        let scopes = [
+            LimitScope::All,
+            LimitScope::Queue(queue.clone()),
+            LimitScope::Kind(kind.clone()),
+            LimitScope::Group(group.clone()),
+        ];
+        assert_eq!(scopes.each_ref().map(|scope| counts.of(scope)), [1; 4]);
+        counts.remove(line);
+        assert_eq!(scopes.each_ref().map(|scope| counts.of(scope)), [0; 4]);
+        assert_eq!(counts.by(SessionId(1)), 0);
+        Ok(())
+    }
+}
