@@ -55,7 +55,7 @@ impl Nodes {
     }
 }
 
-/// Shows: B2, W10
+/// Shows: B2, W10, Q5
 #[tokio::test]
 async fn a_task_submitted_on_one_node_runs_on_another_and_the_first_hears_of_its_end() {
     let Some(nodes) = Nodes::new(2).await else { return };
