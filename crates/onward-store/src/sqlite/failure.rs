@@ -58,7 +58,7 @@ const DAMAGED: &str = "the store is damaged; stop its processes and restore a ba
 /// definitions of tables that our statements do not fit (all of them are constant, so it is not the statement that is wrong).
 fn is_impossible(failure: &rusqlite::Error) -> bool {
     if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
-        return text.starts_with("no such ") || text.contains(" has no column ");
+        return text.starts_with("no such ") || text.contains(" has no column ") || text == "malformed JSON";
     }
     matches!(
         failure,
@@ -76,6 +76,14 @@ mod tests {
     use rusqlite::ffi;
 
     use super::*;
+
+    #[test]
+    fn options_that_are_no_json_are_damage() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let read = connection.query_row("SELECT '{\"affinity\":' ->> 'affinity'", [], |row| row.get::<_, String>(0));
+        let error = Error::from(read.unwrap_err());
+        assert!(error.is_corrupt(), "{error}");
+    }
 
     #[test]
     fn a_value_that_is_too_large_stays_so() {
