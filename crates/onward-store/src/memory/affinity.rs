@@ -7,7 +7,7 @@ use super::task::Task;
 use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
-use crate::task::{SessionId, TaskId, TaskState};
+use crate::task::{SessionId, TaskId};
 use crate::timestamp::Timestamp;
 
 /// The session that a series prefers.
@@ -73,10 +73,7 @@ impl State {
         if !self.affinities.is_empty() {
             self.tasks.know_every_lane();
         }
-        let mut waiting: Vec<&Task> = self.tasks.iter().filter(|task| task.state == TaskState::Waiting).collect();
-        waiting.retain(|task| task.new.affinity.is_some());
-        waiting.sort_by_key(|task| task.place());
-        waiting.into_iter()
+        self.tasks.waiting_in_series()
     }
 
     /// How long until the first line goes to any session that is reserved for one. Those of groups that are held back wait for that first.

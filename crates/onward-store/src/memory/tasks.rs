@@ -20,6 +20,8 @@ pub(super) struct Tasks {
     pub(super) known: Known,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<Place>,
+    /// Those of them that have a series.
+    waiting_in_series: BTreeSet<Place>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
@@ -74,6 +76,7 @@ impl Tasks {
             return None;
         };
         self.waiting.remove(&task.place());
+        task.new.affinity.as_ref().map(|_| self.waiting_in_series.remove(&task.place()));
         self.scheduled.remove(&(task.run_at, id));
         task.expires_at.map(|at| self.expiring.remove(&(at, id)));
         task.must_be_finished_by().map(|at| self.overdue.remove(&(at, id)));
@@ -92,6 +95,9 @@ impl Tasks {
             TaskState::Scheduled => self.scheduled.insert((task.run_at, id)),
             _ => false,
         };
+        if task.state == TaskState::Waiting && task.new.affinity.is_some() {
+            self.waiting_in_series.insert(task.place());
+        }
         if task.state == TaskState::Running {
             self.running.add(running_line(task), 1);
         }
@@ -124,6 +130,11 @@ impl Tasks {
     pub(super) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
         self.known.lacks(|part| part.between.contains(&(from, before)), || Want::Between(from, before));
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
+    }
+
+    /// Waiting tasks that have a series, in their order.
+    pub(super) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
+        self.waiting_in_series.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref)
     }
 
     /// The first waiting task behind `place`, or the very first.
