@@ -11,6 +11,7 @@ import (
 	protocol "bench-protocol"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 )
 
@@ -81,20 +82,26 @@ func insertPaced(ctx context.Context, client *river.Client[pgx.Tx], row *protoco
 	return called, errors.Join(failures...)
 }
 
+// prepared has the tables made, and a client that only inserts.
+func prepared(ctx context.Context, request *protocol.Request, most int) (*pgxpool.Pool, *river.Client[pgx.Tx], error) {
+	pool, err := pool(ctx, request.Postgres, most)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := migrate(ctx, pool); err != nil {
+		return nil, nil, err
+	}
+	client, err := inserter(pool)
+	return pool, client, err
+}
+
 // submits inserts in bulk, nobody working.
 func submits(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	if request.Settings != "InsertManyFast" {
 		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)
 	}
 	row := &request.Row
-	pool, err := pool(ctx, request.Postgres, connections)
-	if err != nil {
-		return nil, err
-	}
-	if err := migrate(ctx, pool); err != nil {
-		return nil, err
-	}
-	client, err := inserter(pool)
+	pool, client, err := prepared(ctx, request, connections)
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +121,7 @@ func eachSubmit(ctx context.Context, request *protocol.Request) (*protocol.Measu
 		return nil, fmt.Errorf("river has no settings `%s` here", request.Settings)
 	}
 	row := &request.Row
-	pool, err := pool(ctx, request.Postgres, row.Submitters)
-	if err != nil {
-		return nil, err
-	}
-	if err := migrate(ctx, pool); err != nil {
-		return nil, err
-	}
-	client, err := inserter(pool)
+	pool, client, err := prepared(ctx, request, row.Submitters)
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,20 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
         produce_here(request, &engine).await?;
     }
     running::finish(&engine, running).await?;
-    let mut starts: Latencies = std::mem::take(&mut *seen.starts.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut measurement = Measurement::of(starts.percentile(0.5)).observed("started", starts.count() as u64);
-    measurement.lost = seen.ledger.lost(row.count);
-    measurement.duplicated = seen.ledger.duplicated();
-    Ok(measurement.with_latencies(starts))
+    Ok(measured(&seen, row.count))
 }
 
-async fn produce_here(request: &Request, engine: &Engine) -> Result<()> {
+/// How soon so many tasks started.
+pub(crate) fn measured(seen: &Seen, count: usize) -> Measurement {
+    let mut starts: Latencies = std::mem::take(&mut *seen.starts.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut measurement = Measurement::of(starts.percentile(0.5)).observed("started", starts.count() as u64);
+    measurement.lost = seen.ledger.lost(count);
+    measurement.duplicated = seen.ledger.duplicated();
+    measurement.with_latencies(starts)
+}
+
+/// Submits at the row's rate, whatever became of earlier ones.
+pub(crate) async fn produce_here(request: &Request, engine: &Engine) -> Result<()> {
     let (row, engine) = (request.row.clone(), engine.clone());
     let template = Order::new(0, 0, row.payload_bytes)?;
     let runtime = tokio::runtime::Handle::current();

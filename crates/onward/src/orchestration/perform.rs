@@ -33,7 +33,7 @@ enum Stop {
 pub(super) async fn perform(run: &Arc<Run>, task: ClaimedTask, slot: Slot) {
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let meter = run.inner.telemetry.orchestrations.kind(&task.kind);
-    let outcome = match Performance::begin(run, task, slot).await {
+    let outcome = match Performance::begin(run, task, slot, Arc::clone(&meter)).await {
         Ok(mut performance) => match performance.play().await {
             Ok((outcome, parked)) => {
                 if let Some(leaving) = parked {
@@ -94,10 +94,14 @@ struct Performance<'a> {
 }
 
 impl<'a> Performance<'a> {
-    async fn begin(run: &'a Arc<Run>, task: ClaimedTask, slot: Slot) -> Result<Self, (Stop, u64)> {
+    async fn begin(
+        run: &'a Arc<Run>,
+        task: ClaimedTask,
+        slot: Slot,
+        meter: Arc<TurnTelemetry>,
+    ) -> Result<Self, (Stop, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let meter = run.inner.telemetry.orchestrations.kind(&task.kind);
         let (live, draft) = match run.stage.take(id, generation, length).await {
             Some(live) => (live, Draft::default()),
             None => {
