@@ -12,6 +12,8 @@ use std::rc::Rc;
 use rusqlite::{CachedStatement, Connection, MappedRows, Params, PrepFlags, Row, Rows, Statement};
 use rustc_hash::FxHashMap;
 
+use crate::sqlite::statements::READY;
+
 /// Where a text is, and its length.
 type Text = (usize, usize);
 
@@ -23,25 +25,6 @@ struct Kept {
     /// Made before anybody asked for them: by what they say, since the same text may be in the program twice.
     ready: RefCell<Vec<(&'static str, Statement<'static>)>>,
 }
-
-/// What every task needs. To compile these takes longer than to run them, so that without this the first tasks of a store that has just been
-/// opened would cost several times what later ones do.
-const OF_EVERY_TASK: [&str; 14] = [
-    include_str!("sql/add_statistics.sql"),
-    include_str!("sql/begin_day.sql"),
-    include_str!("sql/cancel_requests.sql"),
-    include_str!("sql/complete_range.sql"),
-    include_str!("sql/complete_tasks.sql"),
-    include_str!("sql/complete_with_result.sql"),
-    include_str!("sql/drop_empty_leases.sql"),
-    include_str!("sql/drop_empty_leases_of_tasks.sql"),
-    include_str!("sql/held_tasks.sql"),
-    include_str!("sql/insert_plain_task.sql"),
-    include_str!("sql/insert_task.sql"),
-    include_str!("sql/lease_of_task.sql"),
-    include_str!("sql/move_to_history.sql"),
-    include_str!("sql/open_session.sql"),
-];
 
 /// A connection that keeps its statements. It is a [`Connection`] otherwise.
 pub(super) struct WritingConnection {
@@ -81,10 +64,10 @@ impl WritingConnection {
         Database { connection: &self.connection, kept: Some(&self.kept) }
     }
 
-    /// Compiles what every task needs.
+    /// Compiles what the first tasks need.
     pub(super) fn make_ready(&self) -> rusqlite::Result<()> {
         let database = self.database();
-        for sql in OF_EVERY_TASK {
+        for sql in READY {
             let statement = database.compile_for_good(sql)?;
             self.kept.ready.borrow_mut().push((sql, statement));
         }
@@ -243,7 +226,7 @@ mod tests {
         rusqlite::vtab::array::load_module(&connection).unwrap();
         let connection = WritingConnection::from(connection);
         connection.make_ready().unwrap();
-        OF_EVERY_TASK.iter().for_each(|sql| drop(connection.database().prepare_cached(sql).unwrap()));
+        READY.iter().for_each(|sql| drop(connection.database().prepare_cached(sql).unwrap()));
         assert!(connection.kept.ready.borrow().is_empty());
     }
 

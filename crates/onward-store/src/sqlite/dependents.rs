@@ -15,6 +15,7 @@ use crate::limits;
 use crate::outcome::Refusal;
 use crate::rules;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
+use crate::sqlite::statements;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -111,9 +112,7 @@ impl Transaction<'_> {
 
     /// Has a blocked task wait for a live one.
     pub(in crate::sqlite) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
-        self.connection
-            .prepare_cached("INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)")?
-            .execute([task.0, dependent.0])?;
+        self.connection.prepare_cached(statements::ADD_DEPENDENCY)?.execute([task.0, dependent.0])?;
         self.add_link(task, DEPENDENTS)
     }
 
@@ -126,9 +125,7 @@ impl Transaction<'_> {
             task.links |= link;
         }
         if !is_marked {
-            self.connection
-                .prepare_cached("UPDATE task SET links = links | ? WHERE id = ?")?
-                .execute(params![link, task.0])?;
+            self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
         }
         Ok(())
     }
@@ -234,9 +231,7 @@ impl Transaction<'_> {
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let mut dependents = self.first_dependents(*over)?.into_iter();
         if let Some(dependent) = dependents.next() {
-            self.connection
-                .prepare_cached("DELETE FROM dependency WHERE task = ? AND dependent = ?")?
-                .execute([over.task.0, dependent.0])?;
+            self.connection.prepare_cached(statements::DROP_DEPENDENCY)?.execute([over.task.0, dependent.0])?;
             self.settle_dependent(*over, dependent)?;
             let has_more = dependents.next().is_some() || over.next_member.is_some();
             return Ok(has_more || rules::children::are_cancelled(over.ended));
@@ -252,9 +247,7 @@ impl Transaction<'_> {
 
     /// The first of a task's dependents, and the next one to tell whether there are more.
     fn first_dependents(&self, over: Over) -> Result<Vec<TaskId>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT dependent FROM dependency WHERE task = ? AND dependent <= ? ORDER BY dependent LIMIT 2",
-        )?;
+        let mut statement = self.connection.prepare_cached(statements::FIRST_DEPENDENTS)?;
         let dependents = statement.query_map([over.task.0, over.up_to], |row| row.get(0).map(TaskId))?;
         Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
@@ -276,8 +269,7 @@ impl Transaction<'_> {
     }
 
     fn is_blocked(&self, task: TaskId) -> Result<bool> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM dependency WHERE dependent = ?)")?;
+        let mut statement = self.connection.prepare_cached(statements::IS_BLOCKED)?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
@@ -294,9 +286,7 @@ impl Transaction<'_> {
         let run_at = Timestamp::from_microseconds(task.run_at).max(self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
         let run_at = run_at.as_microseconds();
-        self.connection
-            .prepare_cached("UPDATE task SET scheduled = ?, run_at = ? WHERE id = ?")?
-            .execute(params![scheduled, run_at, task.id.0])?;
+        self.connection.prepare_cached(statements::UNBLOCK)?.execute(params![scheduled, run_at, task.id.0])?;
         let waiting = LiveTask { blocked: false, scheduled, run_at, ..task.clone() };
         self.cache.index.unblock(self.connection, &waiting)?;
         if !scheduled {

@@ -5,6 +5,7 @@ use rusqlite::params;
 use crate::error::Result;
 use crate::limits::HISTORY_DAYS;
 use crate::rules::history::{counted_on, first_day};
+use crate::sqlite::statements;
 use crate::sqlite::transaction::Transaction;
 
 impl Transaction<'_> {
@@ -15,18 +16,18 @@ impl Transaction<'_> {
         if latest == Some(day) {
             return Ok(());
         }
-        self.connection.prepare_cached("INSERT INTO day (day) VALUES (?)")?.execute([day])?;
+        self.connection.prepare_cached(statements::ADD_DAY)?.execute([day])?;
         self.connection.prepare_cached(include_str!("sql/begin_day.sql"))?.execute([day])?;
         let first = first_day(self.now, Some(day), HISTORY_DAYS);
-        self.connection.prepare_cached("DELETE FROM day WHERE day < ?")?.execute(params![first])?;
-        self.connection.prepare_cached("DELETE FROM day_start WHERE day < ?")?.execute(params![first])?;
+        self.connection.prepare_cached(statements::DROP_DAYS)?.execute(params![first])?;
+        self.connection.prepare_cached(statements::DROP_DAY_STARTS)?.execute(params![first])?;
         self.cache.day = Some(day);
         Ok(())
     }
 
     fn latest_day(&mut self) -> Result<Option<i64>> {
         if self.cache.day.is_none() {
-            let mut latest = self.connection.prepare_cached("SELECT max(day) FROM day")?;
+            let mut latest = self.connection.prepare_cached(statements::LATEST_DAY)?;
             self.cache.day = latest.query_row([], |row| row.get(0))?;
         }
         Ok(self.cache.day)

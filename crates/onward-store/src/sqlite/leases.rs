@@ -7,6 +7,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
+use crate::sqlite::statements;
 use crate::sqlite::transaction::Transaction;
 use crate::task::{SessionId, TaskId};
 
@@ -72,9 +73,7 @@ impl Transaction<'_> {
     fn insert_lease(&self, lease: LeaseRow) -> Result<()> {
         let LeaseRow { first, last, session, claim, started_at, expires_at } = lease;
         self.connection
-            .prepare_cached(
-                "INSERT INTO lease (first, last, session, claim, started_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-            )?
+            .prepare_cached(statements::ADD_LEASE)?
             .execute(params![first, last, session, claim, started_at, expires_at])?;
         Ok(())
     }

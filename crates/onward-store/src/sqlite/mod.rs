@@ -46,6 +46,7 @@ mod series_lines;
 mod served_column;
 mod shares;
 mod sizes;
+mod statements;
 mod store;
 mod told_tasks;
 mod transaction;

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::name::Name;
 use crate::rules::orchestration;
 use crate::sqlite::connection::Database;
+use crate::sqlite::statements;
 use crate::task::NewTask;
 
 /// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
@@ -252,9 +253,7 @@ impl Names {
     }
 
     fn insert_lane(&mut self, connection: &Database<'_>, number: i64, lane: Lane) -> Result<i64> {
-        connection
-            .prepare_cached("INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)")?
-            .execute(params![number, lane.queue, lane.kind, lane.group])?;
+        connection.prepare_cached(statements::ADD_LANE)?.execute(params![number, lane.queue, lane.kind, lane.group])?;
         self.add_lane(number, lane);
         Ok(number)
     }
@@ -275,12 +274,9 @@ impl Names {
         if let Some(number) = self.queues.get(name) {
             return Ok(*number);
         }
-        connection
-            .prepare_cached("INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0")?
-            .execute([name.as_str()])?;
-        let number = connection
-            .prepare_cached("SELECT id FROM queue WHERE name = ?")?
-            .query_row([name.as_str()], |row| row.get(0))?;
+        connection.prepare_cached(statements::ADD_QUEUE)?.execute([name.as_str()])?;
+        let number =
+            connection.prepare_cached(statements::QUEUE_NUMBER)?.query_row([name.as_str()], |row| row.get(0))?;
         self.queues.insert(name.clone(), number);
         Ok(number)
     }
@@ -289,7 +285,7 @@ impl Names {
         if let Some(number) = self.kinds.get(name) {
             return Ok(*number);
         }
-        connection.prepare_cached("INSERT INTO kind (name) VALUES (?)")?.execute([name.as_str()])?;
+        connection.prepare_cached(statements::ADD_KIND)?.execute([name.as_str()])?;
         let number = connection.last_insert_rowid();
         self.kinds.insert(name.clone(), number);
         Ok(number)

@@ -19,6 +19,7 @@ use crate::sqlite::index::Entry;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::names::HAS_SERIES;
 use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::statements;
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
 use crate::task::{Lease, Priority, TaskId, TaskState};
@@ -389,14 +390,12 @@ impl Transaction<'_> {
             self.write_tags()?;
         }
         if !self.log.is_empty() {
-            self.connection
-                .prepare_cached("INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)")?
-                .execute(params![
-                    self.cache.next_log,
-                    self.now.as_microseconds(),
-                    self.cache.next_task,
-                    self.log.bytes()
-                ])?;
+            self.connection.prepare_cached(statements::ADD_LOG_ENTRY)?.execute(params![
+                self.cache.next_log,
+                self.now.as_microseconds(),
+                self.cache.next_task,
+                self.log.bytes()
+            ])?;
             self.cache.next_log += 1;
         }
         self.save_counts()?;

@@ -12,6 +12,7 @@ use crate::event::Change;
 use crate::news::TaskNews;
 use crate::outcome::{Outcome, Refusal};
 use crate::sqlite::dependents::DEPENDENTS;
+use crate::sqlite::statements;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::task::{Lease, TaskId, TaskState, check_payload};
 
@@ -110,7 +111,7 @@ impl Transaction<'_> {
 
     fn delete_ended(&self, tasks: &Ranges<()>) -> Result<()> {
         for range in &tasks.long {
-            let mut statement = self.connection.prepare_cached("DELETE FROM task WHERE id BETWEEN ? AND ?")?;
+            let mut statement = self.connection.prepare_cached(statements::DELETE_RANGE)?;
             check_count(statement.execute([range.first.0, range.last.0])?, range.length())?;
             self.drop_empty_leases(range.first, range.last)?;
         }
@@ -118,7 +119,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         let ids = id_values(tasks.single.iter().copied());
-        self.connection.prepare_cached("DELETE FROM task WHERE id IN rarray(?)")?.execute([&ids])?;
+        self.connection.prepare_cached(statements::DELETE_TASKS)?.execute([&ids])?;
         self.connection.prepare_cached(include_str!("../sql/drop_empty_leases_of_tasks.sql"))?.execute([&ids])?;
         Ok(())
     }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::sqlite::served_column;
+use crate::sqlite::statements;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{SessionId, TaskId};
 use crate::write::OpenSession;
@@ -37,7 +38,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> Verb<()> {
         let row: Option<(u64, u64)> = self
             .connection
-            .prepare_cached("SELECT lease_until, lease FROM session WHERE id = ?")?
+            .prepare_cached(statements::LEASE_OF_SESSION)?
             .query_row([session.0], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let (lease_until, lease) = row.ok_or(Refusal::SessionLost(session))?;
@@ -86,7 +87,7 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn forget_session(&mut self, session: i64) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM session WHERE id = ?")?.execute([session])?;
+        self.connection.prepare_cached(statements::FORGET_SESSION)?.execute([session])?;
         self.prefer_no_longer(session)
     }
 }

@@ -7,6 +7,7 @@ use crate::limits;
 use crate::outcome::Swept;
 use crate::rules;
 use crate::rules::order::place;
+use crate::sqlite::statements;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::task::{Priority, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -92,8 +93,7 @@ impl Transaction<'_> {
 
     /// Sessions whose lease is over: those that lapse, and those that are forgotten.
     fn sessions_over(&self) -> Result<(Vec<i64>, Vec<i64>)> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT id, lease_until FROM session WHERE lease_until <= ? ORDER BY id")?;
+        let mut statement = self.connection.prepare_cached(statements::SESSIONS_OVER)?;
         let mut sessions = statement.query([self.steady])?;
         let (mut lapsed, mut forgotten) = (Vec::new(), Vec::new());
         while let Some(row) = sessions.next()? {
@@ -148,8 +148,7 @@ impl Transaction<'_> {
 
     /// When the next session lapses that holds something.
     fn next_lapse(&self) -> Result<Option<i64>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT id, lease_until FROM session ORDER BY lease_until")?;
+        let mut statement = self.connection.prepare_cached(statements::SESSIONS_BY_END)?;
         let mut sessions = statement.query([])?;
         while let Some(session) = sessions.next()? {
             if self.holds_something(session.get(0)?)? {
