@@ -65,6 +65,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_FLIPS",
     },
     Soak {
+        name: "damage-checksums",
+        what: "bits flipped in every page of a SQLite store whose pages have checksums, one at a time: always noticed or harmless",
+        tests: &[("onward-store", "damage::where_pages_have_checksums")],
+        rounds: 1_000,
+        variable: "ONWARD_FLIPS",
+    },
+    Soak {
         name: "disk-full",
         what: "disks filled under a SQLite store in class full and normal, then room again; needs the right to mount",
         tests: &[("onward-store", "broken::a_full_disk")],

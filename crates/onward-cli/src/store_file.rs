@@ -82,6 +82,17 @@ pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u
     Ok(SqliteStore::restore(backup, to.file()?, progress).await?)
 }
 
+/// Makes an empty store.
+pub(crate) async fn create(options: &GlobalOptions, path: &Path, page_checksums: bool) -> anyhow::Result<()> {
+    let making = SqliteStore::options().durability(options.durability.into()).page_checksums(page_checksums);
+    making.open(path).await.map(drop).context("cannot make the store")
+}
+
+/// Writes a store anew into a file that does not exist yet.
+pub(crate) async fn rebuild(from: &Path, to: &Location, page_checksums: bool) -> anyhow::Result<()> {
+    Ok(SqliteStore::rebuild(from, to.file()?, page_checksums).await?)
+}
+
 /// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
 pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
     SqliteStore::migrate(location.file()?).await.context(CANNOT_OPEN)

@@ -19,7 +19,10 @@ fn a_healthy_store_passes_every_check() {
     place.onward(&["submit", "--kind", "k"]);
     assert_eq!(place.onward(&["doctor"]).code, Some(0));
     let checks: Vec<String> = levels(&place).into_iter().map(|(check, _)| check).collect();
-    assert_eq!(checks, ["file", "wal", "integrity", "unused", "durability", "sessions", "dead", "sync", "space"]);
+    assert_eq!(
+        checks,
+        ["file", "wal", "integrity", "page-checksums", "unused", "durability", "sessions", "dead", "sync", "space"]
+    );
     assert_eq!(level(&place, "integrity").as_deref(), Some("ok"));
 }
 

@@ -62,3 +62,32 @@ fn compact_and_migrate_leave_the_tasks_as_they_are() {
     assert_eq!(place.onward(&["store", "migrate"]).code, Some(0));
     assert_eq!(place.json(&["task", "show", "1"])[0]["payload"], "precious");
 }
+
+/// What another program does to a store: a table of its own, and the file closed as the last.
+fn write_by_hand(place: &Place) {
+    let connection = onward_store::rusqlite::Connection::open(place.path("onward.db")).unwrap();
+    connection.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('by hand')").unwrap();
+}
+
+/// Shows: T21
+#[test]
+fn a_store_with_checksums_names_the_remedy_where_another_program_has_written_to_it() {
+    let place = Place::new();
+    assert_eq!(place.onward(&["store", "create", "--page-checksums"]).code, Some(0));
+    write_by_hand(&place);
+    let refused = place.onward(&["submit", "--kind", "k", "precious"]);
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.stderr.contains("onward store rebuild"), "{}", refused.stderr);
+}
+
+/// Shows: T21
+#[test]
+fn a_rebuilt_store_has_the_tasks_and_the_checksums_that_were_asked_for() {
+    let place = place_with_task();
+    let rebuilt = place.onward(&["--store", "new.db", "store", "rebuild", "onward.db", "--page-checksums"]);
+    assert_eq!(rebuilt.code, Some(0), "{}", rebuilt.stderr);
+    assert_eq!(place.json(&["--store", "new.db", "task", "show", "1"])[0]["payload"], "precious");
+    let findings = place.json(&["--store", "new.db", "doctor"]);
+    let finding = findings.iter().find(|finding| finding["check"] == "page-checksums").unwrap();
+    assert!(finding["found"].as_str().unwrap().starts_with("each page has one"), "{finding}");
+}

@@ -24,6 +24,7 @@ use crate::sqlite::core::Core;
 use crate::sqlite::housekeeping::Bell;
 use crate::sqlite::index::MEMORY_TASKS;
 use crate::sqlite::log::LogBuffer;
+use crate::sqlite::page_checksums;
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::told_tasks::ToldTasks;
@@ -37,6 +38,7 @@ use crate::task::NewTask;
 pub(super) struct Callers {
     /// Canonical.
     pub(super) path: PathBuf,
+    page_checksums: bool,
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     write: Arc<AtomicBool>,
@@ -49,9 +51,10 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn new(core: &Core, path: PathBuf, bell: Arc<Bell>) -> Self {
+    pub(super) fn new(core: &Core, path: PathBuf, page_checksums: bool, bell: Arc<Bell>) -> Self {
         Self {
             path,
+            page_checksums,
             clock: Arc::clone(&core.clock),
             payload_limit: core.payload_limit,
             write: Arc::clone(&core.callers_write),
@@ -78,6 +81,11 @@ impl Callers {
                 if path.is_empty() { "no file" } else { path },
                 self.path.display()
             )));
+        }
+        if self.page_checksums && !page_checksums::goes_through_layer(connection) {
+            return Err(Error::invalid(
+                "the pages of the store's file have checksums, which the connection would not write; get one from `SqliteStore::connect`",
+            ));
         }
         if connection.is_readonly(MAIN_DB)? {
             return Err(Error::read_only("the connection only reads; open it with the right to write"));

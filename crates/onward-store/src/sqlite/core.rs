@@ -277,7 +277,10 @@ impl Core {
     pub(super) fn notice_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
-        self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+        // A read that failed on the disk may have ended the transaction.
+        if !self.connection.is_autocommit() {
+            self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+        }
         read?;
         let (next_task, next_entry) = (self.next_task(), self.next_entry());
         // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as

@@ -13,6 +13,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 Self::read_only("the store may not be written; check the permissions of the file and its directory")
             }
+            _ if is_other_than_its_checksum(&failure) => Self::corrupt(OTHER_THAN_ITS_CHECKSUM),
             Some(ErrorCode::TooBig) => Self::invalid(TOO_BIG),
             Some(ErrorCode::DatabaseCorrupt) => Self::corrupt(DAMAGED),
             _ if is_impossible(&failure) => Self::corrupt(DAMAGED),
@@ -53,6 +54,15 @@ const OUTDATED: &str = "the transaction has read before somebody else wrote, so 
 
 const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
     can be read with `onward doctor`";
+
+/// Whether the layer under SQLite has read a page that is not what was written.
+fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
+    failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
+}
+
+const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its checksum says: the disk has damaged it, or a program other than \
+    Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
+    the file as it is with `onward store rebuild`";
 
 /// Whether something was read that no store writes: a value of another type or range, no row where there always is one, or
 /// definitions of tables that our statements do not fit (all of them are constant, so it is not the statement that is wrong).

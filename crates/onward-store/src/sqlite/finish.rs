@@ -141,8 +141,7 @@ impl SqliteStore {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")
         })?;
-        let mut connection = Connection::open(&callers.path)?;
-        super::lock_wait::wait_for_locks(&mut connection)?;
+        let connection = super::open::connect(&callers.path, None)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let synchronous = if self.durability() == Durability::Full { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;

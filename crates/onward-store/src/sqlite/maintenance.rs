@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::migrations::{self, SCHEMA};
 use crate::sqlite::names::SERIES_LINES;
-use crate::sqlite::open::connect;
+use crate::sqlite::open::{connect, has_page_checksums, open_through};
+use crate::sqlite::page_checksums::{self, CHECKSUM_BYTES, TRUSTING_NAME};
 use crate::sqlite::store::SqliteStore;
 
 /// How many pages a backup copies between two looks at its progress.
@@ -22,6 +23,8 @@ pub struct CheckReport {
     pub integrity: Vec<String>,
     /// Where Onward's own tables contradict each other; empty if they do not.
     pub consistency: Vec<String>,
+    /// Whether the file's pages have checksums.
+    pub page_checksums: bool,
     /// The number of the file's schema.
     pub schema: u32,
     /// The size of the database file in bytes.
@@ -63,15 +66,33 @@ impl SqliteStore {
     pub async fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let from = from.as_ref();
         let name = from.display().to_string();
-        let source = open_to_read(from).map_err(|error| error.about(&name))?;
-        let schema = migrations::schema_of(&source).map_err(|error| error.about(&name))?;
-        if schema == 0 {
-            return Err(Error::corrupt("the file is empty, not a backup of a store; choose another").about(&name));
-        }
-        if let Some(finding) = integrity(&source).map_err(|error| error.about(&name))?.first() {
-            return Err(Error::corrupt(format!("the backup is damaged ({finding}); choose another")).about(&name));
-        }
+        let source = open_to_read(from, None).map_err(|error| error.about(&name))?;
+        check_backup(&source).map_err(|error| error.about(&name))?;
         copy(&source, to.as_ref(), progress)
+    }
+
+    /// Writes a store anew into another file, row by row, and does not look at what checksums of pages say: for a file to which a
+    /// program other than Onward has written, or one that is to get checksums. With `page_checksums` the new file has them
+    /// ([`page_checksums`](crate::SqliteOptions::page_checksums)), otherwise if `from` has. SQLite's own checks are made first.
+    ///
+    /// # Errors
+    /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite sees it; [`is_invalid`](Error::is_invalid) if `to`
+    /// exists. A file that fails half-way is removed, and `from` stays as it is.
+    #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
+    pub async fn rebuild(from: impl AsRef<Path>, to: impl AsRef<Path>, page_checksums: bool) -> Result<()> {
+        let from = from.as_ref();
+        let name = from.display().to_string();
+        let source = open_to_read(from, Some(TRUSTING_NAME)).map_err(|error| error.about(&name))?;
+        check_backup(&source).map_err(|error| error.about(&name))?;
+        if page_checksums {
+            page_checksums::reserve(&source, CHECKSUM_BYTES)?;
+        }
+        write_new(to.as_ref(), |partial| {
+            let partial_name =
+                partial.to_str().ok_or_else(|| Error::invalid("the name of the new file is not UTF-8"))?;
+            source.execute("VACUUM INTO ?", [partial_name])?;
+            sync(partial)
+        })
     }
 
     /// Gives the space of removed tasks back to the file system. Writers wait meanwhile, for about a second per 100 MB.
@@ -103,6 +124,7 @@ impl SqliteStore {
             Ok(CheckReport {
                 integrity: integrity(connection)?,
                 consistency: consistency(connection)?,
+                page_checksums: has_page_checksums(connection)?,
                 schema: migrations::schema_of(connection)?,
                 database_bytes: file_bytes(&path),
                 log_bytes: file_bytes(Path::new(&log)),
@@ -142,15 +164,29 @@ impl SqliteStore {
     }
 }
 
-fn open_to_read(path: &Path) -> Result<Connection> {
+fn open_to_read(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     if !path.exists() {
         return Err(Error::not_found("there is no such file"));
     }
-    Ok(Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?)
+    open_through(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, vfs)
 }
 
-/// Copies into a new file under another name, which gets its own when it is whole and on disk.
+fn check_backup(source: &Connection) -> Result<()> {
+    if migrations::schema_of(source)? == 0 {
+        return Err(Error::corrupt("the file is empty, not a backup of a store; choose another"));
+    }
+    match integrity(source)?.first() {
+        Some(finding) => Err(Error::corrupt(format!("the backup is damaged ({finding}); choose another"))),
+        None => Ok(()),
+    }
+}
+
 fn copy(source: &Connection, to: &Path, progress: impl FnMut(u64, u64)) -> Result<()> {
+    write_new(to, |partial| copy_pages(source, partial, progress))
+}
+
+/// Writes a new file under another name; it gets its own when it is whole and on disk.
+fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = to.display().to_string();
     if to.exists() {
         return Err(Error::invalid("the file exists; name one that does not, or move it away").about(&name));
@@ -158,7 +194,7 @@ fn copy(source: &Connection, to: &Path, progress: impl FnMut(u64, u64)) -> Resul
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
-    let outcome = copy_pages(source, &partial, progress)
+    let outcome = write(&partial)
         .and_then(|()| std::fs::rename(&partial, to).map_err(|error| Error::io(error.to_string()).caused_by(error)));
     if outcome.is_err() {
         // What matters is the error that is on its way already.
@@ -168,7 +204,7 @@ fn copy(source: &Connection, to: &Path, progress: impl FnMut(u64, u64)) -> Resul
 }
 
 fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<()> {
-    let mut target = Connection::open(to)?;
+    let mut target = connect(to, None)?;
     {
         let backup = Backup::new(source, &mut target)?;
         while backup.step(STEP)? != StepResult::Done {
@@ -181,7 +217,11 @@ fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)
     // A backup belongs to nobody: what was running is taken back when it is opened.
     target.pragma_update(None, "journal_mode", "DELETE")?;
     target.close().map_err(|(_, failure)| failure)?;
-    let file = std::fs::File::open(to).and_then(|file| file.sync_all());
+    sync(to)
+}
+
+fn sync(path: &Path) -> Result<()> {
+    let file = std::fs::File::open(path).and_then(|file| file.sync_all());
     file.map_err(|error| Error::io(format!("the copy could not be synced: {error}")).caused_by(error))
 }
 

@@ -35,6 +35,7 @@ mod names;
 mod new_tags;
 mod open;
 mod options_column;
+mod page_checksums;
 mod pauses;
 mod presence;
 mod queues;

@@ -148,8 +148,10 @@ impl SqliteStore {
             Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
-        execute(&core.connection, "COMMIT")?;
-        outcome
+        // A read that failed on the disk may have ended the transaction: what it says is what went wrong.
+        let ended = if core.connection.is_autocommit() { Ok(()) } else { execute(&core.connection, "COMMIT") };
+        let read = outcome?;
+        ended.map(|()| read)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Bits flipped in a closed store, one at a time.
 //!
-//! What SQLite's format can tell, it tells: the structure of each page, the header of the file, and rows of one table that
-//! another one contradicts. **It has no checksums**: a flip within a value (a payload, a time, a counter) can give another value
-//! that is as good. So this does not show that damage is never read as truth. It shows that nothing panics, that every error
-//! is one a program can act on, and that a flip in a page's structure is an error, a finding of the check, or harmless; and it
-//! says how many flips went unseen.
+//! Where the pages of the file have checksums, damage is never read as truth, whichever bit flips.
+//!
+//! Without them SQLite's format tells what it can: the structure of each page, the header of the file, and rows of one table that
+//! another one contradicts. A flip within a value (a payload, a time, a counter) can give another value that is as good. There this shows
+//! that nothing panics, that every error is one a program can act on, and that a flip in a page's structure is an error, a finding of
+//! the check, or harmless; and it says how many flips went unseen.
 //!
 //! In the line for `cargo xtask soak` a flip that was noticed is acknowledged, one that made no difference is recovered, and one
 //! in a page's structure that was read as truth is lost.
@@ -28,26 +29,53 @@ const PAGE_HEADER: usize = 8;
 
 #[tokio::test]
 async fn a_flipped_bit_never_panics_and_in_the_structure_of_a_page_it_is_seen_or_harmless() {
-    let seed = soak::seed();
-    let mut random = fastrand::Rng::with_seed(seed);
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("onward.db");
-    make_store(&path).await;
-    let whole = std::fs::read(&path).unwrap();
-    let truth = read_everything(&path).await.expect("the whole store is read");
-    let mut seen = Seen { tally: Tally { seed, ..Tally::default() }, ..Seen::default() };
-    for (page, offset) in places(whole.len(), &mut random) {
-        let mut bytes = whole.clone();
-        bytes[page * PAGE_BYTES + offset] ^= 1 << random.u8(0..8);
-        seen.count(look_at(&bytes, &truth).await, page, offset);
-    }
-    println!("unseen={} {}", seen.unseen, seen.tally);
+    let seen = flip_bits(Layout::Plain).await;
+    let seed = seen.tally.seed;
     assert_eq!(
         seen.lost,
         [],
         "ONWARD_SEED={seed}: page and byte of flips after which other data was read without a word"
     );
     assert!(seen.tally.acknowledged > 0, "no flip was noticed at all");
+}
+
+/// Shows: T21
+#[tokio::test]
+async fn where_pages_have_checksums_no_flipped_bit_is_read_as_data() {
+    let seen = flip_bits(Layout::Checksums).await;
+    let seed = seen.tally.seed;
+    assert_eq!(
+        (&*seen.lost, seen.unseen),
+        (&[][..], 0),
+        "ONWARD_SEED={seed}: page and byte of flips that nobody noticed"
+    );
+    assert!(seen.tally.acknowledged > 0, "no flip was noticed at all");
+}
+
+/// Whether the pages of the file have checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    Plain,
+    Checksums,
+}
+
+/// Flips bits of a store, one at a time, and looks what is read then.
+async fn flip_bits(layout: Layout) -> Seen {
+    let seed = soak::seed();
+    let mut random = fastrand::Rng::with_seed(seed);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    make_store(&path, layout).await;
+    let whole = std::fs::read(&path).unwrap();
+    let truth = read_everything(&path).await.expect("the whole store is read");
+    let mut seen = Seen { tally: Tally { seed, ..Tally::default() }, ..Seen::default() };
+    for (page, offset) in places(whole.len(), layout, &mut random) {
+        let mut bytes = whole.clone();
+        bytes[page * PAGE_BYTES + offset] ^= 1 << random.u8(0..8);
+        seen.count(look_at(&bytes, &truth).await, page, offset);
+    }
+    println!("unseen={} {}", seen.unseen, seen.tally);
+    seen
 }
 
 /// What came of a flip.
@@ -85,10 +113,11 @@ impl Seen {
     }
 }
 
-/// In each page: one byte of its header, and others anywhere.
-fn places(bytes: usize, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
+/// In each page: one byte of its header, and others anywhere. With checksums each byte of the header of the file, too.
+fn places(bytes: usize, layout: Layout, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
     let flips = soak::number("ONWARD_FLIPS").unwrap_or(8).max(1);
-    let mut places = Vec::new();
+    let header = if layout == Layout::Checksums { FILE_HEADER } else { 0 };
+    let mut places: Vec<_> = (0..header).map(|offset| (0, offset)).collect();
     for page in 0..bytes / PAGE_BYTES {
         let start = if page == 0 { FILE_HEADER } else { 0 };
         places.push((page, start + random.usize(0..PAGE_HEADER)));
@@ -139,8 +168,9 @@ async fn read_everything(path: &Path) -> Result<String, Error> {
 }
 
 /// A small store with something in most of its tables.
-async fn make_store(path: &Path) {
-    let store = SqliteStore::options().durability(Durability::Memory).open(path).await.unwrap();
+async fn make_store(path: &Path, layout: Layout) {
+    let options = SqliteStore::options().durability(Durability::Memory).page_checksums(layout == Layout::Checksums);
+    let store = options.open(path).await.unwrap();
     let open = OpenSession::new("worker", Duration::from_secs(10));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
     let Outcome::SessionOpened(session) = outcomes[0] else { panic!("no session: {outcomes:?}") };

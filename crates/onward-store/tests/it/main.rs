@@ -24,6 +24,7 @@ mod mount;
 #[cfg(unix)]
 mod nth_failure;
 mod outbox;
+mod page_checksums;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(unix)]

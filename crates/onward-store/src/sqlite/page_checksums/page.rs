@@ -1,0 +1,122 @@
+//! What a page with a checksum looks like.
+//!
+//! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before these eight bytes, and a mark. Every flip
+//! of up to three bits of a page is noticed for certain (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002),
+//! other damage but for one in four milliards. The number is in it so that a page that was written to the place of another is noticed too.
+
+use crc32fast::Hasher;
+
+/// How many bytes at the end of each page are the checksum's.
+pub(in crate::sqlite) const CHECKSUM_BYTES: u8 = 8;
+
+/// What follows the CRC. Another way to make checksums would have another mark.
+const MARK: [u8; 4] = *b"onw1";
+
+/// The least and the most that SQLite takes for the size of a page, in bytes.
+const SIZES: std::ops::RangeInclusive<usize> = 512..=65_536;
+
+/// What the header of a database file says of its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// They have no checksums.
+    Plain,
+    /// They have, and are of this size in bytes.
+    Checked(usize),
+}
+
+impl Pages {
+    /// How many bytes of the header it takes to know.
+    pub(super) const HEADER: usize = 21;
+
+    /// By the header with which a file begins; `None` if that is no header.
+    pub(super) fn of_header(header: &[u8]) -> Option<Self> {
+        let header = header.first_chunk::<{ Self::HEADER }>()?;
+        if !header.starts_with(b"SQLite format 3\0") {
+            return None;
+        }
+        // The largest does not fit, and is written as one.
+        let size = match u16::from_be_bytes([header[16], header[17]]) {
+            1 => 65_536,
+            size => usize::from(size),
+        };
+        let is_checked = header[20] == CHECKSUM_BYTES && size.is_power_of_two() && SIZES.contains(&size);
+        Some(if is_checked { Self::Checked(size) } else { Self::Plain })
+    }
+}
+
+/// Puts the checksum into a page. Pages are numbered from one.
+pub(super) fn seal(page: &mut [u8], number: u64) {
+    if let Some((content, end)) = page.split_last_chunk_mut::<{ CHECKSUM_BYTES as usize }>() {
+        *end = checksum(content, number);
+    }
+}
+
+/// Whether a page is as it was sealed. One of zeros only was never written: a file may be longer than what was written to it.
+pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
+    match page.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() {
+        Some((content, end)) => *end == checksum(content, number) || page.iter().all(|byte| *byte == 0),
+        None => false,
+    }
+}
+
+/// Whether a page looks sealed. The first page of a file that says that it has no checksums must not: then the saying is damaged.
+pub(super) fn is_sealed(page: &[u8]) -> bool {
+    page.ends_with(&MARK)
+}
+
+fn checksum(content: &[u8], number: u64) -> [u8; CHECKSUM_BYTES as usize] {
+    let mut hasher = Hasher::new();
+    hasher.update(&number.to_le_bytes());
+    hasher.update(content);
+    let [a, b, c, d] = hasher.finalize().to_le_bytes();
+    let [e, f, g, h] = MARK;
+    [a, b, c, d, e, f, g, h]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed() -> Vec<u8> {
+        let mut page: Vec<u8> = (0..512_u32).map(|place| (place % 251) as u8).collect();
+        seal(&mut page, 7);
+        page
+    }
+
+    #[test]
+    fn a_sealed_page_is_intact() {
+        assert!(is_intact(&sealed(), 7));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        for bit in 0..sealed().len() * 8 {
+            let mut page = sealed();
+            page[bit / 8] ^= 1 << (bit % 8);
+            assert!(!is_intact(&page, 7), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_page_in_the_place_of_another_is_noticed() {
+        assert!(!is_intact(&sealed(), 8));
+    }
+
+    #[test]
+    fn a_page_that_was_never_written_is_intact() {
+        assert!(is_intact(&[0; 512], 7));
+    }
+
+    #[test]
+    fn what_is_no_header_says_nothing_of_pages() {
+        assert_eq!(Pages::of_header(&[b'x'; 100]), None);
+    }
+
+    #[test]
+    fn the_size_of_a_page_is_read_from_the_header() {
+        let mut header = [0; Pages::HEADER];
+        header[..16].copy_from_slice(b"SQLite format 3\0");
+        (header[16], header[20]) = (0x10, CHECKSUM_BYTES);
+        assert_eq!(Pages::of_header(&header), Some(Pages::Checked(4096)));
+    }
+}
