@@ -63,7 +63,7 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     grow_log(&engine).await?;
     let before = opened.commits();
     let started = now();
-    let mut latencies = submitters(request, &engine, None).await?;
+    let mut latencies = submitters(request, &engine, &Awaits::Nothing).await?;
     let elapsed = started.elapsed();
     let commits = opened.commit_sizes(&before, row.count);
     let inserted = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
@@ -94,8 +94,16 @@ async fn grow_log(engine: &Engine) -> Result<()> {
 /// Tasks not awaited yet, oldest first.
 type Unawaited = Arc<Mutex<VecDeque<Handle<()>>>>;
 
-/// Whole lives. Each submitter submits a task and awaits the oldest that nobody awaits: its own, unless the row has tasks
-/// waiting, which come first and in whose place its own waits.
+/// What a submitter awaits before it goes on.
+#[derive(Debug, Clone)]
+enum Awaits {
+    Nothing,
+    Its,
+    Oldest(Unawaited),
+}
+
+/// Whole lives. Each submitter submits a task and awaits its own, unless the row has tasks waiting: then it awaits the oldest that nobody
+/// awaits, in whose place its own waits.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -103,12 +111,15 @@ pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let engine = engine(&opened.store, row.slots).await?;
     let seen = Seen::new(row.count);
     register(&engine, &seen);
-    let unawaited = waiting_tasks(&engine, row.backlog.waiting, row.payload_bytes).await?;
+    let awaits = match row.backlog.waiting {
+        0 => Awaits::Its,
+        count => Awaits::Oldest(waiting_tasks(&engine, count, row.payload_bytes).await?),
+    };
     let running = running::start(&engine);
 
     let before = opened.commits();
     let started = now();
-    let latencies = submitters(request, &engine, Some(&unawaited)).await?;
+    let latencies = submitters(request, &engine, &awaits).await?;
     let elapsed = started.elapsed();
     let commits = opened.commit_sizes(&before, row.count);
 
@@ -130,13 +141,13 @@ async fn waiting_tasks(engine: &Engine, count: usize, bytes: usize) -> Result<Un
 }
 
 /// Runs all submitters, and answers the latencies of their submits.
-async fn submitters(request: &Request, engine: &Engine, unawaited: Option<&Unawaited>) -> Result<Latencies> {
+async fn submitters(request: &Request, engine: &Engine, awaits: &Awaits) -> Result<Latencies> {
     let row = &request.row;
     let template = Order::new(0, 0, row.payload_bytes)?;
     let all: Vec<_> = (0..row.submitters)
         .map(|submitter| {
             let numbers = (submitter..row.count).step_by(row.submitters);
-            tokio::spawn(submitter_of(numbers, engine.clone(), template.clone(), unawaited.cloned()))
+            tokio::spawn(submitter_of(numbers, engine.clone(), template.clone(), awaits.clone()))
         })
         .collect();
     let mut latencies = Latencies::with_capacity(row.count);
@@ -150,16 +161,17 @@ async fn submitter_of(
     numbers: impl Iterator<Item = usize>,
     engine: Engine,
     template: Order,
-    unawaited: Option<Unawaited>,
+    awaits: Awaits,
 ) -> Result<Latencies> {
     let mut latencies = Latencies::default();
     for number in numbers {
         let before = now();
         let handle = engine.submit(Place(template.numbered(number as u64))).await?;
         latencies.record(before.elapsed());
-        if let Some(unawaited) = &unawaited {
-            let oldest = exchange(unawaited, handle).context("no task to await")?;
-            oldest.wait().await?;
+        match &awaits {
+            Awaits::Nothing => {}
+            Awaits::Its => handle.wait().await?,
+            Awaits::Oldest(unawaited) => exchange(unawaited, handle).context("no task to await")?.wait().await?,
         }
     }
     Ok(latencies)

@@ -41,7 +41,9 @@ pub(crate) async fn open_store(request: &Request) -> Result<Opened> {
     }
     let directory = tempfile::tempdir_in(&request.directory)?;
     let place = directory.path().join("onward.db");
-    let sqlite = Arc::new(open_file(&place, request.class).await?);
+    let options = SqliteStore::options().durability(durability(request.class));
+    let options = options.page_checksums(request.settings == "page checksums");
+    let sqlite = Arc::new(options.open(&place).await?);
     Ok(Opened { place, sqlite: Some(sqlite.clone()), _directory: Some(directory), ..Opened::new(sqlite) })
 }
 
