@@ -121,6 +121,7 @@ mod rotation;
 mod send;
 mod shared;
 mod statistics;
+mod stop;
 mod succession;
 mod topics;
 mod transport;

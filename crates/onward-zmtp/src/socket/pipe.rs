@@ -16,7 +16,7 @@ use crate::fair_queue::SourceId;
 use crate::protocol::Message;
 
 /// How many messages are read before it is said that they were, so that the driver need not be told of each.
-const DONE_MESSAGES: usize = 64;
+pub(super) const DONE_MESSAGES: usize = 64;
 
 /// What a socket gives to the driver of a connection.
 #[derive(Debug, Clone)]
@@ -114,8 +114,7 @@ impl Stream for Inbox {
                 }
                 return Poll::Ready(Some(message));
             }
-            inbox.pipe.incoming.done(&mut inbox.read);
-            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
+            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken, &mut inbox.read) {
                 Poll::Ready(true) => {}
                 Poll::Ready(false) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,

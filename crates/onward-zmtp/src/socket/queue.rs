@@ -67,6 +67,39 @@ impl<T> State<T> {
     fn has_room(&self, mark: HighWaterMark) -> bool {
         self.messages < mark.messages && self.bytes < mark.bytes
     }
+
+    /// Takes away what the reader is done with. Whoever is to hear of it is told outside the lock.
+    fn finish(&mut self, done: &mut Done, mark: HighWaterMark) -> Freed {
+        if done.messages == 0 {
+            return Freed { writer: None, leftovers: None };
+        }
+        let before = self.size();
+        self.messages = before.messages.saturating_sub(done.messages);
+        self.bytes = before.bytes.saturating_sub(done.bytes);
+        *done = Done::default();
+        let is_low = self.messages <= mark.messages / 2 && self.bytes <= mark.bytes / 2;
+        let freed = Done { messages: before.messages - self.messages, bytes: before.bytes - self.bytes };
+        Freed {
+            writer: if is_low { self.writer.take() } else { None },
+            leftovers: self.leftovers.clone().map(|leftovers| (leftovers, freed)),
+        }
+    }
+}
+
+/// Who is to hear that there is more room.
+#[must_use]
+struct Freed {
+    writer: Option<Waker>,
+    leftovers: Option<(Arc<Leftovers>, Done)>,
+}
+
+impl Freed {
+    fn tell(self) {
+        if let Some((leftovers, freed)) = self.leftovers {
+            leftovers.subtract(freed);
+        }
+        wake(self.writer);
+    }
 }
 
 impl<T: Payload> Queue<T> {
@@ -171,18 +204,23 @@ impl<T: Payload> Queue<T> {
         self.state().has_room(self.mark)
     }
 
-    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be.
-    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>) -> Poll<bool> {
+    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
+    /// took before.
+    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>, done: &mut Done) -> Poll<bool> {
         let mut state = self.state();
-        if !state.items.is_empty() {
+        let freed = state.finish(done, self.mark);
+        let answer = if !state.items.is_empty() {
             mem::swap(&mut state.items, taken);
-            return Poll::Ready(true);
-        }
-        if state.closed {
-            return Poll::Ready(false);
-        }
-        remember(&mut state.reader, context);
-        Poll::Pending
+            Poll::Ready(true)
+        } else if state.closed {
+            Poll::Ready(false)
+        } else {
+            remember(&mut state.reader, context);
+            Poll::Pending
+        };
+        drop(state);
+        freed.tell();
+        answer
     }
 
     /// The reader is done with so much of what it took. The writer is woken once half of the queue is free.
@@ -191,17 +229,9 @@ impl<T: Payload> Queue<T> {
             return;
         }
         let mut state = self.state();
-        let before = state.size();
-        state.messages = before.messages.saturating_sub(done.messages);
-        state.bytes = before.bytes.saturating_sub(done.bytes);
-        let freed = Done { messages: before.messages - state.messages, bytes: before.bytes - state.bytes };
-        let is_low = state.messages <= self.mark.messages / 2 && state.bytes <= self.mark.bytes / 2;
-        let writer = if is_low { state.writer.take() } else { None };
-        let leftovers = state.leftovers.clone();
+        let freed = state.finish(done, self.mark);
         drop(state);
-        *done = Done::default();
-        free(leftovers, freed);
-        wake(writer);
+        freed.tell();
     }
 
     /// No more is queued from now on; what is there can still be read. Wakes both.

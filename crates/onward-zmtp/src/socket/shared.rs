@@ -15,6 +15,7 @@ use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
+use super::queue::Done;
 use super::roster::{Roster, messages};
 use super::statistics::Statistics;
 use super::succession::Origin;
@@ -283,17 +284,19 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
-    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be.
+    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be. `done` is what
+    /// was taken before.
     pub(super) fn poll_next_batch(
         &self,
         pipe: &Pipe,
         context: &mut Context<'_>,
         taken: &mut VecDeque<Outgoing>,
+        done: &mut Done,
     ) -> Poll<bool> {
         if self.take_backlog(pipe, taken) {
             return Poll::Ready(true);
         }
-        match pipe.outgoing.poll_take(context, taken) {
+        match pipe.outgoing.poll_take(context, taken, done) {
             // Whoever adds to the backlog wakes those who wait, and so looks must come after beginning to wait, too.
             Poll::Pending if self.take_backlog(pipe, taken) => Poll::Ready(true),
             answer => answer,
