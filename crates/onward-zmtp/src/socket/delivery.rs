@@ -38,7 +38,8 @@ impl Delivery {
             ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
             self.is_admitted = true;
         }
-        if self.has_room() {
+        // What is remembered is worth nothing once there are more who share.
+        if self.has_room() && self.room.messages <= self.pipe.incoming.mark().messages {
             return Poll::Ready(());
         }
         self.pipe.incoming.poll_room(context).map(|room| self.room = room)

@@ -119,6 +119,7 @@ mod receive;
 mod roster;
 mod rotation;
 mod send;
+mod share;
 mod shared;
 mod statistics;
 mod stop;

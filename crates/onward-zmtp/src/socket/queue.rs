@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
+use super::share::Share;
 
 /// What is in a queue counts by its payload.
 pub(super) trait Payload {
@@ -21,6 +22,8 @@ pub(super) trait Payload {
 /// Invariant: no code of the user's runs under the lock, and nobody is woken under it.
 pub(super) struct Queue<T> {
     mark: HighWaterMark,
+    /// How many messages there may be in place of the mark, if that is fewer.
+    share: Arc<Share>,
     state: Mutex<State<T>>,
 }
 
@@ -103,7 +106,7 @@ impl Freed {
 }
 
 impl<T: Payload> Queue<T> {
-    pub(super) fn new(mark: HighWaterMark) -> Self {
+    pub(super) fn new(mark: HighWaterMark, share: Arc<Share>) -> Self {
         let state = State {
             items: VecDeque::new(),
             messages: 0,
@@ -113,11 +116,13 @@ impl<T: Payload> Queue<T> {
             reader: None,
             writer: None,
         };
-        Self { mark, state: Mutex::new(state) }
+        Self { mark, share, state: Mutex::new(state) }
     }
 
+    /// What bounds it now.
+    #[inline]
     pub(super) fn mark(&self) -> HighWaterMark {
-        self.mark
+        HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
     }
 
     /// Queues an item of so many bytes if there is room. A single one may be larger than the mark. `take` gives the item, under the lock: it moves it from where
@@ -128,7 +133,7 @@ impl<T: Payload> Queue<T> {
         if state.closed {
             return Err(Refused::Closed);
         }
-        if !state.has_room(self.mark) {
+        if !state.has_room(self.mark()) {
             return Err(Refused::Full);
         }
         state.items.push_back(take());
@@ -189,11 +194,9 @@ impl<T: Payload> Queue<T> {
         if state.closed {
             return Poll::Ready(Done { messages: usize::MAX, bytes: usize::MAX });
         }
-        if state.has_room(self.mark) {
-            return Poll::Ready(Done {
-                messages: self.mark.messages - state.messages,
-                bytes: self.mark.bytes - state.bytes,
-            });
+        let mark = self.mark();
+        if state.has_room(mark) {
+            return Poll::Ready(Done { messages: mark.messages - state.messages, bytes: mark.bytes - state.bytes });
         }
         remember(&mut state.writer, context);
         Poll::Pending
@@ -201,14 +204,14 @@ impl<T: Payload> Queue<T> {
 
     /// Whether there is room now.
     pub(super) fn has_room(&self) -> bool {
-        self.state().has_room(self.mark)
+        self.state().has_room(self.mark())
     }
 
     /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
     /// took before.
     pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>, done: &mut Done) -> Poll<bool> {
         let mut state = self.state();
-        let freed = state.finish(done, self.mark);
+        let freed = state.finish(done, self.mark());
         let answer = if !state.items.is_empty() {
             mem::swap(&mut state.items, taken);
             Poll::Ready(true)
@@ -229,7 +232,7 @@ impl<T: Payload> Queue<T> {
             return;
         }
         let mut state = self.state();
-        let freed = state.finish(done, self.mark);
+        let freed = state.finish(done, self.mark());
         drop(state);
         freed.tell();
     }
@@ -277,6 +280,14 @@ impl<T: Payload> Queue<T> {
         let mut state = self.state();
         state.messages += size.messages;
         state.bytes += size.bytes;
+    }
+
+    /// Wakes the writer if it waits for room and there is some, for the mark may be another.
+    pub(super) fn wake_writer(&self) {
+        let mut state = self.state();
+        let writer = if state.has_room(self.mark()) { state.writer.take() } else { None };
+        drop(state);
+        wake(writer);
     }
 
     /// Wakes the reader without a reason of this queue.

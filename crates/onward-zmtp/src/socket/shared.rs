@@ -17,6 +17,7 @@ use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
 use super::queue::Done;
 use super::roster::{Roster, messages};
+use super::share::Share;
 use super::statistics::Statistics;
 use super::succession::Origin;
 use super::topics::Topics;
@@ -34,6 +35,7 @@ pub(super) struct Shared {
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
     pub(super) leftovers: Arc<Leftovers>,
+    share: Arc<Share>,
     roster: Mutex<Roster>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
@@ -63,6 +65,7 @@ impl Shared {
             protocol: Arc::new(options.protocol.clone()),
             leftovers: Arc::new(Leftovers::new(options.receive_mark)),
             options,
+            share: Arc::new(Share::unlimited()),
             reporter: Reporter::default(),
             token: CancellationToken::new(),
             sources,
@@ -127,13 +130,14 @@ impl Shared {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone()));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
         roster.add(pipe.clone());
+        self.share_mark(&roster);
         // Of a socket that receives nothing, nothing is ever read.
         let origin = origin.filter(|_| self.receives());
         let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
@@ -201,11 +205,19 @@ impl Shared {
         }
     }
 
+    /// The number of peers is another, and so is what may be read ahead of each. The caller holds the roster.
+    fn share_mark(&self, roster: &Roster) {
+        if self.share.divide(self.options.receive_mark.messages, roster.live.len()) {
+            roster.live.iter().for_each(|pipe| pipe.incoming.wake_writer());
+        }
+    }
+
     /// Nothing more is queued for this peer, and nothing more comes from it. What is queued can still be sent, and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
+        self.share_mark(&roster);
         self.version.fetch_add(1, Ordering::AcqRel);
         let sender = roster.take_sender();
         drop(roster);
@@ -220,6 +232,7 @@ impl Shared {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
+        self.share_mark(&roster);
         self.version.fetch_add(1, Ordering::AcqRel);
         let queued = pipe.outgoing.close_and_take();
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
