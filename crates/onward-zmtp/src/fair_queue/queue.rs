@@ -287,13 +287,23 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         messages: &mut Vec<(K, S::Item)>,
         limit: usize,
     ) -> Poll<usize> {
+        self.poll_recv_each(context, limit, |message| messages.push(message))
+    }
+
+    /// The same, for who keeps them otherwise.
+    pub(crate) fn poll_recv_each(
+        &mut self,
+        context: &mut Context<'_>,
+        limit: usize,
+        give: impl FnMut((K, S::Item)),
+    ) -> Poll<usize> {
         if limit == 0 {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
             return self.give_way(context);
         }
-        match self.look_each(context, limit, |message| messages.push(message)) {
+        match self.look_each(context, limit, give) {
             (0, Nothing::Cut) => self.give_way(context),
             (0, _) => self.park(context, 0),
             (taken, _) => {

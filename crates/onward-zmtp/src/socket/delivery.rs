@@ -21,6 +21,7 @@ pub(super) struct Delivery {
     receives: bool,
     batch: VecDeque<Message>,
     size: Done,
+    /// How much room there was when this was last looked at, less what was queued since. There may be more.
     room: Done,
 }
 
@@ -36,6 +37,10 @@ impl Delivery {
         if !self.is_admitted {
             ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
             self.is_admitted = true;
+        }
+        // What is remembered is worth nothing once there are more who share.
+        if self.has_room() && self.room.messages <= self.pipe.incoming.mark().messages {
+            return Poll::Ready(());
         }
         self.pipe.incoming.poll_room(context).map(|room| self.room = room)
     }
@@ -76,6 +81,8 @@ impl Delivery {
             return;
         }
         let size = mem::take(&mut self.size);
+        self.room.messages = self.room.messages.saturating_sub(size.messages);
+        self.room.bytes = self.room.bytes.saturating_sub(size.bytes);
         if !self.pipe.incoming.push_batch(&mut self.batch, size) {
             self.shared.drop_incoming(size.messages);
             self.batch.clear();

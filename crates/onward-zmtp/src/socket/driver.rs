@@ -12,13 +12,15 @@ use bytes::Buf as _;
 use tokio::io::AsyncWrite as _;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::io::poll_read_buf;
+use tokio_util::sync::CancellationToken;
 
 use super::delivery::Delivery;
 use super::error::{Error, Result};
 use super::limits::{TURN_BYTES, WRITE_PIECES};
-use super::pipe::{Outgoing, Pipe};
+use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
 use super::queue::Done;
 use super::shared::Shared;
+use super::stop::Stop;
 use super::transport::Stream;
 use crate::protocol::{Connection, Event};
 
@@ -35,10 +37,15 @@ pub(super) struct Driver {
     unsent: VecDeque<Outgoing>,
     sent: Done,
     delivery: Delivery,
-    /// When something was received last.
+    /// When something was received last, if anything depends on it.
     received_at: Instant,
+    /// Whether anything depends on the time.
+    is_timed: bool,
     /// Whether there was no room for what the peer sends when this was last looked at.
     is_stalled: bool,
+    /// Whether all that came so far is decoded.
+    is_decoded: bool,
+    waits: Waits,
     timer: Pin<Box<Sleep>>,
     /// When the timer goes off; `None` when it does not.
     armed: Option<Instant>,
@@ -57,16 +64,20 @@ impl Driver {
             unsent: VecDeque::new(),
             sent: Done::default(),
             received_at: now,
+            is_timed: false,
             is_stalled: false,
+            is_decoded: false,
+            waits: Waits::default(),
             timer: Box::pin(sleep_until(now)),
             armed: None,
             uncertain: Uncertain::default(),
         }
     }
 
-    /// Works until the connection ends, and says why. Can be called again after it was dropped.
-    pub(super) async fn run(&mut self) -> Error {
-        poll_fn(|context| self.poll(context)).await
+    /// Works until the connection ends, and says why; `None` if it is stopped.
+    pub(super) async fn run(&mut self, stop: &CancellationToken) -> Option<Error> {
+        let mut stop = Stop::new(stop);
+        poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.poll(context).map(Some) }).await
     }
 
     /// Sends what is queued, then takes leave of the peer, but not after the deadline.
@@ -105,6 +116,7 @@ impl Driver {
     /// Does what can be done, but not for so long that others of the runtime's tasks wait for it: true if there is more.
     fn turn(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let mut moved = 0;
+        self.waits = Waits::default();
         while moved < TURN_BYTES {
             // Before anything is written, for some of it is answered.
             self.decode(context)?;
@@ -154,7 +166,7 @@ impl Driver {
     /// What the program queues meanwhile waits until this is written: to run after it message by message would be to contend with it for the queue.
     fn encode(&mut self, context: &mut Context<'_>) -> Result<()> {
         let mut messages = 0;
-        let mut may_refill = true;
+        let mut may_refill = !self.waits.for_messages;
         while !self.connection.output().is_full() {
             let Some(item) = self.unsent.front() else {
                 if mem::take(&mut may_refill) && self.refill(context) {
@@ -173,7 +185,9 @@ impl Driver {
             }
             self.unsent.pop_front();
         }
-        self.pipe.outgoing.done(&mut self.sent);
+        if self.is_done_to_be_told() {
+            self.pipe.outgoing.done(&mut self.sent);
+        }
         let output = self.connection.output();
         self.uncertain.encoded(messages, output.total_written() + output.remaining() as u64);
         Ok(())
@@ -181,22 +195,40 @@ impl Driver {
 
     /// Takes what is queued for this peer; before that, what was queued for any.
     fn refill(&mut self, context: &mut Context<'_>) -> bool {
-        self.pipe.outgoing.done(&mut self.sent);
-        matches!(self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent), Poll::Ready(true))
+        let taken = self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent, &mut self.sent);
+        self.waits.for_messages = taken.is_pending();
+        matches!(taken, Poll::Ready(true))
+    }
+
+    /// Whether so much was encoded that the program should know of it before it is written. Otherwise it is told when more is taken, which costs nothing.
+    fn is_done_to_be_told(&mut self) -> bool {
+        let mark = self.pipe.outgoing.mark();
+        self.connection.output().is_full()
+            || self.sent.messages >= DONE_MESSAGES.min(mark.messages / 4)
+            || self.sent.bytes >= mark.bytes / 4
     }
 
     /// Reads once, if there is room for it. Answers how many bytes came.
     fn receive(&mut self, context: &mut Context<'_>) -> Result<usize> {
-        if self.is_stalled || !self.connection.wants_read() {
+        if self.is_stalled || self.waits.for_bytes || !self.connection.wants_read() {
+            return Ok(0);
+        }
+        // Most turns end here: what comes after it has a buffer made ready.
+        if self.stream.poll_read_ready(context).is_pending() {
+            self.waits.for_bytes = true;
             return Ok(0);
         }
         let read = poll_read_buf(Pin::new(&mut self.stream), context, &mut self.connection.read_buf());
+        self.waits.for_bytes = read.is_pending();
         match read {
             Poll::Pending => Ok(0),
             Poll::Ready(Ok(0)) => Err(self.connection.end_of_stream().into()),
             Poll::Ready(Err(error)) => Err(Error::io("reading from the peer failed", error)),
             Poll::Ready(Ok(count)) => {
-                self.received_at = Instant::now();
+                if self.is_timed {
+                    self.received_at = Instant::now();
+                }
+                self.is_decoded = false;
                 Ok(count)
             }
         }
@@ -204,17 +236,20 @@ impl Driver {
 
     /// Queues messages for the program as long as there are any and there is room for them.
     fn decode(&mut self, context: &mut Context<'_>) -> Result<()> {
-        loop {
+        while !self.is_decoded {
             if self.delivery.poll_room(context).is_pending() {
                 self.is_stalled = true;
                 return Ok(());
             }
             self.is_stalled = false;
             if self.decode_batch()? {
+                // It may have stopped because too many answers wait to be written.
+                self.is_decoded = self.connection.wants_read();
                 return Ok(());
             }
             self.delivery.flush();
         }
+        Ok(())
     }
 
     /// Decodes as much as there is room for. True if there is no more to decode.
@@ -243,6 +278,9 @@ impl Driver {
     /// Does what is due. The timer is set anew only when it would go off too late.
     fn keep_time(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Some(due) = self.connection.next_timeout() else { return Ok(false) };
+        if !self.is_timed {
+            return Ok(self.begin_time());
+        }
         let due = Instant::from_std(due);
         if self.armed.is_none_or(|armed| armed > due) {
             self.timer.as_mut().reset(due);
@@ -260,7 +298,17 @@ impl Driver {
         Ok(true)
     }
 
+    /// Until now nobody asked when something came last, and to look at a clock for each small message costs more than to decode it.
+    #[cold]
+    fn begin_time(&mut self) -> bool {
+        self.is_timed = true;
+        self.received_at = Instant::now();
+        self.connection.excuse_silence(self.received_at.into_std());
+        true
+    }
+
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.waits = Waits::default();
         loop {
             match self.send(context) {
                 Ok(0) if self.connection.wants_write() => return Poll::Pending,
@@ -282,6 +330,13 @@ impl Driver {
             }
         }
     }
+}
+
+/// What this turn has found to be waited for. Whatever comes of it wakes the task, which has another turn then: to ask again in the same one is in vain.
+#[derive(Debug, Default)]
+struct Waits {
+    for_messages: bool,
+    for_bytes: bool,
 }
 
 /// Which messages are in the write buffer, or half-way out of it: nobody knows whether they arrive.

@@ -163,8 +163,11 @@ impl Way {
         loop {
             let progress = ready!(coop::poll_proceed(context));
             ready!(self.delivery.poll_room(context));
-            if self.taken.is_empty() && !ready!(self.shared.poll_next_batch(&self.pipe, context, &mut self.taken)) {
-                return Poll::Ready(());
+            if self.taken.is_empty() {
+                let Self { shared, pipe, taken, sent, .. } = self;
+                if !ready!(shared.poll_next_batch(pipe, context, taken, sent)) {
+                    return Poll::Ready(());
+                }
             }
             self.hand_over();
             progress.made_progress();

@@ -47,5 +47,8 @@ pub const ENDPOINT_BYTES: usize = 1024;
 /// How many pieces one write gathers: the header and the payload of a large message are two.
 pub const WRITE_PIECES: usize = 128;
 
+/// How many messages of each peer are read ahead of the program at least, if the mark allows it, however many peers share one mark.
+pub const READ_AHEAD_MESSAGES: usize = 64;
+
 /// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
 pub const TURN_BYTES: usize = 512 * 1024;

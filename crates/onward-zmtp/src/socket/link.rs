@@ -73,11 +73,7 @@ impl Link {
         };
         self.shared().tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
         let mut driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
-        let reason = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => None,
-            reason = driver.run() => Some(reason),
-        };
+        let reason = driver.run(&self.stop).await;
         let end = if reason.is_some() { End::Lost } else { End::Stopped };
         if reason.is_none() {
             shared.retire(&pipe);

@@ -232,6 +232,9 @@ impl SocketOptions {
 
     /// How much may have been received from one peer and wait for the program. Default: [`HighWaterMark::default`].
     ///
+    /// Several peers share its messages, as long as each has [`READ_AHEAD_MESSAGES`](super::limits::READ_AHEAD_MESSAGES): what each of many had read ahead would be more
+    /// than fits a processor's cache, and is quicker to read later.
+    ///
     /// It holds once more for all that connections left unread when they ended. While they have left that much, a connection that begins is not read
     /// until half of it was: a peer that comes back again and again feels it as one that stays, and nothing is lost. So no more is received than the
     /// mark for each of the [peers](Self::peers), and as much again as those left who were there when it was reached.

@@ -12,11 +12,12 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::options::SocketOptions;
 use super::queue::{Done, Payload, Queue};
+use super::share::Share;
 use crate::fair_queue::SourceId;
 use crate::protocol::Message;
 
 /// How many messages are read before it is said that they were, so that the driver need not be told of each.
-const DONE_MESSAGES: usize = 64;
+pub(super) const DONE_MESSAGES: usize = 64;
 
 /// What a socket gives to the driver of a connection.
 #[derive(Debug, Clone)]
@@ -59,11 +60,18 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn new(id: u64, routing: Bytes, stop: CancellationToken, options: &SocketOptions) -> Self {
+    /// `share` is how much of it may wait to be read by the program.
+    pub(super) fn new(
+        id: u64,
+        routing: Bytes,
+        stop: CancellationToken,
+        options: &SocketOptions,
+        share: Arc<Share>,
+    ) -> Self {
         Self {
             id,
-            outgoing: Queue::new(options.send_mark),
-            incoming: Queue::new(options.receive_mark),
+            outgoing: Queue::new(options.send_mark, Arc::new(Share::unlimited())),
+            incoming: Queue::new(options.receive_mark, share),
             routing,
             read_out: CancellationToken::new(),
             stop,
@@ -90,9 +98,8 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>) -> Self {
-        let report_after = DONE_MESSAGES.min(pipe.incoming.mark().messages / 4).max(1);
         let before = before.map(|read_out| Box::pin(read_out.cancelled_owned()));
-        Self { pipe, before, taken: VecDeque::new(), read: Done::default(), report_after }
+        Self { pipe, before, taken: VecDeque::new(), read: Done::default(), report_after: 1 }
     }
 }
 
@@ -114,9 +121,10 @@ impl Stream for Inbox {
                 }
                 return Poll::Ready(Some(message));
             }
-            inbox.pipe.incoming.done(&mut inbox.read);
-            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
-                Poll::Ready(true) => {}
+            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken, &mut inbox.read) {
+                Poll::Ready(true) => {
+                    inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
+                }
                 Poll::Ready(false) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
+use super::share::Share;
 
 /// What is in a queue counts by its payload.
 pub(super) trait Payload {
@@ -21,6 +22,8 @@ pub(super) trait Payload {
 /// Invariant: no code of the user's runs under the lock, and nobody is woken under it.
 pub(super) struct Queue<T> {
     mark: HighWaterMark,
+    /// How many messages there may be in place of the mark, if that is fewer.
+    share: Arc<Share>,
     state: Mutex<State<T>>,
 }
 
@@ -67,10 +70,43 @@ impl<T> State<T> {
     fn has_room(&self, mark: HighWaterMark) -> bool {
         self.messages < mark.messages && self.bytes < mark.bytes
     }
+
+    /// Takes away what the reader is done with. Whoever is to hear of it is told outside the lock.
+    fn finish(&mut self, done: &mut Done, mark: HighWaterMark) -> Freed {
+        if done.messages == 0 {
+            return Freed { writer: None, leftovers: None };
+        }
+        let before = self.size();
+        self.messages = before.messages.saturating_sub(done.messages);
+        self.bytes = before.bytes.saturating_sub(done.bytes);
+        *done = Done::default();
+        let is_low = self.messages <= mark.messages / 2 && self.bytes <= mark.bytes / 2;
+        let freed = Done { messages: before.messages - self.messages, bytes: before.bytes - self.bytes };
+        Freed {
+            writer: if is_low { self.writer.take() } else { None },
+            leftovers: self.leftovers.clone().map(|leftovers| (leftovers, freed)),
+        }
+    }
+}
+
+/// Who is to hear that there is more room.
+#[must_use]
+struct Freed {
+    writer: Option<Waker>,
+    leftovers: Option<(Arc<Leftovers>, Done)>,
+}
+
+impl Freed {
+    fn tell(self) {
+        if let Some((leftovers, freed)) = self.leftovers {
+            leftovers.subtract(freed);
+        }
+        wake(self.writer);
+    }
 }
 
 impl<T: Payload> Queue<T> {
-    pub(super) fn new(mark: HighWaterMark) -> Self {
+    pub(super) fn new(mark: HighWaterMark, share: Arc<Share>) -> Self {
         let state = State {
             items: VecDeque::new(),
             messages: 0,
@@ -80,11 +116,13 @@ impl<T: Payload> Queue<T> {
             reader: None,
             writer: None,
         };
-        Self { mark, state: Mutex::new(state) }
+        Self { mark, share, state: Mutex::new(state) }
     }
 
+    /// What bounds it now.
+    #[inline]
     pub(super) fn mark(&self) -> HighWaterMark {
-        self.mark
+        HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
     }
 
     /// Queues an item of so many bytes if there is room. A single one may be larger than the mark. `take` gives the item, under the lock: it moves it from where
@@ -95,7 +133,7 @@ impl<T: Payload> Queue<T> {
         if state.closed {
             return Err(Refused::Closed);
         }
-        if !state.has_room(self.mark) {
+        if !state.has_room(self.mark()) {
             return Err(Refused::Full);
         }
         state.items.push_back(take());
@@ -156,11 +194,9 @@ impl<T: Payload> Queue<T> {
         if state.closed {
             return Poll::Ready(Done { messages: usize::MAX, bytes: usize::MAX });
         }
-        if state.has_room(self.mark) {
-            return Poll::Ready(Done {
-                messages: self.mark.messages - state.messages,
-                bytes: self.mark.bytes - state.bytes,
-            });
+        let mark = self.mark();
+        if state.has_room(mark) {
+            return Poll::Ready(Done { messages: mark.messages - state.messages, bytes: mark.bytes - state.bytes });
         }
         remember(&mut state.writer, context);
         Poll::Pending
@@ -168,21 +204,26 @@ impl<T: Payload> Queue<T> {
 
     /// Whether there is room now.
     pub(super) fn has_room(&self) -> bool {
-        self.state().has_room(self.mark)
+        self.state().has_room(self.mark())
     }
 
-    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be.
-    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>) -> Poll<bool> {
+    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
+    /// took before.
+    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>, done: &mut Done) -> Poll<bool> {
         let mut state = self.state();
-        if !state.items.is_empty() {
+        let freed = state.finish(done, self.mark());
+        let answer = if !state.items.is_empty() {
             mem::swap(&mut state.items, taken);
-            return Poll::Ready(true);
-        }
-        if state.closed {
-            return Poll::Ready(false);
-        }
-        remember(&mut state.reader, context);
-        Poll::Pending
+            Poll::Ready(true)
+        } else if state.closed {
+            Poll::Ready(false)
+        } else {
+            remember(&mut state.reader, context);
+            Poll::Pending
+        };
+        drop(state);
+        freed.tell();
+        answer
     }
 
     /// The reader is done with so much of what it took. The writer is woken once half of the queue is free.
@@ -191,17 +232,9 @@ impl<T: Payload> Queue<T> {
             return;
         }
         let mut state = self.state();
-        let before = state.size();
-        state.messages = before.messages.saturating_sub(done.messages);
-        state.bytes = before.bytes.saturating_sub(done.bytes);
-        let freed = Done { messages: before.messages - state.messages, bytes: before.bytes - state.bytes };
-        let is_low = state.messages <= self.mark.messages / 2 && state.bytes <= self.mark.bytes / 2;
-        let writer = if is_low { state.writer.take() } else { None };
-        let leftovers = state.leftovers.clone();
+        let freed = state.finish(done, self.mark());
         drop(state);
-        *done = Done::default();
-        free(leftovers, freed);
-        wake(writer);
+        freed.tell();
     }
 
     /// No more is queued from now on; what is there can still be read. Wakes both.
@@ -247,6 +280,14 @@ impl<T: Payload> Queue<T> {
         let mut state = self.state();
         state.messages += size.messages;
         state.bytes += size.bytes;
+    }
+
+    /// Wakes the writer if it waits for room and there is some, for the mark may be another.
+    pub(super) fn wake_writer(&self) {
+        let mut state = self.state();
+        let writer = if state.has_room(self.mark()) { state.writer.take() } else { None };
+        drop(state);
+        wake(writer);
     }
 
     /// Wakes the reader without a reason of this queue.

@@ -22,14 +22,13 @@ use crate::protocol::{Message, SocketType};
 pub(super) struct ReceiveCore {
     pub(super) owner: Arc<Owner>,
     pub(super) queue: FairQueue<u64, Inbox>,
-    batch: Vec<(u64, Message)>,
     is_subscriber: bool,
 }
 
 impl ReceiveCore {
     pub(super) fn new(owner: Arc<Owner>, queue: FairQueue<u64, Inbox>) -> Self {
         let is_subscriber = matches!(owner.shared.socket_type, SocketType::Sub | SocketType::Xsub);
-        Self { owner, queue, batch: Vec::new(), is_subscriber }
+        Self { owner, queue, is_subscriber }
     }
 
     /// The next message, and the number of the peer that it came from.
@@ -65,17 +64,24 @@ impl ReceiveCore {
         messages: &mut Vec<Message>,
         limit: usize,
     ) -> Poll<Result<usize>> {
+        let before = messages.len();
         loop {
-            if ready!(self.queue.poll_recv_many(context, &mut self.batch, limit)) == 0 {
+            let taken = ready!(self.queue.poll_recv_each(context, limit, |(_, message)| messages.push(message)));
+            if taken == 0 {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }
-            let before = messages.len();
-            let mut batch = std::mem::take(&mut self.batch);
-            messages.extend(batch.drain(..).map(|(_, message)| message).filter(|message| self.is_wanted(message)));
-            self.batch = batch;
+            self.drop_unwanted(messages, before);
             if messages.len() > before {
                 return Poll::Ready(Ok(messages.len() - before));
             }
+        }
+    }
+
+    /// Of what was appended from `first` on.
+    fn drop_unwanted(&self, messages: &mut Vec<Message>, first: usize) {
+        if self.is_subscriber {
+            let wanted: Vec<_> = messages.drain(first..).filter(|message| self.matches(message)).collect();
+            messages.extend(wanted);
         }
     }
 

@@ -15,7 +15,9 @@ use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
 use super::pipe::{Inbox, Outgoing, Pipe};
+use super::queue::Done;
 use super::roster::{Roster, messages};
+use super::share::Share;
 use super::statistics::Statistics;
 use super::succession::Origin;
 use super::topics::Topics;
@@ -33,6 +35,7 @@ pub(super) struct Shared {
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
     pub(super) leftovers: Arc<Leftovers>,
+    share: Arc<Share>,
     roster: Mutex<Roster>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
@@ -62,6 +65,7 @@ impl Shared {
             protocol: Arc::new(options.protocol.clone()),
             leftovers: Arc::new(Leftovers::new(options.receive_mark)),
             options,
+            share: Arc::new(Share::unlimited()),
             reporter: Reporter::default(),
             token: CancellationToken::new(),
             sources,
@@ -126,13 +130,14 @@ impl Shared {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options));
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone()));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
         }
         roster.add(pipe.clone());
+        self.share_mark(&roster);
         // Of a socket that receives nothing, nothing is ever read.
         let origin = origin.filter(|_| self.receives());
         let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
@@ -200,11 +205,19 @@ impl Shared {
         }
     }
 
+    /// The number of peers is another, and so is what may be read ahead of each. The caller holds the roster.
+    fn share_mark(&self, roster: &Roster) {
+        if self.share.divide(self.options.receive_mark.messages, roster.live.len()) {
+            roster.live.iter().for_each(|pipe| pipe.incoming.wake_writer());
+        }
+    }
+
     /// Nothing more is queued for this peer, and nothing more comes from it. What is queued can still be sent, and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
+        self.share_mark(&roster);
         self.version.fetch_add(1, Ordering::AcqRel);
         let sender = roster.take_sender();
         drop(roster);
@@ -219,6 +232,7 @@ impl Shared {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
+        self.share_mark(&roster);
         self.version.fetch_add(1, Ordering::AcqRel);
         let queued = pipe.outgoing.close_and_take();
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
@@ -283,17 +297,19 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
-    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be.
+    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be. `done` is what
+    /// was taken before.
     pub(super) fn poll_next_batch(
         &self,
         pipe: &Pipe,
         context: &mut Context<'_>,
         taken: &mut VecDeque<Outgoing>,
+        done: &mut Done,
     ) -> Poll<bool> {
         if self.take_backlog(pipe, taken) {
             return Poll::Ready(true);
         }
-        match pipe.outgoing.poll_take(context, taken) {
+        match pipe.outgoing.poll_take(context, taken, done) {
             // Whoever adds to the backlog wakes those who wait, and so looks must come after beginning to wait, too.
             Poll::Pending if self.take_backlog(pipe, taken) => Poll::Ready(true),
             answer => answer,

@@ -45,6 +45,14 @@ impl Stream {
         let _ = socket.set_recv_buffer_size(IPC_BUFFER_BYTES);
         Self::Unix(stream)
     }
+
+    /// Whether it is worth it to read. An error shows when that is done.
+    pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Tcp(stream) => stream.poll_read_ready(context).map(drop),
+            Self::Unix(stream) => stream.poll_read_ready(context).map(drop),
+        }
+    }
 }
 
 macro_rules! delegate {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use onward_zmtp::protocol::Heartbeat;
 use onward_zmtp::socket::{HighWaterMark, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket};
+use tokio::time::Instant;
 
 use super::events::{connected, disconnected, peers, until, within};
 use super::raw::Raw;
@@ -41,6 +42,24 @@ async fn a_ping_is_answered_though_nobody_receives() {
         assert_eq!(raw.read(pong.len()).await, pong);
     }
     peers(1, || pull.statistics()).await;
+}
+
+/// We look at the clock only once something depends on it.
+#[tokio::test]
+async fn a_peer_that_says_late_for_how_long_it_may_be_silent_is_not_taken_to_have_been_silent_before() {
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut raw = Raw::introduced(&endpoint, "PUSH").await;
+    let since = Instant::now();
+    until(|| since.elapsed() > Duration::from_millis(300)).await;
+    // For two tenths of a second.
+    raw.write(&command("PING", b"\0\x02context")).await;
+    let pong = command("PONG", b"context");
+    assert_eq!(raw.read(pong.len()).await, pong);
+    raw.write(&frame(0, b"alive")).await;
+    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["alive"]);
+    assert!(raw.read_to_end().await.is_empty());
+    assert!(since.elapsed() > Duration::from_millis(500), "it may be silent for as long as it said");
 }
 
 /// A fault of libzmq (its issues 2709, 3937, 4767): a peer was taken for dead while it was we who did not read.

@@ -15,6 +15,7 @@ mod publishing;
 mod python;
 mod raw;
 mod security;
+mod sharing;
 mod storms;
 mod survival;
 mod transports;

@@ -1,0 +1,52 @@
+//! Many peers share one mark.
+
+use onward_zmtp::socket::limits::READ_AHEAD_MESSAGES;
+use onward_zmtp::{PullSocket, PushSocket};
+
+use super::events::{peers, until, within};
+
+/// So many that a mark of 1000 messages divided among them is less than each has at least.
+const PEERS: usize = 20;
+/// More than each has of it.
+const EACH: usize = 500;
+
+async fn connected() -> (PullSocket, Vec<PushSocket>) {
+    let pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let pushes: Vec<_> = std::iter::repeat_with(PushSocket::new).take(PEERS).collect();
+    for (index, push) in pushes.iter().enumerate() {
+        push.connect(&endpoint).unwrap();
+        peers(index + 1, || pull.statistics()).await;
+    }
+    (pull, pushes)
+}
+
+/// Shows: M5
+#[tokio::test]
+async fn each_of_many_peers_is_read_ahead_no_further_than_its_share_and_nothing_is_lost() {
+    let (mut pull, mut pushes) = connected().await;
+    for push in &mut pushes {
+        for _ in 0..EACH {
+            within(push.send("x")).await.unwrap();
+        }
+    }
+    // Were it more, this would be passed.
+    until(|| pull.statistics().incoming.messages == PEERS * READ_AHEAD_MESSAGES).await;
+    for _ in 0..PEERS * EACH {
+        within(pull.recv()).await.unwrap();
+    }
+    assert!(pull.try_recv().is_none());
+}
+
+/// Shows: M5
+#[tokio::test]
+async fn a_peer_that_is_left_alone_is_read_ahead_further_though_nobody_receives() {
+    let (pull, mut pushes) = connected().await;
+    let mut last = pushes.pop().unwrap();
+    for _ in 0..EACH {
+        within(last.send("x")).await.unwrap();
+    }
+    until(|| pull.statistics().incoming.messages == READ_AHEAD_MESSAGES).await;
+    drop(pushes);
+    until(|| pull.statistics().incoming.messages == EACH).await;
+}
