@@ -58,8 +58,13 @@ impl Tasks {
     }
 
     pub(super) fn insert(&mut self, task: Task) {
+        self.insert_shared(Arc::new(task));
+    }
+
+    /// Takes a task that others have too.
+    pub(super) fn insert_shared(&mut self, task: Arc<Task>) {
         self.index(&task);
-        self.all.insert(task.id, Arc::new(task));
+        self.all.insert(task.id, task);
     }
 
     /// Changes a task, and finds it a new place in every order.
