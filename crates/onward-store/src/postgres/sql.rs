@@ -45,6 +45,11 @@ impl Sql {
         format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
     }
 
+    /// What waits, lane by lane: at most `$1`.
+    pub(super) fn waiting(&self) -> String {
+        self.tasks("task", "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id LIMIT $1")
+    }
+
     /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was
     /// found: an old snapshot keeps those that waited before it in the index.
     pub(super) fn lanes(&self) -> String {

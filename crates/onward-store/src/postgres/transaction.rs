@@ -42,13 +42,15 @@ pub(super) struct Last {
     write: Option<i64>,
     /// What it knows of tasks as long as nobody else has written since.
     kept: Kept,
+    /// Whether no lane had more waiting than was loaded when it was last looked.
+    few_wait: bool,
 }
 
 impl Last {
     /// Of a writer that knows nothing yet.
     pub(super) fn new() -> Self {
         let writer = super::store::node().cast_signed();
-        Self { marker: Marker { writer, batch: 0 }, items: None, write: None, kept: Kept::default() }
+        Self { marker: Marker { writer, batch: 0 }, items: None, write: None, kept: Kept::default(), few_wait: false }
     }
 }
 
@@ -129,7 +131,8 @@ pub(super) async fn apply(
                 kept
             });
             let items = Some((numbers.version, ran.items()));
-            *last = Last { marker, items, write: Some(numbers.write), kept: kept.unwrap_or_default() };
+            let few_wait = partial.few_wait().unwrap_or(last.few_wait);
+            *last = Last { marker, items, write: Some(numbers.write), kept: kept.unwrap_or_default(), few_wait };
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -191,7 +194,7 @@ async fn decide(
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
-    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, now);
+    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
     let beginning = Beginning { begin, wants: first.into_iter().collect() };
     let Begun { mut header, numbers, kept } = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
     shared.saw(header.partial.stamp());

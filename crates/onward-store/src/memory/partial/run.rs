@@ -147,6 +147,11 @@ impl Partial {
         });
     }
 
+    /// Whether all that waits is loaded, if anybody asked for what waits.
+    pub(crate) fn few_wait(&self) -> Option<bool> {
+        self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
+    }
+
     /// What is loaded, as it was.
     pub(super) fn state(&self) -> &State {
         &self.state
