@@ -41,6 +41,12 @@ pub const ALL: usize = 100_000;
 /// How many callers' calls one commit takes in.
 pub const COMMIT: usize = 8192;
 
+/// How many running tasks the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they end.
+pub const KEPT_TASKS: usize = 16_384;
+
+/// How many bytes of payload and memo such a task may have, for it to be kept in mind.
+pub const KEPT_TASK_BYTES: usize = 4096;
+
 /// How many calls may wait for a commit before the next caller is held back.
 pub const PENDING: usize = 65_536;
 

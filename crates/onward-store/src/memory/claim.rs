@@ -103,6 +103,9 @@ impl State {
     }
 
     pub(super) fn is_paused(&self, task: &Task) -> bool {
+        if self.pauses.is_empty() {
+            return false;
+        }
         let scopes = [Scope::All, Scope::Queue(task.new.queue.clone()), Scope::Kind(task.new.kind.clone())];
         let group = task.new.group.clone().map(Scope::Group);
         scopes.iter().chain(&group).any(|scope| self.pauses.contains_key(scope))

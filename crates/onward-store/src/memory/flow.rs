@@ -1,5 +1,6 @@
 //! How many tasks may run at once, and how fast they may start.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::state::State;
@@ -100,7 +101,9 @@ impl State {
 
     /// Whether every limit lets a task start at a moment.
     pub(super) fn lets_start(&self, task: &Task, now: Duration) -> bool {
-        scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
+        // Asked for each task that a claim looks at, and mostly there is no limit.
+        let is_unlimited = self.limits.is_empty() && self.settings.values().all(|queue| queue.concurrency.is_none());
+        is_unlimited || scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
     }
 
     /// Whether the limit of a task's group, if it has one, lets it start.
@@ -116,6 +119,10 @@ impl State {
 
     /// Takes a token from every bucket under which a task falls that starts.
     pub(super) fn take_tokens(&mut self, id: TaskId) {
+        // Every rate is among the limits, and mostly there are none.
+        if self.limits.is_empty() {
+            return;
+        }
         let Some(task) = self.tasks.get(id) else { return };
         for scope in scopes(task) {
             if let Some(rate) = self.limit_for(&scope).rate {
@@ -134,7 +141,7 @@ impl State {
         self.tasks.know_every_lane();
         let may_be_taken = |task: &&Task| {
             let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
-            task.state == TaskState::Waiting && is_selected && !self.is_paused(task)
+            is_selected && !self.is_paused(task)
         };
         let waits_for = |task: &Task| {
             let lets_start = self.group_lets_start(task);
@@ -144,7 +151,12 @@ impl State {
             let rate = self.limit_for(&scope).rate?;
             Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
         };
-        self.tasks.iter().filter(may_be_taken).flat_map(waits_for).filter_map(until).min()
+        // One of each sort: limits do not tell tasks apart that have queue, kind and group in common.
+        let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
+        let waiting = self.tasks.iter().filter(|task| task.state == TaskState::Waiting);
+        let sorts: BTreeMap<_, &Task> = waiting.map(|task| (sort(task), task)).collect();
+        let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
+        awaited.into_iter().filter_map(until).min()
     }
 
     pub(super) fn limit_records(&self, now: Duration) -> Vec<LimitRecord> {

@@ -58,16 +58,26 @@ impl Tasks {
     }
 
     pub(super) fn insert(&mut self, task: Task) {
-        self.index(&task);
-        self.all.insert(task.id, Arc::new(task));
+        self.insert_shared(Arc::new(task));
+    }
+
+    /// Takes a task that others have too.
+    pub(super) fn insert_shared(&mut self, task: Arc<Task>) {
+        self.move_on(task.id, &Orders::default(), &Orders::of(&task));
+        self.all.insert(task.id, task);
     }
 
     /// Changes a task, and finds it a new place in every order.
     pub(super) fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
-        let Some(mut task) = self.remove(id) else { return };
-        change(Arc::make_mut(&mut task));
-        self.index(&task);
-        self.all.insert(id, task);
+        let Some(task) = self.all.get_mut(&id) else {
+            self.known.miss(id);
+            return;
+        };
+        let before = Orders::of(task);
+        change(Arc::make_mut(task));
+        let after = Orders::of(task);
+        // Most changes leave a task in its place in most orders.
+        self.move_on(id, &before, &after);
     }
 
     pub(super) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
@@ -75,38 +85,26 @@ impl Tasks {
             self.known.miss(id);
             return None;
         };
-        self.waiting.remove(&task.place());
-        task.new.affinity.as_ref().map(|_| self.waiting_in_series.remove(&task.place()));
-        self.scheduled.remove(&(task.run_at, id));
-        task.expires_at.map(|at| self.expiring.remove(&(at, id)));
-        task.must_be_finished_by().map(|at| self.overdue.remove(&(at, id)));
-        task.session.map(|session| self.held.remove(&(session, id)));
-        task.end.map(|end| self.ended.remove(&(end, id)));
-        if task.state == TaskState::Running {
-            self.running.remove(running_line(&task));
-        }
+        self.move_on(id, &Orders::of(&task), &Orders::default());
         Some(task)
     }
 
-    fn index(&mut self, task: &Task) {
-        let id = task.id;
-        match task.state {
-            TaskState::Waiting => self.waiting.insert(task.place()),
-            TaskState::Scheduled => self.scheduled.insert((task.run_at, id)),
-            _ => false,
-        };
-        if task.state == TaskState::Waiting && task.new.affinity.is_some() {
-            self.waiting_in_series.insert(task.place());
+    /// Moves a task from its place in every order to another, where that is another.
+    fn move_on(&mut self, id: TaskId, before: &Orders, after: &Orders) {
+        move_in(&mut self.waiting, before.waiting, after.waiting);
+        move_in(&mut self.waiting_in_series, before.waiting_in_series, after.waiting_in_series);
+        let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
+        move_in(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
+        move_in(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
+        move_in(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
+        let held = |orders: &Orders| orders.held.map(|session| (session, id));
+        move_in(&mut self.held, held(before), held(after));
+        let ended = |orders: &Orders| orders.ended.map(|end| (end, id));
+        move_in(&mut self.ended, ended(before), ended(after));
+        if before.running != after.running {
+            before.running.iter().for_each(|line| self.running.remove(line.as_line()));
+            after.running.iter().for_each(|line| self.running.add(line.as_line(), 1));
         }
-        if task.state == TaskState::Running {
-            self.running.add(running_line(task), 1);
-        }
-        if matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked) {
-            task.expires_at.map(|at| self.expiring.insert((at, id)));
-        }
-        task.must_be_finished_by().map(|at| self.overdue.insert((at, id)));
-        task.session.map(|session| self.held.insert((session, id)));
-        task.end.map(|end| self.ended.insert((end, id)));
     }
 
     /// A task, shared.
@@ -272,7 +270,65 @@ impl Tasks {
     }
 }
 
-fn running_line(task: &Task) -> RunningLine<'_> {
-    let new = &task.new;
-    RunningLine { session: task.session, queue: &new.queue, kind: &new.kind, group: new.group.as_ref() }
+/// Where a task stands in each order in which it stands.
+#[derive(Debug, Default)]
+struct Orders {
+    waiting: Option<Place>,
+    waiting_in_series: Option<Place>,
+    scheduled: Option<Timestamp>,
+    expiring: Option<Timestamp>,
+    overdue: Option<Timestamp>,
+    held: Option<SessionId>,
+    ended: Option<End>,
+    running: Option<Running>,
+}
+
+impl Orders {
+    fn of(task: &Task) -> Self {
+        let waiting = (task.state == TaskState::Waiting).then(|| task.place());
+        let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
+        Self {
+            waiting,
+            waiting_in_series: waiting.filter(|_| task.new.affinity.is_some()),
+            scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
+            expiring: task.expires_at.filter(|_| may_expire),
+            overdue: task.must_be_finished_by(),
+            held: task.session,
+            ended: task.end,
+            running: (task.state == TaskState::Running).then(|| Running::of(task)),
+        }
+    }
+}
+
+/// By what a task that runs is counted.
+#[derive(Debug, PartialEq)]
+struct Running {
+    session: Option<SessionId>,
+    queue: Name,
+    kind: Name,
+    group: Option<Name>,
+}
+
+impl Running {
+    fn of(task: &Task) -> Self {
+        let new = &task.new;
+        let (queue, kind, group) = (new.queue.clone(), new.kind.clone(), new.group.clone());
+        Self { session: task.session, queue, kind, group }
+    }
+
+    fn as_line(&self) -> RunningLine<'_> {
+        RunningLine { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
+    }
+}
+
+fn move_in<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
+    if before == after {
+        return;
+    }
+    if let Some(place) = before {
+        order.remove(&place);
+    }
+    if let Some(place) = after {
+        order.insert(place);
+    }
 }

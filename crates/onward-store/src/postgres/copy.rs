@@ -46,11 +46,11 @@ pub(crate) struct PostgresSource {
     stamp: Stamp,
 }
 
-/// The numbers given last, and the version of what is no task: others after every write.
+/// The numbers given last, and how many transactions have written: others after every write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     counters: Counters,
-    version: i64,
+    write: i64,
 }
 
 type Values<'a> = [(&'a (dyn ToSql + Sync), Type)];
@@ -235,13 +235,13 @@ impl Source for PostgresSource {
 async fn stamp(client: &Link, sql: &Sql) -> Result<(Stamp, i64)> {
     let text = "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
                 (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
-                (SELECT last_value FROM {s}.last_item), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+                (SELECT last_value FROM {s}.last_write), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
     let row = rows.first().ok_or_else(Error::closed)?;
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
     let counters =
         Counters { last_task: number(0)?, last_session: number(1)?, ends: number(2)?, last_entry: number(3)? };
-    Ok((Stamp { counters, version: number(4)? }, number(5)?))
+    Ok((Stamp { counters, write: number(4)? }, number(5)?))
 }
 
 /// The steady time where the server's clock says so many microseconds.
@@ -297,7 +297,8 @@ impl Target for PostgresTarget {
                     SELECT setval('{s}.last_session', greatest($2, last_value)) FROM {s}.last_session UNION ALL \
                     SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \
                     SELECT setval('{s}.last_entry', greatest($4, last_value)) FROM {s}.last_entry UNION ALL \
-                    SELECT setval('{s}.last_item', last_value + 1) FROM {s}.last_item";
+                    SELECT setval('{s}.last_item', last_value + 1) FROM {s}.last_item UNION ALL \
+                    SELECT setval('{s}.last_write', last_value + 1) FROM {s}.last_write";
         let Counters { last_task, last_session, ends, last_entry } = counters;
         let values: [(&(dyn ToSql + Sync), Type); 4] =
             [(&last_task, Type::INT8), (&last_session, Type::INT8), (&ends, Type::INT8), (&last_entry, Type::INT8)];

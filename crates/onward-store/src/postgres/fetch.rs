@@ -42,6 +42,8 @@ enum Query {
     Held(Vec<i64>),
     ToCancel(Vec<i64>),
     Running,
+    /// Everything that waits, unless it is more than so much.
+    Waiting(usize),
     Lanes(usize),
     Lane(Lane, usize),
     Order(Want, usize),
@@ -67,14 +69,16 @@ pub(super) struct Fetcher<'a> {
     sql: &'a Sql,
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
+    /// Whether all that waits is probably no more than that: then it is loaded at once, and not lane by lane.
+    few_wait: bool,
     now: i64,
     wanted: BTreeMap<Want, u32>,
     rounds: u32,
 }
 
 impl<'a> Fetcher<'a> {
-    pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, now: i64) -> Self {
-        Self { client, sql, claimed, now, wanted: BTreeMap::new(), rounds: 0 }
+    pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, few_wait: bool, now: i64) -> Self {
+        Self { client, sql, claimed, few_wait, now, wanted: BTreeMap::new(), rounds: 0 }
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
@@ -104,6 +108,9 @@ impl<'a> Fetcher<'a> {
                 Want::ToCancel(session) => to_cancel.push(session.0),
                 Want::KeysOver => queries.push(Query::KeysOver(self.now)),
                 Want::Running => queries.push(Query::Running),
+                Want::Lanes if self.few_wait && self.rounds == 1 => {
+                    queries.push(Query::Waiting(limit.saturating_mul(2).saturating_add(8)));
+                }
                 Want::Lanes => queries.push(Query::Lanes(limit)),
                 Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
                 Want::EndedCount => queries.push(Query::EndedCount),
@@ -191,6 +198,10 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
             partial.known(Want::Between(crate::task::TaskId(from), crate::task::TaskId(before)));
         }
         Query::Running => take_running(partial, &rows)?,
+        Query::Waiting(limit) if rows.len() < limit => {
+            partial.lanes(LaneRows { rows: tasks(&rows)?, limit: usize::MAX })?;
+        }
+        Query::Waiting(_) => take_tasks(partial, &rows)?,
         Query::Lanes(limit) => {
             let size = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose().map_err(classified)?;
             let limit = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
@@ -318,6 +329,7 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Res
             );
             client.query_typed(&text, &[]).await
         }
+        Query::Waiting(limit) => client.query_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)]).await,
         Query::Lanes(limit) => client.query_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)]).await,
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit).await,
         Query::Order(want, limit) => order(client, sql, want, *limit).await,

@@ -4,7 +4,7 @@
 //! else they turn out to look for; what they changed, and the commit. What happens in between is decided by the code of the
 //! memory store over the rows that were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
 //!
-//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] writes, [`writer`] makes batches of calls and transactions of batches,
+//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
 mod caller;
@@ -27,6 +27,7 @@ mod row;
 mod save;
 mod sql;
 mod store;
+mod tasks;
 mod transaction;
 mod wake;
 mod writer;

@@ -9,21 +9,25 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::LinkTo;
 use super::sql::Sql;
-use super::transaction::{Marker, Mode};
-use crate::memory::{Difference, TaskRow};
+use super::tasks::tasks;
+use super::transaction::{Marker, Mode, Numbers};
+use crate::memory::{Counters, Difference};
 use crate::store::{EndedCounts, KindStatistics};
+
+/// What goes along with a statement.
+pub(super) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
 
 type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Statements on their way.
-struct Statements<'a> {
+pub(super) struct Statements<'a> {
     client: &'a LinkTo<'a>,
     sql: &'a Sql,
     sent: Vec<Sent<'a>>,
 }
 
 impl<'a> Statements<'a> {
-    fn send(&mut self, statement: &str, parameters: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>) {
+    pub(super) fn send(&mut self, statement: &str, parameters: Values<'a>) {
         let (client, text) = (self.client, self.sql.text(statement));
         self.sent.push(Box::pin(async move {
             let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
@@ -42,7 +46,7 @@ impl<'a> Statements<'a> {
         }
     }
 
-    fn send_list(&mut self, statement: &str, ids: &'a Vec<i64>) {
+    pub(super) fn send_list(&mut self, statement: &str, ids: &'a Vec<i64>) {
         if !ids.is_empty() {
             self.send(statement, vec![(Box::new(ids), Type::INT8_ARRAY)]);
         }
@@ -54,8 +58,8 @@ pub(super) struct Saving<'a> {
     pub(super) difference: &'a Difference,
     /// That it was written.
     pub(super) marker: Marker,
-    /// The version that what is not a task has then.
-    pub(super) version: i64,
+    /// The numbers as they are then.
+    pub(super) numbers: Numbers,
     /// What other processes are told, if anything.
     pub(super) notify: Option<&'a str>,
     pub(super) mode: Mode,
@@ -79,12 +83,12 @@ pub(super) async fn save_within(
     client: &LinkTo<'_>,
     sql: &Sql,
     difference: &Difference,
-    version: i64,
+    given: Numbers,
     notify: Option<&str>,
 ) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
     rows(&mut statements, difference);
-    numbers(&mut statements, difference, version);
+    numbers(&mut statements, difference, given);
     statements.notify(notify);
     join_all(statements.sent).await.into_iter().collect()
 }
@@ -105,81 +109,6 @@ fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     items(statements, difference);
     log(statements, difference);
     counts(statements, difference);
-}
-
-fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &difference.removed_live);
-    statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &difference.removed_ended);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_live);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_ended);
-    put(statements, "task", "ended", &difference.live, &difference.revived);
-    put(statements, "ended", "task", &difference.ended, &difference.moved);
-    if !difference.tags.is_empty() {
-        let (tasks, tags): (Vec<i64>, Vec<&[u8]>) =
-            difference.tags.iter().map(|(task, tag)| (*task, tag.as_slice())).unzip();
-        statements.send(
-            "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)",
-            vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)],
-        );
-    }
-}
-
-/// Puts rows into one table; those that are moved there take their payload with them from the other, so that it need not travel.
-fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a [TaskRow], moved: &'a Vec<i64>) {
-    if rows.is_empty() {
-        return;
-    }
-    let columns = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
-                   cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance";
-    let taken: Vec<String> = columns.split(", ").map(|column| format!("u.{column}")).collect();
-    let taken = taken.join(", ").replace("u.body", "u.body::json");
-    let set: Vec<String> = columns.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
-    let source: Vec<String> = (2..=24).map(|number| format!("${number}")).collect();
-    let statement = format!(
-        "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
-         INSERT INTO {{s}}.{table} ({columns}, payload) \
-         SELECT {taken}, coalesce(u.payload, gone.payload) FROM unnest({}) AS u ({columns}, payload) \
-         LEFT JOIN gone ON gone.id = u.id \
-         ON CONFLICT (id) DO UPDATE SET {}, payload = coalesce(excluded.payload, {table}.payload)",
-        source.join(", "),
-        set.join(", ")
-    );
-    statements.send(&statement, columns_of(rows, moved));
-}
-
-fn columns_of<'a>(rows: &'a [TaskRow], moved: &'a Vec<i64>) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
-    macro_rules! column {
-        ($sort:expr, |$row:ident| $value:expr) => {{
-            let values: Vec<_> = rows.iter().map(|$row| $value).collect();
-            (Box::new(values) as Box<dyn ToSql + Sync + Send + 'a>, $sort)
-        }};
-    }
-    vec![
-        (Box::new(moved) as Box<dyn ToSql + Sync + Send + 'a>, Type::INT8_ARRAY),
-        column!(Type::INT8_ARRAY, |row| row.id),
-        column!(Type::INT2_ARRAY, |row| row.state),
-        column!(Type::TEXT_ARRAY, |row| row.queue.as_str()),
-        column!(Type::TEXT_ARRAY, |row| row.kind.as_str()),
-        column!(Type::TEXT_ARRAY, |row| row.group.as_str()),
-        column!(Type::TEXT_ARRAY, |row| row.series.as_str()),
-        column!(Type::INT8_ARRAY, |row| row.place),
-        column!(Type::INT2_ARRAY, |row| row.priority),
-        column!(Type::INT8_ARRAY, |row| row.run_at),
-        column!(Type::INT8_ARRAY, |row| row.expires_at),
-        column!(Type::INT8_ARRAY, |row| row.overdue_at),
-        column!(Type::INT8_ARRAY, |row| row.session),
-        column!(Type::BOOL_ARRAY, |row| row.cancel_requested),
-        column!(Type::INT8_ARRAY, |row| row.parent),
-        column!(Type::INT8_ARRAY, |row| row.submitted_at),
-        column!(Type::BYTEA_ARRAY, |row| row.key.as_deref()),
-        column!(Type::BYTEA_ARRAY, |row| row.result.as_deref()),
-        column!(Type::INT8_ARRAY, |row| row.finished_at),
-        column!(Type::INT8_ARRAY, |row| row.end_number),
-        column!(Type::INT8_ARRAY, |row| row.end_entry),
-        column!(Type::TEXT_ARRAY, |row| row.body.as_str()),
-        column!(Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
-        column!(Type::BYTEA_ARRAY, |row| row.payload.as_deref()),
-    ]
 }
 
 fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
@@ -385,24 +314,24 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
 /// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are
 /// left out after an error, and never given twice.
 const NUMBERS: &str = "SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
-     setval('{s}.last_entry', $4), setval('{s}.last_item', $5)";
+     setval('{s}.last_entry', $4), setval('{s}.last_item', $5), setval('{s}.last_write', $6)";
 
-fn numbers(statements: &mut Statements<'_>, difference: &Difference, version: i64) {
-    statements.send(NUMBERS, given_last(difference, version));
+fn numbers(statements: &mut Statements<'_>, difference: &Difference, given: Numbers) {
+    statements.send(NUMBERS, given_last(difference, given));
 }
 
-fn given_last<'a>(difference: &Difference, version: i64) -> Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> {
-    let counters = difference.counters;
-    let numbers = [counters.last_task, counters.last_session, counters.ends, counters.last_entry, version];
+fn given_last<'a>(difference: &Difference, Numbers { version, write }: Numbers) -> Values<'a> {
+    let Counters { last_task, last_session, ends, last_entry } = difference.counters;
+    let numbers = [last_task, last_session, ends, last_entry, version, write];
     numbers.into_iter().map(|number| (Box::new(number) as Box<dyn ToSql + Sync + Send + 'a>, Type::INT8)).collect()
 }
 
 /// The numbers given last, and beside them the one row that says that this batch of this writer happened.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
-    let mut parameters = given_last(saving.difference, saving.version);
+    let mut parameters = given_last(saving.difference, saving.numbers);
     parameters.push((Box::new(saving.marker.writer), Type::INT8));
     parameters.push((Box::new(saving.marker.batch), Type::INT8));
-    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($6, $7, now()) \
+    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($7, $8, now()) \
                   ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) ";
     statements.send(&format!("{marker}{NUMBERS}"), parameters);
 }

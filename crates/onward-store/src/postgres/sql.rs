@@ -12,13 +12,15 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.serie
      t.end_number, t.end_entry, t.body::text, t.instance";
 
 /// What is known of a task beside its row; of the messages that wait for it so many as nearly every turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
-const LINKS: &str = "(SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id), \
-     (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id), \
-     (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id), \
-     (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id), \
-     (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
-     (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key), \
-     EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id), \
+/// Whether there is anything to be found in a table at all is asked once for a statement: most stores have nothing in most of them, and eight looks cost more than the row.
+const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.member)) THEN (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id) END, \
+     CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.member)) THEN (SELECT array_agg(m.member) FROM {s}.member m WHERE m.bundle = t.id) END, \
+     CASE WHEN t.key IS NOT NULL THEN (SELECT k.task FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key) END, \
+     CASE WHEN t.key IS NOT NULL THEN (SELECT k.until FROM {s}.taken k WHERE k.kind = t.kind AND k.key = t.key) END, \
+     (SELECT EXISTS (SELECT 1 FROM {s}.task WHERE parent IS NOT NULL) OR EXISTS (SELECT 1 FROM {s}.ended WHERE parent IS NOT NULL)) \
+       AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
 impl Sql {
@@ -41,6 +43,11 @@ impl Sql {
     /// The same from both tables.
     pub(super) fn all_tasks(&self, rest: &str) -> String {
         format!("({}) UNION ALL ({})", self.tasks("task", rest), self.tasks("ended", rest))
+    }
+
+    /// What waits, lane by lane: at most `$1`.
+    pub(super) fn waiting(&self) -> String {
+        self.tasks("task", "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id LIMIT $1")
     }
 
     /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was

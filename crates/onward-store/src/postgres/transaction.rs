@@ -16,7 +16,7 @@ use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
 use super::wake;
 use crate::error::{Error, Result};
-use crate::memory::{Counters, Items, Now, Partial, Ran, Want, claimed_by, wanted_by};
+use crate::memory::{Counters, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by};
 use crate::store::Hint;
 use crate::write::Write;
 
@@ -33,18 +33,24 @@ pub(super) struct Marker {
 }
 
 /// What a writer knows of the store since its last transaction.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Last {
     marker: Marker,
     /// Everything that is not a task, and its version.
     items: Option<(i64, Items)>,
+    /// The number of its transaction among all that write to the store; `None` if it has not written yet.
+    write: Option<i64>,
+    /// What it knows of tasks as long as nobody else has written since.
+    kept: Kept,
+    /// Whether no lane had more waiting than was loaded when it was last looked.
+    few_wait: bool,
 }
 
 impl Last {
     /// Of a writer that knows nothing yet.
     pub(super) fn new() -> Self {
         let writer = super::store::node().cast_signed();
-        Self { marker: Marker { writer, batch: 0 }, items: None }
+        Self { marker: Marker { writer, batch: 0 }, items: None, write: None, kept: Kept::default(), few_wait: false }
     }
 }
 
@@ -105,7 +111,7 @@ pub(super) async fn apply(
             return Fate::Failed { error, again };
         }
     };
-    let (partial, version, mut ran) = decided;
+    let Decided { partial, numbers, kept, mut ran } = decided;
     let difference = match partial.difference(&mut ran) {
         Ok(difference) => difference,
         Err(error) => {
@@ -116,11 +122,17 @@ pub(super) async fn apply(
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
     let mode = mode();
-    let version = version + i64::from(difference.changes_items());
-    let saving = Saving { difference: &difference, marker, version, notify: notify.as_deref(), mode };
+    let numbers = numbers.after(&difference);
+    let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
     match save_and_commit(client, &shared.sql, &saving).await {
         Ok(()) => {
-            *last = Last { marker, items: Some((version, ran.items())) };
+            let kept = kept.map(|mut kept| {
+                kept.follow(&partial, &ran);
+                kept
+            });
+            let items = Some((numbers.version, ran.items()));
+            let few_wait = partial.few_wait().unwrap_or(last.few_wait);
+            *last = Last { marker, items, write: Some(numbers.write), kept: kept.unwrap_or_default(), few_wait };
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -135,34 +147,60 @@ pub(super) async fn apply(
 /// Applies calls within a transaction that others begin and commit, and that sees what was committed before each statement; `begin` stands before
 /// the lock. Each call is all or nothing; what is refused, the caller undoes.
 pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
-    let (partial, version, mut ran) = decide(client, shared, calls, &mut Last::new(), begin).await?;
+    let Decided { partial, numbers, mut ran, .. } = decide(client, shared, calls, &mut Last::new(), begin).await?;
     let difference = partial.difference(&mut ran)?;
     let notify = (ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
-    let version = version + i64::from(difference.changes_items());
-    save_within(client, &shared.sql, &difference, version, notify.as_deref()).await.map_err(classified)?;
+    let numbers = numbers.after(&difference);
+    save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(ran)
 }
 
-/// Loads what calls look for until they are decided; answers also the version of what is not a task.
+/// Numbers that transactions that write move on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    /// The version of what is not a task.
+    pub(super) version: i64,
+    /// How many transactions have written.
+    pub(super) write: i64,
+}
+
+impl Numbers {
+    /// As they are when this has been written.
+    fn after(self, difference: &Difference) -> Self {
+        Self { version: self.version + i64::from(difference.changes_items()), write: self.write + 1 }
+    }
+}
+
+/// Calls that are decided.
+struct Decided {
+    /// What of the store they were decided over.
+    partial: Partial,
+    numbers: Numbers,
+    /// What the writer knew beside that, if nobody else has written since it wrote last.
+    kept: Option<Kept>,
+    ran: Ran,
+}
+
+/// Loads what calls look for until they are decided.
 async fn decide(
     client: &LinkTo<'_>,
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
     begin: &str,
-) -> Result<(Partial, i64, Ran)> {
+) -> Result<Decided> {
     let mut first = Vec::new();
     calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
-    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, now);
+    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
     let beginning = Beginning { begin, wants: first.into_iter().collect() };
-    let (mut header, version) = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
+    let Begun { mut header, numbers, kept } = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
         match header.partial.run(calls, header.now)? {
-            Ok(ran) => return Ok((header.partial, version, ran)),
+            Ok(ran) => return Ok(Decided { partial: header.partial, numbers, kept, ran }),
             Err(wants) => {
                 let fetched = fetcher.fetch(wants).await?;
                 take(&mut header.partial, fetched)?;
@@ -179,15 +217,25 @@ struct Beginning<'b> {
     wants: BTreeSet<Want>,
 }
 
+/// A transaction that has begun.
+struct Begun {
+    header: Header,
+    numbers: Numbers,
+    /// What the writer knew, if that is still so.
+    kept: Option<Kept>,
+}
+
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
-/// changed what is not a task.
+/// changed what is not a task, or tasks of which the writer knows something that is wanted.
 async fn begin_to_write(
     client: &LinkTo<'_>,
     shared: &Shared,
     fetcher: &mut Fetcher<'_>,
     Beginning { begin, wants }: Beginning<'_>,
     last: &mut Last,
-) -> Result<(Header, i64)> {
+) -> Result<Begun> {
+    let kept = std::mem::take(&mut last.kept);
+    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
     let begin = shared.sql.and_lock(begin);
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
@@ -203,20 +251,28 @@ async fn begin_to_write(
     let row = rows.first().ok_or_else(nothing_said)?;
     // A newer program has changed the tables meanwhile, and keeps there what this one does not know.
     migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
-    let (version, batch): (i64, Option<i64>) =
-        (row.try_get(7).map_err(classified)?, row.try_get(8).map_err(classified)?);
+    let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified);
+    let numbers = Numbers { version: number(7)?.unwrap_or_default(), write: number(10)?.unwrap_or_default() };
+    let batch = number(8)?;
     if batch.unwrap_or_default() != last.marker.batch {
         // The server crashed, and lost what this writer had written last.
         *last = Last::new();
     }
     let items = match (loaded.map_err(classified)?, last.items.take()) {
         (Some(rows), _) => items_of(&rows)?,
-        (None, Some((known, items))) if known == version => items,
+        (None, Some((version, items))) if version == numbers.version => items,
         _ => items_of(&client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?)?,
     };
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
-    Ok((header, version))
+    if last.write == Some(numbers.write) {
+        kept.give(&known, &mut header.partial);
+        return Ok(Begun { header, numbers, kept: Some(kept) });
+    }
+    if !known.is_empty() {
+        take(&mut header.partial, fetcher.fetch(known).await?)?;
+    }
+    Ok(Begun { header, numbers, kept: None })
 }
 
 fn items_of(rows: &[Row]) -> Result<Items> {
@@ -266,7 +322,8 @@ macro_rules! counters {
 const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
-    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version)"
+    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
+     (SELECT last_value FROM {s}.last_write)"
 );
 
 const COUNTERS_TO_READ: &str = counters!(

@@ -108,10 +108,14 @@ pub fn limit_of_group<'a>(
     limits: &'a BTreeMap<LimitScope, Limit>,
     group: &Name,
 ) -> Option<(&'a LimitScope, &'a Limit)> {
+    let own = limits.get_key_value(&LimitScope::Group(group.clone()));
+    // Asked for each task that is looked at, several times. Where no beginning has a limit, as mostly, none is made.
+    let has_beginnings = || limits.range(LimitScope::Groups(String::new())..).next().is_some();
+    if own.is_some() || !has_beginnings() {
+        return own;
+    }
     let beginnings = (0..=group.len()).rev().filter_map(|end| group.get(..end));
-    let scopes = std::iter::once(LimitScope::Group(group.clone()))
-        .chain(beginnings.map(|beginning| LimitScope::Groups(beginning.to_owned())));
-    scopes.into_iter().find_map(|scope| limits.get_key_value(&scope))
+    beginnings.map(|beginning| LimitScope::Groups(beginning.to_owned())).find_map(|scope| limits.get_key_value(&scope))
 }
 
 /// A token bucket. Its times are steady ones, which nobody sets.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::items::{ItemChanges, ItemRow};
-use super::row::TaskRow;
+use super::row::{ChangedRow, TaskRow};
 use super::run::Counters;
 use crate::error::Result;
 use crate::limits::HISTORY_DAYS;
@@ -56,9 +56,19 @@ pub(crate) struct DayCounts {
 /// Rows to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Difference {
+    /// Live tasks that are new.
     pub(crate) live: Vec<TaskRow>,
+    /// Live tasks of which an attempt begins, and nothing else has changed.
+    pub(crate) started: Vec<ChangedRow>,
+    /// Live tasks of which what their submitters said is as it was.
+    pub(crate) changed: Vec<ChangedRow>,
+    /// Live tasks of which anything may have changed.
+    pub(crate) rewritten: Vec<TaskRow>,
+    /// Tasks that were live and have ended, of which what their submitters said is as it was.
+    pub(crate) finished: Vec<ChangedRow>,
+    /// Other tasks that have ended: new ones, and such of which anything may have changed.
     pub(crate) ended: Vec<TaskRow>,
-    /// Tasks among `live` that had ended before.
+    /// Tasks among `rewritten` that had ended before.
     pub(crate) revived: Vec<i64>,
     /// Tasks among `ended` that were live before.
     pub(crate) moved: Vec<i64>,
@@ -127,20 +137,43 @@ impl Difference {
     }
 
     fn task(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
-        let has_new_payload = old.is_none_or(|old| !is_same(&old.new.payload, &task.new.payload));
-        let row = TaskRow::of(task, has_new_payload)?;
         self.turns(old, task);
         self.messages(old, task)?;
-        let had_ended = old.map(|old| old.state.is_ended());
+        match old {
+            None => self.new_task(task),
+            Some(old) if !old.state.is_ended() && says_the_same(old, task) => self.changed_task(old, task),
+            Some(old) => self.rewritten_task(old, task),
+        }
+    }
+
+    fn new_task(&mut self, task: &Task) -> Result<()> {
+        self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
+        let rows = if task.state.is_ended() { &mut self.ended } else { &mut self.live };
+        rows.push(TaskRow::of(task, true)?);
+        Ok(())
+    }
+
+    fn changed_task(&mut self, old: &Task, task: &Task) -> Result<()> {
+        let rows = if task.state.is_ended() {
+            &mut self.finished
+        } else if only_starts(old, task) {
+            &mut self.started
+        } else {
+            &mut self.changed
+        };
+        rows.push(ChangedRow::of(task)?);
+        Ok(())
+    }
+
+    fn rewritten_task(&mut self, old: &Task, task: &Task) -> Result<()> {
+        let row = TaskRow::of(task, !is_same(&old.new.payload, &task.new.payload))?;
+        let had_ended = old.state.is_ended();
         if task.state.is_ended() {
-            self.moved.extend((had_ended == Some(false)).then_some(task.id.0));
+            self.moved.extend((!had_ended).then_some(task.id.0));
             self.ended.push(row);
         } else {
-            self.revived.extend((had_ended == Some(true)).then_some(task.id.0));
-            self.live.push(row);
-        }
-        if old.is_none() {
-            self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
+            self.revived.extend(had_ended.then_some(task.id.0));
+            self.rewritten.push(row);
         }
         Ok(())
     }
@@ -185,12 +218,11 @@ impl Difference {
     }
 
     fn keys(&mut self, before: &State, after: &State) {
-        for ((kind, key), taken) in &after.keys.taken {
+        for (key, taken) in &after.keys.taken {
             let Taken { by, until } = *taken;
-            let is_same = before.keys.taken.get(&(kind.clone(), key.clone())) == Some(taken);
-            if !is_same {
+            if before.keys.taken.get(key) != Some(taken) {
                 let until = until.map(Timestamp::as_microseconds);
-                let (kind, key) = (kind.to_string(), key.clone().into_bytes());
+                let (kind, key) = (key.0.to_string(), key.1.clone().into_bytes());
                 self.keys.push(KeyRow { kind, key, task: by.0, until });
             }
         }
@@ -229,6 +261,34 @@ impl Difference {
             last_entry: after.entry - 1,
         };
     }
+}
+
+/// Whether the columns are as they were that say what a submitter said, and what an orchestration remembers.
+fn says_the_same(old: &Task, task: &Task) -> bool {
+    let (one, other) = (&old.new, &task.new);
+    let is_same_instance = match (&old.instance, &task.instance) {
+        (None, None) => true,
+        (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+        _ => false,
+    };
+    is_same_instance
+        && one.priority == other.priority
+        && one.queue == other.queue
+        && one.kind == other.kind
+        && one.group == other.group
+        && one.affinity == other.affinity
+        && one.parent == other.parent
+        && one.unique == other.unique
+        && old.submitted_at == task.submitted_at
+        && is_same(&one.payload, &other.payload)
+}
+
+/// Whether a task, whose submitter's words are as they were, is where it was in every order but that of those that run and that expire.
+fn only_starts(old: &Task, task: &Task) -> bool {
+    old.run_at == task.run_at
+        && old.must_be_finished_by() == task.must_be_finished_by()
+        && old.cancel_requested == task.cancel_requested
+        && old.result == task.result
 }
 
 /// Whether bytes are the same; those that share their memory, as nearly all do, are not looked at.

@@ -3,6 +3,7 @@
 mod changes;
 mod difference;
 mod items;
+mod kept;
 mod row;
 mod run;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod wanted;
 pub(crate) use changes::{decode, encode, read_changes};
 pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag};
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
-pub(crate) use row::{Links, TaskRow};
+pub(crate) use kept::Kept;
+pub(crate) use row::{ChangedRow, Links, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::dependency::Dependencies;
 use crate::error::{Error, Result};
 use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
 use crate::orchestration::{decode_instance, encode_instance};
-use crate::task::{AttemptError, NewTask, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey};
+use crate::task::{
+    AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
+};
 use crate::timestamp::Timestamp;
 
 /// A task as a store keeps it: what is looked for in columns, the rest in `body`.
@@ -44,6 +47,24 @@ pub(crate) struct TaskRow {
     pub(crate) body: String,
     /// What is kept of an orchestration, but its history and its messages.
     pub(crate) instance: Option<Vec<u8>>,
+}
+
+/// What changes of a task while what its submitter said stays as it is.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangedRow {
+    pub(crate) id: i64,
+    pub(crate) state: i16,
+    pub(crate) place: i64,
+    pub(crate) run_at: i64,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) overdue_at: Option<i64>,
+    pub(crate) session: Option<i64>,
+    pub(crate) cancel_requested: bool,
+    pub(crate) result: Option<Bytes>,
+    pub(crate) finished_at: Option<i64>,
+    pub(crate) end_number: Option<i64>,
+    pub(crate) end_entry: Option<i64>,
+    pub(crate) body: String,
 }
 
 /// What is known of a task beside its row.
@@ -98,6 +119,27 @@ struct Body {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+impl ChangedRow {
+    pub(crate) fn of(task: &Task) -> Result<Self> {
+        let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
+        Ok(Self {
+            id: task.id.0,
+            state: i16::try_from(task.state.code()).unwrap_or_default(),
+            place: task.place().at,
+            run_at: task.run_at.as_microseconds(),
+            expires_at: microseconds(task.expires_at),
+            overdue_at: microseconds(task.must_be_finished_by()),
+            session: task.session.map(|session| session.0),
+            cancel_requested: task.cancel_requested,
+            result: task.result.clone(),
+            finished_at: microseconds(task.finished_at),
+            end_number: task.end.map(|end| end.number.cast_signed()),
+            end_entry: task.end.map(|end| end.entry),
+            body: body(task)?,
+        })
+    }
 }
 
 impl TaskRow {
@@ -188,18 +230,52 @@ impl TaskRow {
 }
 
 fn plain_key(key: String) -> UniqueKey {
-    UniqueKey { key, on_duplicate: crate::task::OnDuplicate::default(), keep_for: std::time::Duration::ZERO }
+    UniqueKey { key, on_duplicate: OnDuplicate::default(), keep_for: std::time::Duration::ZERO }
+}
+
+/// Whether the columns have all that the submitter said.
+fn is_plain(new: &NewTask) -> bool {
+    // Without `..`, so that whoever adds a field says here whether a column has it.
+    let NewTask {
+        kind: _,
+        queue: _,
+        payload: _,
+        priority: _,
+        group: _,
+        affinity: _,
+        parent: _,
+        when,
+        unique,
+        ttl,
+        timeout,
+        deadline,
+        retry,
+        scheduled_at,
+        tags,
+        depends_on,
+        io,
+        aggregate,
+        orchestration,
+        report,
+    } = new;
+    let has_plain_key =
+        unique.as_ref().is_none_or(|unique| unique.on_duplicate == OnDuplicate::default() && unique.keep_for.is_zero());
+    let is_plain_attempt = ttl.is_none() && timeout.is_none() && deadline.is_none() && retry.is_none();
+    let is_alone = tags.is_empty() && *depends_on == Dependencies::default() && aggregate.is_none() && report.is_none();
+    *when == When::Now
+        && has_plain_key
+        && is_plain_attempt
+        && is_alone
+        && scheduled_at.is_none()
+        && io.is_none()
+        && !orchestration
 }
 
 fn body(task: &Task) -> Result<String> {
-    let new = NewTask { payload: Bytes::new(), ..task.new.clone() };
-    let mut plain = NewTask::of(new.kind.clone());
-    (plain.queue, plain.group, plain.affinity) = (new.queue.clone(), new.group.clone(), new.affinity.clone());
-    (plain.priority, plain.parent) = (new.priority, new.parent);
-    plain.unique = new.unique.as_ref().map(|unique| plain_key(unique.key.clone()));
+    let new = &task.new;
     let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
     let body = Body {
-        new: (new != plain).then_some(new),
+        new: (!is_plain(new)).then(|| NewTask { payload: Bytes::new(), ..new.clone() }),
         attempts: task.attempts,
         claims: task.claims,
         lost: task.lost,

@@ -131,6 +131,37 @@ impl Partial {
         Ok(id)
     }
 
+    /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
+    pub(super) fn kept(&mut self, task: Arc<Task>) {
+        let id = task.id;
+        if self.state.tasks.share(id).is_some() {
+            return;
+        }
+        let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
+        self.state.keys.taken.extend(key.clone().map(|key| (key, Taken { by: id, until: None })));
+        self.state.tasks.insert_shared(task);
+        self.part(|part| {
+            part.tasks.insert(id);
+            part.children.insert(id);
+            part.keys.extend(key);
+        });
+    }
+
+    /// Whether all that waits is loaded, if anybody asked for what waits.
+    pub(crate) fn few_wait(&self) -> Option<bool> {
+        self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
+    }
+
+    /// What is loaded, as it was.
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// How many tasks ran in the store, if somebody asked.
+    pub(super) fn running_in_store(&self) -> Option<&RunningElsewhere> {
+        self.running.as_ref()
+    }
+
     /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
@@ -370,6 +401,11 @@ impl Partial {
 }
 
 impl Ran {
+    /// What was loaded, as it is after the writes.
+    pub(super) fn after(&self) -> &State {
+        &self.after
+    }
+
     /// Everything that is not a task, as it is after the writes. Takes it out of this.
     pub(crate) fn items(&mut self) -> Items {
         Items::left_by(std::mem::take(&mut self.after))

@@ -95,7 +95,7 @@ pub(super) async fn within<T>(
     first: BTreeSet<Want>,
     mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
 ) -> Result<(T, bool)> {
-    let mut fetcher = Fetcher::new(client, &shared.sql, 1, 0);
+    let mut fetcher = Fetcher::new(client, &shared.sql, 1, false, 0);
     let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
     for _ in 0..ROUNDS {
         match answer(&mut header.partial, header.now) {

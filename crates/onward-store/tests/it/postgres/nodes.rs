@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    Claim, ManualClock, Name, NewTask, OpenSession, Outcome, PostgresStore, SessionId, SetQueue, Store, TaskFilter,
-    TaskState, Write,
+    Claim, Dependencies, ManualClock, Name, NewTask, OpenSession, Outcome, PostgresStore, Refusal, SessionId, SetQueue,
+    Store, TaskFilter, TaskState, Write,
 };
 
 use super::fixture::options;
@@ -73,6 +73,52 @@ async fn nodes_together_never_exceed_a_limit() {
     );
     let (Outcome::Claimed(one), Outcome::Claimed(other)) = claims else { panic!("no claims") };
     assert_eq!(one.tasks.len() + other.tasks.len(), 3);
+}
+
+/// A writer keeps in mind what its node runs, as long as nobody else has written.
+#[tokio::test]
+async fn what_another_node_did_to_a_running_task_counts_for_the_node_that_runs_it() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let session = session(&nodes[0], LONG).await;
+    nodes[0].apply(submits(2)).await.unwrap();
+    let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 2))).await else {
+        panic!("no claim")
+    };
+    let [ended, stopped] = [claimed.tasks[0].lease, claimed.tasks[1].lease];
+    assert_eq!(apply(&nodes[0], Write::RenewSession { session }).await, Outcome::Renewed { cancel: Vec::new() });
+    let complete = Write::Complete { lease: ended, result: None };
+    assert_eq!(apply(&nodes[1], complete.clone()).await, Outcome::Done);
+    apply(&nodes[1], Write::Cancel { task: stopped.task }).await;
+    assert_eq!(apply(&nodes[0], complete).await, Outcome::Refused(Refusal::LeaseLost(ended)));
+    let renewed = apply(&nodes[0], Write::RenewSession { session }).await;
+    assert_eq!(renewed, Outcome::Renewed { cancel: vec![stopped.task] });
+}
+
+/// As above, for what follows from a task of which others know.
+#[tokio::test]
+async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_that_runs_it() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let session = session(&nodes[0], LONG).await;
+    nodes[0].apply(submits(1)).await.unwrap();
+    let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 2))).await else {
+        panic!("no claim")
+    };
+    let lease = claimed.tasks[0].lease;
+    apply(&nodes[0], Write::RenewSession { session }).await;
+    for (at, node) in nodes.iter().enumerate() {
+        // The node that runs the task hears of the second one from itself alone.
+        let depends_on = Dependencies::on([lease.task]);
+        let waits = NewTask { depends_on, ..NewTask::new("mail").unwrap() };
+        let submitted = apply(node, Write::Submit(Box::new(waits))).await;
+        assert!(matches!(submitted, Outcome::Submitted(_)), "{at}: {submitted:?}");
+    }
+    assert_eq!(apply(&nodes[0], Write::Complete { lease, result: None }).await, Outcome::Done);
+    let waiting = TaskFilter { states: vec![TaskState::Waiting], ..TaskFilter::default() };
+    assert_eq!(nodes[1].count(waiting).await.unwrap(), 2);
 }
 
 #[tokio::test]

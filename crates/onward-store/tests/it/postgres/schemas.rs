@@ -73,7 +73,7 @@ fn emptying(schema: &str) -> String {
         "writer",
         "inbox",
     ];
-    const SEQUENCES: [&str; 5] = ["last_task", "last_session", "ends", "last_entry", "last_item"];
+    const SEQUENCES: [&str; 6] = ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write"];
     let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();
     let resets: String = SEQUENCES.iter().map(|name| format!("SELECT setval('{schema}.{name}', 0); ")).collect();
     format!("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('onward {schema}', 0)); {deletes}{resets}COMMIT")

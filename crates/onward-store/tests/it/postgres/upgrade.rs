@@ -16,6 +16,15 @@ use super::server::{open, url};
 const SCHEMA_1: [&str; 2] =
     [include_str!("../../../src/postgres/migrations/0001.sql"), include_str!("../fixtures/postgres_schema_1.sql")];
 
+/// The same store, as a program of schema 4 has it: it has no orchestrations, which alone changed.
+const SCHEMA_4: [&str; 5] = [
+    include_str!("../../../src/postgres/migrations/0001.sql"),
+    include_str!("../../../src/postgres/migrations/0002.sql"),
+    include_str!("../../../src/postgres/migrations/0003.sql"),
+    include_str!("../../../src/postgres/migrations/0004.sql"),
+    include_str!("../fixtures/postgres_schema_1.sql"),
+];
+
 const SCHEMA_3: [&str; 4] = [
     include_str!("../../../src/postgres/migrations/0001.sql"),
     include_str!("../../../src/postgres/migrations/0002.sql"),
@@ -37,14 +46,24 @@ struct Old {
 
 impl Old {
     async fn schema_1() -> Option<Self> {
+        let [tables, store] = SCHEMA_1;
+        Self::made(tables, store).await
+    }
+
+    async fn made(tables: &str, store: &str) -> Option<Self> {
         let url = url()?;
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);
         let schema = new_name();
-        let [tables, store] = SCHEMA_1;
         let script = store.replace("{tables}", tables).replace("{schema}", &schema);
         client.batch_execute(&script).await.unwrap();
         Some(Self { url, schema, client })
+    }
+
+    async fn schema_4() -> Option<Self> {
+        let [one, two, three, four, store] = SCHEMA_4;
+        let store = format!("{store} UPDATE {{schema}}.version SET version = 4;");
+        Self::made(&[one, two, three, four].join("\n"), &store).await
     }
 
     async fn open(&self) -> PostgresStore {
@@ -104,6 +123,20 @@ async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_compl
         [3, 5, 6],
         "the urgent one, the one whose process is gone, and then the one that waited for the first"
     );
+}
+
+/// Shows: T21
+/// Beats: lost-upgrade
+#[tokio::test]
+async fn a_store_of_schema_4_opens_and_counts_from_then_on_how_many_transactions_write() {
+    let Some(old) = Old::schema_4().await else { return };
+    let store = old.open().await;
+    assert_eq!(store.count(TaskFilter::default()).await.unwrap(), 6);
+    let count = format!("SELECT last_value FROM {}.last_write", old.schema);
+    let before: i64 = old.client.query_one(&count, &[]).await.unwrap().get(0);
+    apply(&store, Write::Submit(Box::new(NewTask::new("mail").unwrap()))).await;
+    let after: i64 = old.client.query_one(&count, &[]).await.unwrap().get(0);
+    assert_eq!(after, before + 1);
 }
 
 #[tokio::test]

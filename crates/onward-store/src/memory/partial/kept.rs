@@ -1,0 +1,158 @@
+//! What a writer keeps of the tasks that run, so that what finishes them need not be loaded again: as long as nobody else writes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::run::{Partial, Ran};
+use crate::limits;
+use crate::memory::known::{RunningElsewhere, Want};
+use crate::memory::state::State;
+use crate::memory::task::Task;
+use crate::name::Name;
+use crate::task::{SessionId, TaskId};
+
+/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle and have no children; and how
+/// many run in all. It is brought up to date with what each batch changes, and is of no use once somebody else has changed anything.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    tasks: HashMap<TaskId, Arc<Task>>,
+    /// Those of them that have a key, by that.
+    keys: HashMap<(Name, String), TaskId>,
+    /// How many of them each session runs.
+    held: BTreeMap<SessionId, u64>,
+    /// How many tasks run in the store, as far as anybody has asked.
+    running: Option<RunningElsewhere>,
+}
+
+impl Kept {
+    /// Whether what is wanted need not be loaded.
+    pub(crate) fn has(&self, want: &Want) -> bool {
+        match want {
+            Want::Task(id) => self.tasks.contains_key(id),
+            Want::Running => self.running.is_some(),
+            Want::ToCancel(session) => self.has_all_of(*session),
+            _ => false,
+        }
+    }
+
+    /// Whether everything that a session runs is here.
+    fn has_all_of(&self, session: SessionId) -> bool {
+        let Some(running) = &self.running else { return false };
+        let run: u64 = running.iter().filter(|((by, ..), _)| *by == session).map(|(_, count)| count).sum();
+        self.held.get(&session).copied().unwrap_or_default() == run
+    }
+
+    /// Gives what is wanted and [here](Self::has) to a part of the store.
+    pub(crate) fn give(&self, wants: &BTreeSet<Want>, partial: &mut Partial) {
+        for want in wants {
+            match want {
+                Want::Task(id) => self.tasks.get(id).into_iter().for_each(|task| partial.kept(Arc::clone(task))),
+                Want::Running => self.running.iter().for_each(|running| partial.running(running.clone())),
+                // Who is to stop is not kept.
+                Want::ToCancel(_) => partial.known(want.clone()),
+                _ => {}
+            }
+        }
+        partial.settle();
+    }
+
+    /// Follows what a batch has changed.
+    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran) {
+        let (before, after) = (partial.state(), ran.after());
+        self.count(partial, before, after);
+        for task in before.tasks.shared().chain(after.tasks.shared()) {
+            self.forget(task.id);
+        }
+        self.forget_linked(before, after);
+        let parents: BTreeSet<TaskId> = after.tasks.iter().filter_map(|task| task.new.parent).collect();
+        for task in after.tasks.shared().filter(|task| task.session.is_some()) {
+            if !parents.contains(&task.id) && is_alone(after, task) {
+                self.keep(task);
+            }
+        }
+    }
+
+    fn count(&mut self, partial: &Partial, before: &State, after: &State) {
+        let known = partial.running_in_store().cloned().or_else(|| self.running.take());
+        self.running = known.map(|mut running| {
+            for (task, session) in before.tasks.iter().filter_map(|task| Some((task, task.session?))) {
+                let line = line_of(task, session);
+                running.entry(line).and_modify(|count| *count = count.saturating_sub(1));
+            }
+            for (task, session) in after.tasks.iter().filter_map(|task| Some((task, task.session?))) {
+                *running.entry(line_of(task, session)).or_default() += 1;
+            }
+            running.retain(|_, count| *count > 0);
+            running
+        });
+    }
+
+    /// Who waits for a task, or is a member of one, may change where the task itself is not looked at.
+    fn forget_linked(&mut self, before: &State, after: &State) {
+        for state in [before, after] {
+            for (one, other) in state.waits.dependents.iter().chain(&state.bundles.members) {
+                self.forget(*one);
+                self.forget(*other);
+            }
+            for key in state.keys.taken.keys() {
+                if let Some(id) = self.keys.get(key).copied() {
+                    self.forget(id);
+                }
+            }
+        }
+        for parent in after.tasks.iter().filter_map(|task| task.new.parent) {
+            self.forget(parent);
+        }
+    }
+
+    fn forget(&mut self, id: TaskId) {
+        let Some(task) = self.tasks.remove(&id) else { return };
+        if let Some(key) = key_of(&task) {
+            self.keys.remove(&key);
+        }
+        if let Some(count) = task.session.and_then(|session| self.held.get_mut(&session)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn keep(&mut self, task: &Arc<Task>) {
+        let Some(session) = task.session else { return };
+        if self.tasks.len() >= limits::KEPT_TASKS {
+            return;
+        }
+        self.keys.extend(key_of(task).map(|key| (key, task.id)));
+        *self.held.entry(session).or_default() += 1;
+        self.tasks.insert(task.id, Arc::clone(task));
+    }
+}
+
+/// How many run together in the counts.
+fn line_of(task: &Task, session: SessionId) -> (SessionId, Name, Name, Option<Name>) {
+    let new = &task.new;
+    (session, new.queue.clone(), new.kind.clone(), new.group.clone())
+}
+
+fn key_of(task: &Task) -> Option<(Name, String)> {
+    task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()))
+}
+
+/// Whether a task that runs has nothing to do with others, has its key itself, is not to stop, and is small.
+fn is_alone(state: &State, task: &Task) -> bool {
+    let id = task.id;
+    let (first, last) = ((id, TaskId(i64::MIN)), (id, TaskId(i64::MAX)));
+    let is_linked = state.waits.dependents.range(first..=last).next().is_some()
+        || state.waits.open.range(first..=last).next().is_some()
+        || state.bundles.members.range(first..=last).next().is_some()
+        || state.bundles.bundle_of.contains_key(&id);
+    let has_own_key = key_of(task)
+        .is_none_or(|key| state.keys.taken.get(&key).is_some_and(|taken| taken.by == id && taken.until.is_none()));
+    let is_childless =
+        state.tasks.known.part().is_some_and(|part| id.0 > part.last_task || part.children.contains(&id));
+    let bytes = task.new.payload.len() + task.memo.as_ref().map_or(0, bytes::Bytes::len);
+    !is_linked
+        && has_own_key
+        && is_childless
+        && !task.cancel_requested
+        && task.instance.is_none()
+        && bytes <= limits::KEPT_TASK_BYTES
+}
