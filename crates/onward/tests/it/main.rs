@@ -39,6 +39,8 @@ mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
+mod heartbeats;
+#[cfg(test)]
 mod middleware;
 #[cfg(test)]
 mod modules;
