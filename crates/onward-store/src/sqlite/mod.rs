@@ -35,6 +35,7 @@ mod names;
 mod new_tags;
 mod open;
 mod options_column;
+mod parked_tasks;
 mod pauses;
 mod presence;
 mod queues;
