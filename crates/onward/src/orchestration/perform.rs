@@ -124,17 +124,26 @@ impl<'a> Performance<'a> {
         self.open();
         loop {
             self.take_in();
-            self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
-            self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
-            if self.steps.is_empty() || self.live.machine.finish().is_some() {
+            if self.is_played() {
                 return self.close().await;
             }
             if !self.draft.is_urgent {
                 self.run_steps().await?;
+                // The ends of the last steps go with how it goes on.
+                if self.is_played() {
+                    return self.close().await;
+                }
             }
             self.write(AfterTurn::Continue).await?;
             self.open_again();
         }
+    }
+
+    /// Whether the code neither has steps that run nor wants any. Those that it wants are run later: what it did before is to be written first.
+    fn is_played(&mut self) -> bool {
+        self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
+        self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
+        self.steps.is_empty() || self.live.machine.finish().is_some()
     }
 
     /// What is next taken in comes later than what the code knows of.
