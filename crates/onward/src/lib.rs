@@ -114,6 +114,7 @@ mod heartbeat;
 mod injection;
 mod inspector;
 pub mod limits;
+mod mail;
 mod meter;
 mod middleware;
 mod module;

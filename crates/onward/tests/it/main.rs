@@ -65,6 +65,8 @@ mod orchestration_kills;
 #[cfg(test)]
 mod orchestration_limits;
 #[cfg(test)]
+mod orchestration_signals;
+#[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;
