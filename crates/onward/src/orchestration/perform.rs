@@ -261,7 +261,7 @@ impl<'a> Performance<'a> {
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
-        self.check_growth(&turn)?;
+        self.check_growth(&turn, draft.keeps_steps())?;
         let awaits = if parks { self.live.machine.journal().awaited_events() } else { Vec::new() };
         let turn = Turn { status: shown.status, values: shown.values, awaits, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
@@ -279,8 +279,9 @@ impl<'a> Performance<'a> {
     }
 
     /// Warns of a history that has come to half of what it may have, and stops one that would have more.
-    fn check_growth(&self, turn: &Turn) -> Result<(), Stop> {
-        if !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+    fn check_growth(&self, turn: &Turn, keeps_steps: bool) -> Result<(), Stop> {
+        // What ends adds no more than its end, and what its last steps answered.
+        if !keeps_steps && !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
             return Ok(());
         }
         let settings = &self.run.inner.settings;
