@@ -58,11 +58,6 @@ impl Draft {
         }
     }
 
-    /// Whether it has what steps have answered.
-    pub(super) fn keeps_steps(&self) -> bool {
-        self.events.iter().any(|event| matches!(event, HistoryEvent::StepEnded { .. }))
-    }
-
     pub(super) fn write(&mut self, lease: Lease, length: u64, cancels: Vec<TaskId>, next: AfterTurn) -> Result<Turn> {
         let chunk = if self.events.is_empty() { Bytes::new() } else { encode(&self.events)?.into() };
         Ok(Turn {

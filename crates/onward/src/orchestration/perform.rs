@@ -124,26 +124,17 @@ impl<'a> Performance<'a> {
         self.open();
         loop {
             self.take_in();
-            if self.is_played() {
+            self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
+            self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
+            if self.steps.is_empty() || self.live.machine.finish().is_some() {
                 return self.close().await;
             }
             if !self.draft.is_urgent {
                 self.run_steps().await?;
-                // The ends of the last steps go with how it goes on.
-                if self.is_played() {
-                    return self.close().await;
-                }
             }
             self.write(AfterTurn::Continue).await?;
             self.open_again();
         }
-    }
-
-    /// Whether the code neither has steps that run nor wants any. Those that it wants are run later: what it did before is to be written first.
-    fn is_played(&mut self) -> bool {
-        self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
-        self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
-        self.steps.is_empty() || self.live.machine.finish().is_some()
     }
 
     /// What is next taken in comes later than what the code knows of.
@@ -261,7 +252,7 @@ impl<'a> Performance<'a> {
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
-        self.check_growth(&turn, draft.keeps_steps())?;
+        self.check_growth(&turn)?;
         let awaits = if parks { self.live.machine.journal().awaited_events() } else { Vec::new() };
         let turn = Turn { status: shown.status, values: shown.values, awaits, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
@@ -279,9 +270,8 @@ impl<'a> Performance<'a> {
     }
 
     /// Warns of a history that has come to half of what it may have, and stops one that would have more.
-    fn check_growth(&self, turn: &Turn, keeps_steps: bool) -> Result<(), Stop> {
-        // What ends adds no more than its end, and what its last steps answered.
-        if !keeps_steps && !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+    fn check_growth(&self, turn: &Turn) -> Result<(), Stop> {
+        if !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
             return Ok(());
         }
         let settings = &self.run.inner.settings;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use onward::orchestration::{Either, OrchestrationContext, select};
 use onward::{Engine, NewTask, Task, TaskFilter, TaskId, TaskState};
-use onward_store::{Answer, HistoryChunk, Outcome, Recipient, Store, StoreDecorator, Write};
+use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
@@ -27,47 +27,6 @@ impl StoreDecorator for Reads {
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         self.histories.fetch_add(1, Ordering::SeqCst);
         self.inner.instance_history(task, from, limit)
-    }
-}
-
-/// Counts turns that are written.
-#[derive(Debug)]
-struct Turns {
-    inner: Arc<dyn Store>,
-    written: AtomicU64,
-}
-
-impl StoreDecorator for Turns {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
-    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        let turns = writes.iter().filter(|write| matches!(write, Write::Turn(_))).count();
-        self.written.fetch_add(turns as u64, Ordering::SeqCst);
-        self.inner.apply(writes)
-    }
-}
-
-async fn steps(work: Work, context: OrchestrationContext) -> Result<String, onward::Failure> {
-    for step in 0..work.0 {
-        context.step("add", move || async move { Ok(step) }).await?;
-    }
-    Ok(work.0.to_string())
-}
-
-/// Shows: D2
-#[tokio::test]
-async fn the_end_of_the_last_step_is_written_with_what_follows() {
-    for world in worlds().await {
-        for count in [1, 7] {
-            let turns = Arc::new(Turns { inner: Arc::clone(&world.store), written: AtomicU64::new(0) });
-            let engine = Engine::builder().store(turns.clone()).open().await.unwrap();
-            engine.orchestrate(steps);
-            let task = engine.submit(Work(count)).await.unwrap().id();
-            assert_eq!(finish(&engine, task).await.unwrap(), count.to_string());
-            assert_eq!(turns.written.load(Ordering::SeqCst), u64::from(count), "one for each step");
-        }
     }
 }
 
