@@ -285,6 +285,10 @@ pub struct NewTask {
     pub ttl: Option<Ttl>,
     /// How long one attempt may take from the moment its handler starts. Default: as the engine says.
     pub timeout: Option<Duration>,
+    /// How long an attempt may go on without a sign of life of its handler, whose process lives; after that it counts as failed. Default: as the
+    /// handler says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_timeout: Option<Duration>,
     /// No attempt runs past this moment; with a timeout, the earlier of the two counts. Default: none.
     pub deadline: Option<Timestamp>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
@@ -342,6 +346,7 @@ impl NewTask {
             unique: None,
             ttl: None,
             timeout: None,
+            heartbeat_timeout: None,
             deadline: None,
             retry: None,
             group: None,
@@ -374,6 +379,9 @@ impl NewTask {
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(self.wrong("a timeout of zero", "leave it out, or give it at least a microsecond"));
         }
+        if self.heartbeat_timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(self.wrong("a heartbeat timeout of zero", "leave it out, or give it at least a microsecond"));
+        }
         self.depends_on.check(&self.kind)?;
         self.aggregate.map_or(Ok(()), |aggregate| aggregate.check(self))?;
         if self.orchestration {
@@ -390,6 +398,7 @@ impl NewTask {
         let for_attempts = [
             (self.aggregate.is_some(), "is to be collected with others"),
             (self.timeout.is_some(), "has a timeout for an attempt"),
+            (self.heartbeat_timeout.is_some(), "has a heartbeat timeout for its attempts"),
             (self.retry.is_some(), "has a retry policy"),
             (self.deadline.is_some(), "has a deadline for its attempts"),
         ];
@@ -458,6 +467,8 @@ pub struct ClaimedTask {
     pub run_at: Timestamp,
     /// How long this attempt may take once its handler has started.
     pub timeout: Option<Duration>,
+    /// How long it may go on without a sign of life of its handler.
+    pub heartbeat_timeout: Option<Duration>,
     /// When this attempt must be over.
     pub deadline: Option<Timestamp>,
     /// The task's own retry policy.

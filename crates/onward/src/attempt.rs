@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::checkpoint::Kept;
 use crate::children::Spawned;
 use crate::cleanup::Cleanup;
+use crate::heartbeat::Heartbeat;
 use crate::pressure::LiveIo;
 use crate::progress::LiveProgress;
 use crate::result_writer::WrittenResult;
@@ -22,6 +23,7 @@ use crate::telemetry::KindTelemetry;
 pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
+    pub(crate) heartbeat: Heartbeat,
     /// What its handler has moved.
     pub(crate) io: LiveIo,
     pub(crate) telemetry: Arc<KindTelemetry>,
@@ -56,13 +58,15 @@ pub enum Interruption {
     ShuttingDown = 4,
     /// More urgent work waits for its slot ([`Preemption`](crate::Preemption)). The task is given back when the handler is over.
     Preempted = 5,
+    /// Its handler gave no sign of life for as long as its [heartbeat timeout](crate::Context::heartbeat) says.
+    Silent = 6,
 }
 
 impl Interruption {
     fn from_code(code: u8) -> Option<Self> {
-        [Self::Cancelled, Self::TimedOut, Self::SessionLost, Self::ShuttingDown, Self::Preempted]
-            .into_iter()
-            .find(|it| *it as u8 == code)
+        use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
+        let all = [Cancelled, TimedOut, SessionLost, ShuttingDown, Preempted, Silent];
+        all.into_iter().find(|it| *it as u8 == code)
     }
 }
 
@@ -72,6 +76,7 @@ impl Attempt {
             task,
             telemetry,
             progress: LiveProgress::default(),
+            heartbeat: Heartbeat::default(),
             io: LiveIo::default(),
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
@@ -160,6 +165,7 @@ pub(crate) mod tests {
             submitted_at: Timestamp::from_microseconds(0),
             run_at: Timestamp::from_microseconds(0),
             timeout: None,
+            heartbeat_timeout: None,
             deadline: None,
             retry: None,
             scheduled_at: None,

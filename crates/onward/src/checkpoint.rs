@@ -36,11 +36,13 @@ impl Context {
     /// [`is_invalid`](Error::is_invalid) if it cannot be written as JSON or is too large; a [refusal](Error::refusal) if the lease is lost, and
     /// another attempt may run; what the store reports if it could not keep it.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
+        self.heartbeat();
         let memo = serde_json::to_vec(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
         let memo = Bytes::from(memo);
         self.engine().done(Write::KeepMemo { lease: self.attempt.task.lease, memo: memo.clone() }).await?;
         self.attempt.kept.set(memo);
+        self.heartbeat();
         Ok(())
     }
 

@@ -158,6 +158,7 @@ impl Context {
     /// Costs a few nanoseconds and waits for nothing. [`Engine::snapshot`] shows the newest value at once; the store gets it
     /// about once a second while work goes on, and with the end of the attempt.
     pub fn progress(&self, fraction: f32) {
+        self.heartbeat();
         self.attempt.progress.set_fraction(fraction);
         self.run.floor.progressed();
     }
@@ -166,7 +167,8 @@ impl Context {
     /// the time left are reckoned from it, and the fraction too unless [`progress`](Self::progress) says it. Say it once before the
     /// first byte if work goes on where an earlier attempt stopped: the rate counts from what was done then.
     ///
-    /// Costs a few nanoseconds, takes no lock and reads no clock, so it may be called for every block that is copied.
+    /// Costs a few nanoseconds, takes no lock and reads no clock (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for
+    /// every block that is copied.
     ///
     /// ```
     /// # use onward::{Context, Failure};
@@ -182,6 +184,7 @@ impl Context {
     /// }
     /// ```
     pub fn progress_bytes(&self, done: u64, total: impl Into<Option<u64>>) {
+        self.heartbeat();
         self.attempt.progress.set_bytes(done, total.into());
         self.run.floor.progressed();
     }

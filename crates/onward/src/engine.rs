@@ -26,6 +26,7 @@ use crate::finish::Connections;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
+use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
 use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
@@ -548,6 +549,7 @@ impl Engine {
                 &self.inner.telemetry.orchestrations,
             ),
             state,
+            mail: Mail::default(),
             floor: Floor::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),
             inner: Arc::clone(&self.inner),
@@ -727,11 +729,31 @@ impl Engine {
 
     /// Applies one write; a refusal is an error.
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
-        match self.inner.store.apply(vec![write]).await?.pop() {
-            Some(Outcome::Refused(refusal)) => Err(refusal.into()),
-            Some(outcome) => Ok(outcome),
-            None => Err(Error::unexpected("a write")),
+        told(self.inner.store.apply(vec![write]).await?.pop())
+    }
+
+    /// The same of one that wakes orchestrations: where they run in this process, it goes with the claim of whom it wakes.
+    pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
+        let Some(run) = self.inner.run() else { return self.apply(write).await };
+        let delivery = match run.mail.hand_in(write) {
+            Ok(delivery) => delivery,
+            Err(write) => return self.apply(write).await,
+        };
+        run.floor.stir();
+        match delivery.await {
+            Ok(Delivery::Answered(outcome)) => told(Some(outcome?)),
+            Ok(Delivery::GivenBack(write)) => self.apply(*write).await,
+            Err(_) => Err(onward_store::Error::closed().into()),
         }
+    }
+}
+
+/// What a store answered one write.
+fn told(outcome: Option<Outcome>) -> Result<Outcome> {
+    match outcome {
+        Some(Outcome::Refused(refusal)) => Err(refusal.into()),
+        Some(outcome) => Ok(outcome),
+        None => Err(Error::unexpected("a write")),
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + 
 pub struct HandlerOptions {
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) heartbeat_timeout: Option<Duration>,
     pub(crate) failure_policy: Option<FailurePolicy>,
     /// The first is the outermost.
     pub(crate) middleware: Vec<Middleware>,
@@ -62,6 +63,15 @@ impl HandlerOptions {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`]); then it is asked to stop, and after its grace
+    /// aborted, and counts as failed. It notices a handler that is stuck long before a timeout for the whole work could; a process that is gone
+    /// is noticed without it. A task's own goes before it. Default: the handler may be silent.
+    #[must_use]
+    pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
+        self.heartbeat_timeout = Some(timeout);
         self
     }
 
@@ -98,6 +108,11 @@ impl HandlerOptions {
                 "the handler of `{pattern}` has a timeout of zero; leave it out instead"
             )));
         }
+        if self.heartbeat_timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::invalid(format!(
+                "the handler of `{pattern}` has a heartbeat timeout of zero; leave it out instead"
+            )));
+        }
         Ok(self.retry.map_or(Ok(()), |retry| retry.check(&pattern.to_string()))?)
     }
 
@@ -105,6 +120,7 @@ impl HandlerOptions {
     pub(crate) fn nearer(&mut self, nearer: &Self) {
         self.retry = nearer.retry.or(self.retry);
         self.timeout = nearer.timeout.or(self.timeout);
+        self.heartbeat_timeout = nearer.heartbeat_timeout.or(self.heartbeat_timeout);
         if nearer.failure_policy.is_some() {
             self.failure_policy.clone_from(&nearer.failure_policy);
         }

@@ -63,6 +63,7 @@
 //! | it answers that it is [finished elsewhere](Failure::await_completion) | blocked until somebody finishes it, or its time is over |
 //! | it answers an error, or panics | tried again, dead or failed, as [`Failure`] and policy say |
 //! | its timeout or deadline passes | its token fires; after the grace it is aborted; then as an error |
+//! | it gives no sign of life within its [heartbeat timeout](Context::heartbeat) | the same |
 //! | it is cancelled | its token fires; after the grace it is aborted; cancelled |
 //! | the engine stops | it may end by itself until the shutdown limit; then its token fires; given back, not counted |
 //! | more urgent work needs its slot ([`Preemption`]) | its token fires; after the grace it is aborted; given back, not counted |
@@ -109,9 +110,11 @@ mod flow;
 mod forecast;
 mod handle;
 mod handler;
+mod heartbeat;
 mod injection;
 mod inspector;
 pub mod limits;
+mod mail;
 mod meter;
 mod middleware;
 mod module;

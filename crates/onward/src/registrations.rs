@@ -140,6 +140,7 @@ impl Said {
         [
             ("retry policies", own.retry.is_some() && options.retry.is_some()),
             ("timeouts", own.timeout.is_some() && options.timeout.is_some()),
+            ("heartbeat timeouts", own.heartbeat_timeout.is_some() && options.heartbeat_timeout.is_some()),
             ("failure policies", own.failure_policy.is_some() && options.failure_policy.is_some()),
         ]
         .into_iter()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::after_commit::Hooks;
 use crate::dispatch::Floor;
 use crate::engine::Inner;
+use crate::mail::Mail;
 use crate::orchestration::{CodeTable, Stage};
 use crate::registrations::HandlerTable;
 use crate::state::StateMap;
@@ -20,4 +21,6 @@ pub(crate) struct Run {
     pub(crate) orchestrations: CodeTable,
     /// Orchestrations that are in memory.
     pub(crate) stage: Stage,
+    /// Signals that go with what is written next.
+    pub(crate) mail: Mail,
 }

@@ -134,6 +134,11 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.timeout = Some(timeout))
     }
 
+    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`](crate::Context::heartbeat)).
+    pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
+        self.set(|task| task.heartbeat_timeout = Some(timeout))
+    }
+
     /// No attempt runs past this moment, and none is waited for that could not start before it: the task has failed then, with its last error.
     pub fn deadline(self, deadline: Timestamp) -> Self {
         self.set(|task| task.deadline = Some(deadline))

@@ -79,6 +79,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`]). Default: as its handler says.
+    fn heartbeat_timeout(&self) -> Option<Duration> {
+        None
+    }
+
     /// What it can be found by. Default: none.
     fn tags(&self) -> Tags {
         Tags::new()
@@ -107,6 +112,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.priority = task.priority();
     new.unique = task.key().map(|key| UniqueKey { key, on_duplicate: task.on_duplicate(), keep_for: Duration::ZERO });
     new.timeout = task.timeout();
+    new.heartbeat_timeout = task.heartbeat_timeout();
     new.retry = task.retry();
     new.tags = task.tags();
     new.aggregate = task.aggregate();

@@ -366,6 +366,30 @@ fn a_payload_that_is_no_json_is_wrong_usage() {
     }
 }
 
+/// Shows: D10
+#[test]
+fn a_key_in_the_place_of_a_number_is_told_its_flag() {
+    let place = Place::new();
+    for verb in ["show", "history", "cancel"] {
+        let ran = place.onward(&["orchestration", verb, "A-17"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--key 'A-17'"), "{}", ran.stderr);
+    }
+}
+
+/// Shows: D10
+#[test]
+fn a_payload_behind_the_kind_is_told_its_place() {
+    let place = Place::new();
+    for (typed, remedy) in [(r#"{"n":1}"#, r#"--payload '{"n":1}'"#), ("-4", "--payload '-4'"), ("it's", r"'it'\''s'")]
+    {
+        let ran = place.onward(&["orchestration", "start", "order", typed]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
+    }
+    assert!(!place.path("onward.db").exists());
+}
+
 /// Shows: D10, B6
 #[test]
 fn a_parked_orchestration_says_for_what_it_waits_and_until_when() {

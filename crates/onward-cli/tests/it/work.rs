@@ -62,6 +62,22 @@ fn exits_and_reports_decide_what_becomes_of_a_task() {
     "#);
 }
 
+/// Shows: D2, T17
+#[test]
+fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again() {
+    let place = Place::new();
+    place.pipe("hold");
+    // On a busy machine it may take a further attempt until one is over before it is taken for silent.
+    let limits = ["--heartbeat-timeout", "200ms", "--retries", "100", "--backoff", "0"];
+    place.onward(&[&["submit", "--kind", "k"], &limits[..], &["x"]].concat());
+    let script = "test $ONWARD_ATTEMPT = 1 || exit 0; echo heartbeat > $ONWARD_REPORT; exec cat hold";
+    assert_eq!(work(&place, script).code, Some(0));
+    let task = &place.json(&["task", "show", "1"])[0];
+    assert!(task["state"] == "completed" && task["attempts"].as_u64() > Some(1), "{task}");
+    let error = task["errors"][0]["message"].as_str().unwrap();
+    assert!(error.starts_with("no heartbeat for 200ms"), "{error}");
+}
+
 /// Shows: T7
 #[test]
 fn a_delay_that_the_command_asks_for_is_kept() {

@@ -276,6 +276,6 @@ impl State {
 }
 
 fn facts(member: &Task) -> MemberFacts {
-    let NewTask { priority, timeout, retry, io, .. } = member.new;
-    MemberFacts { priority, timeout, retry, io }
+    let NewTask { priority, timeout, heartbeat_timeout, retry, io, .. } = member.new;
+    MemberFacts { priority, timeout, heartbeat_timeout, retry, io }
 }

@@ -186,6 +186,7 @@ impl Task {
             submitted_at: self.submitted_at,
             run_at: self.run_at,
             timeout: self.new.timeout,
+            heartbeat_timeout: self.new.heartbeat_timeout,
             deadline: self.new.deadline,
             retry: self.new.retry,
             scheduled_at: self.new.scheduled_at,

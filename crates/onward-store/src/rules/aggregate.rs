@@ -77,6 +77,8 @@ pub struct MemberFacts {
     pub priority: Priority,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
+    /// How long it may go on without a sign of life.
+    pub heartbeat_timeout: Option<Duration>,
     /// How it is tried again.
     pub retry: Option<RetryPolicy>,
     /// What it is expected to move.
@@ -84,10 +86,11 @@ pub struct MemberFacts {
 }
 
 /// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most urgent, expected to move what they all are, with
-/// the timeout and retry policy of the oldest.
+/// the timeouts and retry policy of the oldest.
 pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
     let oldest = members.first();
     bundle.timeout = oldest.and_then(|oldest| oldest.timeout);
+    bundle.heartbeat_timeout = oldest.and_then(|oldest| oldest.heartbeat_timeout);
     bundle.retry = oldest.and_then(|oldest| oldest.retry);
     bundle.priority = members.iter().map(|member| member.priority).max().unwrap_or_default();
     for (member, kind) in members.iter().flat_map(|member| IoKind::ALL.map(|kind| (member, kind))) {

@@ -118,12 +118,14 @@ impl Transaction<'_> {
 
     /// Marks the row of a live task, and what is remembered of it.
     pub(in crate::sqlite) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
-        let remembered = [self.cache.held.get_mut(task), self.cache.index.fresh_mut(task)];
         let mut is_marked = false;
-        for task in remembered.into_iter().flatten() {
+        let mut mark = |task: &mut LiveTask| {
             is_marked |= task.links & link != 0;
             task.links |= link;
-        }
+        };
+        self.cache.held.get_mut(task).map(&mut mark);
+        self.cache.index.fresh_mut(task).map(&mut mark);
+        self.cache.index.parked_mut(task).map(&mut mark);
         if !is_marked {
             self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
         }

@@ -18,6 +18,7 @@ use crate::rules::order::{Place, place};
 use crate::sqlite::connection::Database;
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
 use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
+use crate::sqlite::parked_tasks::ParkedTasks;
 use crate::sqlite::sizes::SizeChanges;
 use crate::sqlite::transaction::LiveTask;
 use crate::task::{Priority, TaskId};
@@ -70,6 +71,8 @@ pub(super) struct Index {
     ready_tasks: usize,
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
+    /// What is known of orchestrations that nobody holds.
+    parked: ParkedTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
     /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them too.
     blocked: usize,
@@ -93,6 +96,7 @@ impl Index {
             ready: FxHashMap::default(),
             ready_tasks: 0,
             fresh: FreshTasks::default(),
+            parked: ParkedTasks::default(),
             scheduled: BTreeMap::new(),
             blocked: 0,
             expiry: BTreeSet::new(),
@@ -212,6 +216,7 @@ impl Index {
 
     /// Removes a task that nobody holds; its key is freed separately.
     pub(super) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
+        self.parked.remove(entry.id);
         if entry.blocked {
             self.fresh.take(entry.id);
             self.sizes.blocked(entry.lane, -1);
@@ -236,6 +241,7 @@ impl Index {
 
     pub(super) fn remove_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
         self.fresh.take(place.task.0);
+        self.parked.remove(place.task.0);
         self.remove_ready_to_start(connection, lane, place)
     }
 
@@ -288,6 +294,7 @@ impl Index {
     /// Puts a task into line that was blocked; its expiry stays where it is.
     pub(super) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         self.sizes.blocked(task.lane, -1);
+        self.parked.remove(task.id.0);
         if task.scheduled {
             self.fresh.take(task.id.0);
             return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
@@ -298,8 +305,24 @@ impl Index {
         Ok(())
     }
 
+    /// Keeps what is known of an orchestration that stands in its line, or waits for what may come for it.
+    pub(super) fn keep_parked(&mut self, task: &LiveTask) {
+        self.parked.insert(task);
+    }
+
+    /// What is known of an orchestration that nobody holds.
+    pub(super) fn parked(&self, task: TaskId) -> Option<&LiveTask> {
+        self.parked.get(task.0)
+    }
+
+    /// The same, to be changed as its row is.
+    pub(super) fn parked_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.parked.get_mut(task.0)
+    }
+
     /// What is known of a due task; it is then known no more.
     pub(super) fn take_fresh(&mut self, task: TaskId) -> Option<FreshTask> {
+        self.parked.remove(task.0);
         self.fresh.take(task.0)
     }
 

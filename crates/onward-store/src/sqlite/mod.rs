@@ -36,6 +36,7 @@ mod new_tags;
 mod open;
 mod options_column;
 mod page_checksums;
+mod parked_tasks;
 mod pauses;
 mod presence;
 mod queues;

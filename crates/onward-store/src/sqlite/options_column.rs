@@ -24,6 +24,8 @@ pub(super) struct TaskOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) timeout: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) heartbeat_timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry: Option<RetryPolicy>,
@@ -58,6 +60,7 @@ impl TaskOptions {
         Self {
             ttl: task.ttl,
             timeout: task.timeout,
+            heartbeat_timeout: task.heartbeat_timeout,
             deadline: task.deadline,
             retry: task.retry,
             scheduled_at: task.scheduled_at,

@@ -295,8 +295,8 @@ fn bulk() -> impl Strategy<Value = Act> {
 pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let what =
         (kind(), queue(), select(vec![b"".as_slice(), b"payload", &[0xff; 33]]), select(vec![32u8, 128, 128, 255]));
-    let limits =
-        (option::weighted(0.1, select(vec![Duration::ZERO, SECOND])), option::weighted(0.1, Just(Timestamp::MAX)));
+    let limit = || option::weighted(0.1, select(vec![Duration::ZERO, SECOND]));
+    let limits = (limit(), limit(), option::weighted(0.1, Just(Timestamp::MAX)));
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
@@ -309,7 +309,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             when,
             (unique, tags, group),
             ttl,
-            (timeout, deadline),
+            (timeout, heartbeat_timeout, deadline),
             retry,
             (depends_on, parent, io, aggregate, affinity, (orchestration, report)),
         )| {
@@ -322,6 +322,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
                 unique,
                 ttl,
                 timeout,
+                heartbeat_timeout,
                 deadline,
                 retry,
                 group,

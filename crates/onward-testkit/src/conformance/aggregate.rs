@@ -162,13 +162,15 @@ pub async fn a_bundle_is_as_urgent_as_its_most_urgent_member(bench: Bench) {
 }
 
 /// Shows: Q9
-pub async fn a_bundle_takes_timeout_and_retries_from_its_oldest_member(bench: Bench) {
+pub async fn a_bundle_takes_timeouts_and_retries_from_its_oldest_member(bench: Bench) {
     let policy = |attempts| Some(RetryPolicy { attempts, backoff: Backoff::default() });
-    bench.submit_new(NewTask { timeout: Some(SECOND), retry: policy(7), ..member(2) }).await;
-    bench.submit_new(NewTask { timeout: Some(MINUTE), retry: policy(9), ..member(2) }).await;
+    let of = |limit, retry| NewTask { timeout: Some(limit), heartbeat_timeout: Some(limit / 2), retry, ..member(2) };
+    bench.submit_new(of(SECOND, policy(7))).await;
+    bench.submit_new(of(MINUTE, policy(9))).await;
     let session = bench.session().await;
     let claimed = bench.claim(session, 1).await;
-    assert_eq!((claimed[0].timeout, claimed[0].retry), (Some(SECOND), policy(7)));
+    let taken = (claimed[0].timeout, claimed[0].heartbeat_timeout, claimed[0].retry);
+    assert_eq!(taken, (Some(SECOND), Some(SECOND / 2), policy(7)));
 }
 
 /// Shows: Q9

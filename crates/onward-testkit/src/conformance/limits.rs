@@ -59,6 +59,10 @@ pub async fn a_time_to_live_of_zero_is_refused(bench: Bench) {
     refuses(&bench, NewTask { ttl, ..task("k") }).await;
 }
 
+pub async fn a_heartbeat_timeout_of_zero_is_refused(bench: Bench) {
+    refuses(&bench, NewTask { heartbeat_timeout: Some(Duration::ZERO), ..task("k") }).await;
+}
+
 pub async fn a_timeout_of_zero_is_refused(bench: Bench) {
     refuses(&bench, NewTask { timeout: Some(Duration::ZERO), ..task("k") }).await;
 }

@@ -31,6 +31,7 @@ pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {
     let new = NewTask {
         payload: "\0\u{ff}".into(),
         timeout: Some(Duration::from_micros(1500)),
+        heartbeat_timeout: Some(Duration::from_micros(700)),
         deadline: Some(bench.now().plus(Duration::from_secs(9))),
         retry: Some(RetryPolicy { attempts: 7, backoff: Backoff::Constant { delay: Duration::from_millis(3) } }),
         ..task("k")
@@ -39,8 +40,8 @@ pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {
     let session = bench.session().await;
     let claimed = bench.claim(session, 1).await.remove(0);
     assert_eq!(
-        (claimed.payload, claimed.timeout, claimed.deadline, claimed.retry),
-        (new.payload, new.timeout, new.deadline, new.retry)
+        (claimed.payload, claimed.timeout, claimed.heartbeat_timeout, claimed.deadline, claimed.retry),
+        (new.payload, new.timeout, new.heartbeat_timeout, new.deadline, new.retry)
     );
     assert_eq!((claimed.submitted_at, claimed.attempt), (bench.now(), 1));
 }

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::floor::{End, Ended};
 use crate::attempt::Attempt;
 use crate::failure::ChildrenWait;
+use crate::mail::{Delivery, Letter};
 use crate::orchestration::TurnWrite;
 
 /// Writes, and for each what it is, so that its outcome can be told.
@@ -28,6 +29,7 @@ pub(crate) enum Part {
     Claim { limit: usize },
     ClaimTurns { limit: usize },
     Turn(oneshot::Sender<onward_store::Result<Outcome>>),
+    Letter(oneshot::Sender<Delivery>),
     Sweep,
     Retire,
     Close(SessionId),
@@ -94,6 +96,11 @@ impl Batch {
         self.add(Write::Turn(turn), Part::Turn(answer));
     }
 
+    /// Writes what somebody has handed in, who is told what became of it.
+    pub(crate) fn letter(&mut self, Letter { write, answer }: Letter) {
+        self.add(write, Part::Letter(answer));
+    }
+
     /// Claims orchestrations for which something has come.
     pub(crate) fn claim_turns(&mut self, claim: Claim) {
         let limit = claim.limit;
@@ -124,6 +131,7 @@ impl Part {
             | Self::Report(_)
             | Self::RecordIo
             | Self::Turn(_)
+            | Self::Letter(_)
             | Self::Renew
             | Self::Sweep
             | Self::Retire

@@ -16,6 +16,7 @@ use super::preempting::Preempting;
 use super::stopping::Stopping;
 use crate::error::Result;
 use crate::limits;
+use crate::mail::{Delivery, Opened};
 use crate::run::Run;
 use crate::summary::DrainSummary;
 use crate::timer;
@@ -104,7 +105,10 @@ impl Dispatcher {
     /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go to others when the lease is
     /// over, and the error is returned.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
-        match self.work().await {
+        let opened = (!self.run.orchestrations.is_empty()).then(|| Opened::of(&self.run));
+        let worked = self.work().await;
+        drop(opened);
+        match worked {
             Ok(()) => {
                 self.close().await?;
                 self.summary.add(self.run.stage.summary());
@@ -138,6 +142,8 @@ impl Dispatcher {
         self.notice_changes();
         self.sample_pressure(now);
         if !self.agenda.may_write(now) {
+            // Who waits for it is to hear at once that the store fails.
+            self.run.mail.give_back();
             return Batch::default();
         }
         self.give_back_what_is_hoarded(now);
@@ -168,8 +174,12 @@ impl Dispatcher {
         batch
     }
 
-    /// Turns go before claims, so that what they submit and whom they wake is claimed with them.
+    /// Turns and signals go before claims, so that what they submit and whom they wake is claimed with them.
     fn add_turns(&mut self, batch: &mut Batch) {
+        for letter in self.run.mail.take() {
+            self.looks_for_turns = true;
+            batch.letter(letter);
+        }
         for write in self.run.stage.take_unwritten() {
             self.agenda.look |= !write.turn.submits.is_empty();
             self.looks_for_turns = true;
@@ -313,6 +323,8 @@ impl Dispatcher {
             self.agenda.look = true;
         }
         let mut unwritten = Vec::new();
+        // What is wrong may be wrong with what somebody else handed in, who is told.
+        let is_ours = !parts.iter().any(|part| matches!(part, Part::Letter(_)));
         for part in parts {
             match part {
                 Part::End(ended) => unwritten.push(ended),
@@ -323,12 +335,13 @@ impl Dispatcher {
                 Part::ClaimTurns { .. } => self.looks_for_turns = true,
                 // Whoever played it hands it in again.
                 Part::Turn(answer) => drop(answer.send(Err(error.clone()))),
+                Part::Letter(answer) => drop(answer.send(Delivery::Answered(Err(error.clone())))),
                 Part::Open | Part::RecordIo | Part::Renew | Part::Claim { .. } | Part::Sweep | Part::Close(_) => {}
                 Part::Retire => self.retires = true,
             }
         }
         self.run.floor.put_back(unwritten);
-        if !error.is_transient() {
+        if is_ours && !error.is_transient() {
             return Err(error.into());
         }
         tracing::warn!(%error, "the store could not write; trying again after a pause");

@@ -44,6 +44,9 @@ pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
         return failed_for_good(format!("the deadline had passed before attempt {} could start", attempt.task.attempt));
     }
     let started = note_start(run, attempt);
+    if let Some(limit) = attempt.task.heartbeat_timeout.or(handler.options.heartbeat_timeout) {
+        attempt.heartbeat.listen(limit, started);
+    }
     let answer = match start(run, handler, attempt) {
         Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
         Err(panicked) => Some(Err(panicked)),
@@ -111,6 +114,7 @@ async fn until_over(
         answer = &mut *work => return Some(answer),
         () = attempt.token().cancelled() => {}
         () = time_over(run, over_at) => attempt.interrupt(Interruption::TimedOut),
+        () = silence(run, attempt) => attempt.interrupt(Interruption::Silent),
     }
     let grace_over = clock.steady().saturating_add(run.inner.settings.grace);
     tokio::select! {
@@ -140,6 +144,18 @@ async fn time_over(run: &Run, over_at: Option<Duration>) {
     }
 }
 
+/// Completes when the handler has been silent for too long.
+async fn silence(run: &Run, attempt: &Attempt) {
+    let clock = &*run.inner.clock;
+    while let Some(at) = attempt.heartbeat.silent_at() {
+        if clock.steady() >= at {
+            return;
+        }
+        timer::reached(clock, at).await;
+    }
+    std::future::pending().await
+}
+
 fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: Allowance, answer: Answer) -> End {
     if attempt.is_finished() {
         return End::Finished;
@@ -156,7 +172,7 @@ fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: A
         answer,
         Circumstances {
             interruption: attempt.interruption(),
-            overtime: &|| overtime(allowance),
+            overtime: &|| overtime(attempt, allowance),
             attempt: attempt.task.attempt,
             policy: policies.nearest(),
             review: &|failure, next| by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
@@ -187,7 +203,10 @@ fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure
     }
 }
 
-fn overtime(allowance: Allowance) -> String {
+fn overtime(attempt: &Attempt, allowance: Allowance) -> String {
+    if let (Some(Interruption::Silent), Some(limit)) = (attempt.interruption(), attempt.heartbeat.limit()) {
+        return format!("no heartbeat for {limit:?}");
+    }
     match allowance {
         Allowance::Timeout(limit) => format!("timed out after {limit:?}"),
         Allowance::Deadline(_) | Allowance::Passed => "the deadline passed while it ran".to_owned(),

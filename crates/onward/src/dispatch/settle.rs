@@ -14,6 +14,7 @@ use super::floor::{End, Ended};
 use super::slot;
 use super::verdict::failed_for_good;
 use crate::attempt::Attempt;
+use crate::mail::Delivery;
 use crate::orchestration::Stage;
 
 impl Dispatcher {
@@ -24,6 +25,7 @@ impl Dispatcher {
             match (part, outcome) {
                 (Part::End(ended), outcome) => self.settle_end(ended, outcome),
                 (Part::Turn(answer), outcome) => drop(answer.send(Ok(outcome))),
+                (Part::Letter(answer), outcome) => drop(answer.send(Delivery::Answered(Ok(outcome)))),
                 (Part::Report(_) | Part::RecordIo, _) => {}
                 (Part::Open, Outcome::SessionOpened(session)) => {
                     self.session = Some(session);

@@ -57,6 +57,7 @@ impl Dispatcher {
             Stopping::No if self.stop.is_cancelled() => {
                 let until = now.saturating_add(self.run.inner.settings.shutdown_limit);
                 self.stopping = Stopping::Waiting { until };
+                self.run.mail.shut();
                 self.retires = !self.run.floor.state().is_empty();
                 let unstarted = self.run.floor.clear_buffer();
                 self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));

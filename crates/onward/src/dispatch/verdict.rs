@@ -16,7 +16,7 @@ pub(crate) type Answer = Option<Result<Output, Failure>>;
 pub(crate) struct Circumstances<'a> {
     /// Why the handler was asked to stop, if it was.
     pub(crate) interruption: Option<Interruption>,
-    /// What to say of a handler whose time was over.
+    /// What to say of a handler whose time was over, or that was silent for too long.
     pub(crate) overtime: &'a dyn Fn() -> String,
     /// Which attempt it was.
     pub(crate) attempt: u32,
@@ -29,28 +29,21 @@ pub(crate) struct Circumstances<'a> {
 /// Decides how an attempt ended. A result counts, however late it comes; an error after a request to stop is the answer to that
 /// request.
 pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
+    use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
     let failure = match answer {
         Some(Ok(output)) => return End::Complete(output.0),
         Some(Err(failure)) => Some(failure),
         None => None,
     };
     match (circumstances.interruption, failure) {
-        (None | Some(Interruption::TimedOut | Interruption::ShuttingDown | Interruption::Preempted), Some(failure))
-            if failure.instead().is_some() =>
-        {
+        (None | Some(TimedOut | Silent | ShuttingDown | Preempted), Some(failure)) if failure.instead().is_some() => {
             failure.instead().map_or(End::Release, |instead| instead_of_failing(instead, circumstances))
         }
-        (Some(Interruption::Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
-        (Some(Interruption::TimedOut), failure) => {
-            failed(overtime(failure, &(circumstances.overtime)()), circumstances)
-        }
+        (Some(Cancelled), failure) => End::ConfirmCancel(failure.map_or(CANCELLED.to_owned(), message)),
+        (Some(TimedOut | Silent), failure) => failed(overtime(failure, &(circumstances.overtime)()), circumstances),
         (None, Some(failure)) => failed(failure, circumstances),
-        (Some(Interruption::ShuttingDown | Interruption::Preempted), Some(failure)) if is_permanent(&failure) => {
-            failed(failure, circumstances)
-        }
-        (Some(Interruption::ShuttingDown | Interruption::SessionLost | Interruption::Preempted) | None, _) => {
-            End::Release
-        }
+        (Some(ShuttingDown | Preempted), Some(failure)) if is_permanent(&failure) => failed(failure, circumstances),
+        (Some(ShuttingDown | SessionLost | Preempted) | None, _) => End::Release,
     }
 }
 
@@ -69,12 +62,10 @@ fn instead_of_failing(instead: &Instead, circumstances: Circumstances<'_>) -> En
 
 /// The end of an attempt that did not start although it was handed to a slot.
 pub(crate) fn not_started(interruption: Interruption) -> End {
-    match interruption {
-        Interruption::Cancelled => End::ConfirmCancel("cancelled before it started".to_owned()),
-        Interruption::TimedOut | Interruption::SessionLost | Interruption::ShuttingDown | Interruption::Preempted => {
-            End::Release
-        }
+    if interruption == Interruption::Cancelled {
+        return End::ConfirmCancel("cancelled before it started".to_owned());
     }
+    End::Release
 }
 
 /// The end of an attempt with an error that no policy can mend.
@@ -140,8 +131,10 @@ mod tests {
     #[test]
     fn overtime_is_a_failure_like_any_other() {
         assert_eq!(of(None, Some(Interruption::TimedOut)), dead("timed out after 5s"));
-        let answer = Some(Err(Failure::retryable("half done")));
-        assert_eq!(of(answer, Some(Interruption::TimedOut)), dead("timed out after 5s: half done"));
+        for interruption in [Interruption::TimedOut, Interruption::Silent] {
+            let answer = Some(Err(Failure::retryable("half done")));
+            assert_eq!(of(answer, Some(interruption)), dead("timed out after 5s: half done"));
+        }
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Engine {
     /// As [`signal`](Self::signal).
     pub async fn send(&self, to: Recipient, name: &str, payload: Bytes) -> Result<()> {
         let signal = Signal { to, name: Name::new(name)?, payload };
-        match self.apply(Write::Signal(Box::new(signal))).await? {
+        match self.apply_and_wake(Write::Signal(Box::new(signal))).await? {
             Outcome::Done => Ok(()),
             _ => Err(Error::unexpected("a signal")),
         }

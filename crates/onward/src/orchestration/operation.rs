@@ -149,6 +149,12 @@ impl<O> Activity<O> {
         self.change(|task| task.timeout = Some(timeout))
     }
 
+    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`](crate::Context::heartbeat)): then it has failed, and
+    /// is tried again as its policy says. Default: as its type or its handler says. Another orchestration has no attempts, and is refused with one.
+    pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
+        self.change(|task| task.heartbeat_timeout = Some(timeout))
+    }
+
     /// How long all its attempts together may take, the pauses and the waiting in a queue included, from now on. What is not over by then is
     /// cancelled, and answers [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is over. Default: without end.
     pub fn overall_timeout(mut self, timeout: Duration) -> Self {

@@ -39,6 +39,8 @@ mod finish_on_server;
 #[cfg(test)]
 mod flow;
 #[cfg(test)]
+mod heartbeats;
+#[cfg(test)]
 mod middleware;
 #[cfg(test)]
 mod modules;
@@ -62,6 +64,8 @@ mod orchestration_histories;
 mod orchestration_kills;
 #[cfg(test)]
 mod orchestration_limits;
+#[cfg(test)]
+mod orchestration_signals;
 #[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]

@@ -26,6 +26,34 @@ async fn the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_o
     }
 }
 
+/// Shows: D2, D9
+#[tokio::test]
+async fn a_step_that_has_ended_is_not_run_again_when_the_code_behind_it_was_mended() {
+    for world in worlds().await {
+        let runs = Arc::new(AtomicU32::new(0));
+        let code = |panics: bool| {
+            let runs = Arc::clone(&runs);
+            move |_: Work, context: OrchestrationContext| {
+                let runs = Arc::clone(&runs);
+                async move {
+                    let run = context.step("count", move || async move { Ok(runs.fetch_add(1, Ordering::SeqCst)) });
+                    let run = run.await?;
+                    assert!(!panics, "a bug");
+                    Ok(run.to_string())
+                }
+            }
+        };
+        let first = engine(&world, code(true)).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        assert_eq!(state(&world, task).await, TaskState::Dead);
+        let mended = engine(&world, code(false)).await;
+        mended.retry(task).await.unwrap();
+        assert_eq!(finish(&mended, task).await.unwrap(), "0");
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    }
+}
+
 /// Shows: D9
 #[tokio::test]
 async fn the_part_of_the_code_before_its_first_await_may_panic() {

@@ -20,7 +20,7 @@ pub(crate) enum Command {
     List(Box<list::Arguments>),
     /// Show all that is known of orchestrations, and what they wait for
     Show(Orchestrations),
-    /// Print what they say of themselves and the values that they keep
+    /// Print what orchestrations say of themselves and the values that they keep
     Status(Orchestrations),
     /// Print what happened to an orchestration and what its code did about it, in order
     History(One),
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Retry(Orchestrations),
     /// Start another orchestration that begins with a part of this one's history
     Fork(fork::ForkArguments),
-    /// The same, and it takes the key and the place of this one, which is terminated
+    /// Start another orchestration that begins with a part of this one's history, and takes its key and its place: this one is terminated
     Reset(fork::ResetArguments),
     /// Write a history to a file, for tests that try new code on it
     Export(export::Arguments),

@@ -7,7 +7,7 @@ use onward_store::{Name, Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, T
 #[derive(Debug, Args)]
 pub(crate) struct Orchestrations {
     /// Their numbers
-    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key")]
+    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key", value_parser = number)]
     numbers: Vec<TaskId>,
     /// The orchestration with this key, instead of numbers: the live one, else the newest
     #[arg(long)]
@@ -21,7 +21,7 @@ pub(crate) struct Orchestrations {
 #[derive(Debug, Args)]
 pub(crate) struct One {
     /// Its number
-    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key")]
+    #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key", value_parser = number)]
     number: Option<TaskId>,
     /// The orchestration with this key, instead of a number: the live one, else the newest
     #[arg(long)]
@@ -29,6 +29,11 @@ pub(crate) struct One {
     /// With --key: only of this kind
     #[arg(long, requires = "key")]
     kind: Option<Name>,
+}
+
+/// A number; what is none is most likely a key.
+fn number(text: &str) -> Result<TaskId, String> {
+    text.parse::<TaskId>().map_err(|error| format!("{error}; one that has the key is named by --key '{text}'"))
 }
 
 impl Orchestrations {

@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// What the code gets, as JSON; - for stdin
     #[arg(long, value_name = "JSON", default_value = "null", allow_negative_numbers = true)]
     payload: String,
+    /// What is typed where `onward submit` has its payload.
+    #[arg(hide = true, allow_negative_numbers = true)]
+    misplaced: Option<String>,
     /// A key: one active orchestration of this kind at a time has it
     #[arg(long)]
     key: Option<String>,
@@ -48,6 +51,9 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     fn task(&self) -> anyhow::Result<NewTask> {
+        if let Some(typed) = &self.misplaced {
+            return Err(refuse_misplaced(typed));
+        }
         let on_duplicate = OnDuplicate::from(self.on_duplicate);
         let unique = |key: &String| UniqueKey { key: key.clone(), on_duplicate, keep_for: Duration::ZERO };
         Ok(NewTask {
@@ -61,6 +67,12 @@ impl Arguments {
             ..NewTask::of(self.kind.clone())
         })
     }
+}
+
+/// What is typed behind the kind is most likely the payload: it is told how that is given.
+fn refuse_misplaced(typed: &str) -> anyhow::Error {
+    let quoted = format!("'{}'", typed.replace('\'', r"'\''"));
+    wrong_usage(format!("nothing is taken behind the kind; if {quoted} is the payload, write --payload {quoted}"))
 }
 
 /// JSON that was typed, or is on stdin if `-` was.

@@ -63,6 +63,9 @@ pub(crate) struct TaskOptions {
     /// How long one attempt may take
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
+    /// How long an attempt may go on without a sign of life: a report of the command, or of the handler
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
+    heartbeat_timeout: Option<Duration>,
     /// Further attempts after a failed one; default: as the worker says
     #[arg(long, value_name = "COUNT")]
     retries: Option<u32>,
@@ -158,6 +161,7 @@ impl TaskOptions {
             depends_on: self.depends_on(),
             ttl: self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission }),
             timeout: self.timeout,
+            heartbeat_timeout: self.heartbeat_timeout,
             retry: retry_policy(self.retries, self.backoff),
             tags: tags_of(&self.tags)?,
             io: self.io.io(),

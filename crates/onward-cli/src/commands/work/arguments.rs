@@ -56,6 +56,7 @@ Of a failure, the end of stderr is kept as the error.
 
 ONWARD_REPORT is a pipe into which the command may write lines while it runs:
   progress 0.42 halfway there    how far it is, and what it is doing
+  heartbeat                      it is alive (onward submit --heartbeat-timeout); progress says so too
   retry-after 30s                if it fails, try again after this long
   fail no such account           whatever its exit, it has failed and trying again cannot help
 

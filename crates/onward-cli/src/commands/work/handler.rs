@@ -71,6 +71,7 @@ fn take(context: &Context, said: &mut Said, line: &str) {
     match Report::parse(line) {
         Ok(Report::Progress(fraction, Some(message))) => context.progress_message(fraction, message),
         Ok(Report::Progress(fraction, None)) => context.progress(fraction),
+        Ok(Report::Heartbeat) => context.heartbeat(),
         Ok(Report::RetryAfter(after)) => said.retry_after = Some(after),
         Ok(Report::Fail(message)) => said.fail = Some(message),
         Ok(Report::FinishLater(None)) => said.instead = Some(Failure::await_completion()),

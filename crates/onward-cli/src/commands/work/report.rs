@@ -11,6 +11,8 @@ use crate::values::{parse_duration, parse_positive_duration};
 pub(super) enum Report {
     /// How far it is, and what it is doing.
     Progress(f32, Option<String>),
+    /// It is alive.
+    Heartbeat,
     /// If it fails, try again after this long.
     RetryAfter(Duration),
     /// It has failed, and trying again cannot help.
@@ -28,6 +30,7 @@ impl Report {
         let rest = rest.trim();
         match word {
             "progress" => progress(rest),
+            "heartbeat" => Ok(Self::Heartbeat),
             "retry-after" => parse_duration(rest).map(Self::RetryAfter),
             "fail" if rest.is_empty() => Err("`fail` needs a message".to_owned()),
             "fail" => Ok(Self::Fail(rest.to_owned())),
@@ -35,7 +38,7 @@ impl Report {
             "finish-later" => parse_positive_duration(rest).map(|within| Self::FinishLater(Some(within))),
             "move" => Name::new(rest).map(Self::Move).map_err(|error| error.to_string()),
             _ => Err(format!(
-                "`{word}` is not a report; the reports are progress, retry-after, fail, finish-later and move"
+                "`{word}` is not a report; the reports are progress, heartbeat, retry-after, fail, finish-later and move"
             )),
         }
     }
@@ -55,8 +58,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_has_a_fraction_and_perhaps_a_message() {
+    fn a_heartbeat_has_nothing_and_progress_a_fraction_and_perhaps_a_message() {
         assert_eq!(Report::parse("progress 0.5"), Ok(Report::Progress(0.5, None)));
+        assert_eq!(Report::parse("heartbeat"), Ok(Report::Heartbeat));
         assert_eq!(Report::parse("progress 1 all done"), Ok(Report::Progress(1.0, Some("all done".into()))));
     }
 

@@ -100,6 +100,7 @@ fn new_task(names: NamesOfLane, options: TaskOptions, key: Option<String>) -> Ne
     NewTask {
         ttl: options.ttl,
         timeout: options.timeout,
+        heartbeat_timeout: options.heartbeat_timeout,
         deadline: options.deadline,
         retry: options.retry,
         scheduled_at: options.scheduled_at,

@@ -51,8 +51,10 @@ impl Transaction<'_> {
             return if children::is_cancelled_at_once(ended) { self.cancel_child(id, parent, ended) } else { Ok(()) };
         };
         self.add_link(parent, CHILDREN)?;
-        let is_live = self.is_live(id)?;
-        if is_live && awaits_children(&live) && is_no_circle(self.check_circle(parent, &on_tasks(&new.depends_on)))? {
+        if awaits_children(&live)
+            && self.is_live(id)?
+            && is_no_circle(self.check_circle(parent, &on_tasks(&new.depends_on)))?
+        {
             self.add_dependency(id, parent)?;
         }
         Ok(())

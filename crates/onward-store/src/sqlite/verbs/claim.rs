@@ -198,6 +198,7 @@ impl Transaction<'_> {
             submitted_at,
             run_at: Timestamp::from_microseconds(task.run_at),
             timeout: task.options.timeout,
+            heartbeat_timeout: task.options.heartbeat_timeout,
             deadline: task.options.deadline,
             retry: task.options.retry,
             scheduled_at: task.options.scheduled_at,

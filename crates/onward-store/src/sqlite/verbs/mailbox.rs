@@ -72,7 +72,10 @@ impl Transaction<'_> {
 
     /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
     pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
-        let live = self.live(to)?;
+        let live = match self.cache.index.parked(to) {
+            Some(parked) => Some(parked.clone()),
+            None => self.live(to)?,
+        };
         let is_orchestration = match &live {
             Some(live) => live.options.orchestration,
             None => self.ended(to)?.is_some_and(|ended| ended.takes_messages()),
@@ -80,16 +83,16 @@ impl Transaction<'_> {
         if !is_orchestration {
             return Ok(());
         }
-        let (number, length, hold): (u64, u64, u8) = self
-            .connection
-            .prepare_cached(include_str!("../sql/receive_message.sql"))?
-            .query_row([to.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let InstanceRow { length, received, hold, .. } = self.instance(to)?;
+        let number = received + 1;
+        // Not by one statement that answers the row: SQLite makes a table for the answer each time.
+        self.connection.prepare_cached(include_str!("../sql/receive_message.sql"))?.execute(params![to.0, number])?;
         let message = encode_message(&Message { number, at: self.now, body })?;
         self.connection
             .prepare_cached("INSERT INTO message (task, number, body) VALUES (?, ?, ?)")?
             .execute(params![to.0, number, message])?;
         match live {
-            Some(live) if orchestration::is_woken(length, Hold::from_code(hold), live.state()) => self.wake(&live),
+            Some(live) if orchestration::is_woken(length, hold, live.state()) => self.wake(&live),
             _ => Ok(()),
         }
     }
@@ -103,6 +106,7 @@ impl Transaction<'_> {
             .execute(params![task.id.0, run_at])?;
         let waiting = LiveTask { blocked: false, scheduled: false, run_at, ..task.clone() };
         self.enter_line(&waiting.entry())?;
+        self.cache.index.keep_parked(&waiting);
         self.log(task.id, task.lane, Change::Unblocked);
         self.hint.work += 1;
         Ok(())

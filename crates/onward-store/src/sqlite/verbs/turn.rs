@@ -184,6 +184,7 @@ impl Transaction<'_> {
         let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, held: None, ..task.clone() };
         let parked = self.settle_move(parked)?;
         self.enter_line(&parked.entry())?;
+        self.cache.index.keep_parked(&parked);
         self.hint.work += 1;
         Ok(parked.state())
     }

@@ -1,0 +1,225 @@
+//! Handlers that must give signs of life.
+
+use std::time::Duration;
+
+use onward::orchestration::OrchestrationContext;
+use onward::{
+    Backoff, Context, Engine, Failure, HandlerOptions, Interruption, NewTask, RetryPolicy, Task, TaskId, TaskState,
+};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+use crate::fixture::{Gate, HOUR, SECOND, World, error, record, start, state, stop, task, worlds};
+
+const TWICE: RetryPolicy = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
+
+/// A task that may be silent for a second.
+fn watched(kind: &str) -> NewTask {
+    NewTask { heartbeat_timeout: Some(SECOND), ..task(kind) }
+}
+
+fn waiting(engine: &Engine, id: TaskId) -> JoinHandle<()> {
+    let engine = engine.clone();
+    tokio::spawn(async move { drop(engine.wait(id).await.unwrap()) })
+}
+
+/// What a handler says of itself.
+#[derive(Debug, Clone, Copy)]
+enum Sign {
+    Heartbeat,
+    Progress,
+    Bytes,
+    Checkpoint,
+}
+
+impl Sign {
+    async fn give(self, context: &Context) -> Result<(), Failure> {
+        match self {
+            Self::Heartbeat => context.heartbeat(),
+            Self::Progress => context.progress(0.5),
+            Self::Bytes => context.progress_bytes(7, None),
+            Self::Checkpoint => context.checkpoint(&7).await?,
+        }
+        Ok(())
+    }
+}
+
+/// A handler that gives a sign of life five times, and waits after each for most of the time that it may be silent; how its task ended.
+async fn signs(world: &World, sign: Sign) -> TaskState {
+    let (engine, gate) = (world.engine().await, Gate::new());
+    let passing = gate.clone();
+    engine.handle("alive", move |context: Context| {
+        let gate = passing.clone();
+        async move {
+            for _ in 0..5 {
+                sign.give(&context).await?;
+                gate.pass().await;
+            }
+            context.interruption().map_or(Ok(()), |why| Err(Failure::permanent(format!("{why:?}"))))
+        }
+    });
+    let id = engine.submit_task(watched("alive")).await.unwrap().id();
+    let run = start(&engine);
+    for _ in 0..5 {
+        gate.entered(1).await;
+        world.clock.advance(SECOND * 3 / 4);
+        // The engine looks at the clock.
+        tokio::task::yield_now().await;
+        gate.open(1);
+    }
+    engine.wait(id).await.unwrap();
+    stop(&engine, run).await;
+    state(world, id).await
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_sign_of_life_has_the_time_begin_anew() {
+    for world in worlds().await {
+        for sign in [Sign::Heartbeat, Sign::Progress, Sign::Bytes, Sign::Checkpoint] {
+            assert_eq!(signs(&world, sign).await, TaskState::Completed, "{sign:?}");
+        }
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_handler_that_is_silent_for_too_long_is_tried_again() {
+    for world in worlds().await {
+        let engine = world.builder().retry(TWICE).open().await.unwrap();
+        engine.handle("stuck", |context: Context| async move {
+            if context.attempt() == 1 {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        });
+        let id = engine.submit_task(watched("stuck")).await.unwrap().id();
+        let run = start(&engine);
+        world.advance_until(SECOND, waiting(&engine, id)).await;
+        stop(&engine, run).await;
+        let record = record(&world, id).await;
+        assert_eq!((record.state, record.attempts), (TaskState::Completed, 2));
+        assert_eq!(record.errors[0].message, "no heartbeat for 1s");
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn a_handler_hears_that_it_was_silent_and_may_still_answer() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("slow", |context: Context| async move {
+            context.cancelled().cancelled().await;
+            assert_eq!(context.interruption(), Some(Interruption::Silent));
+            Ok::<_, Failure>("late")
+        });
+        let id = engine.submit_task(watched("slow")).await.unwrap().id();
+        let run = start(&engine);
+        world.advance_until(SECOND / 4, waiting(&engine, id)).await;
+        stop(&engine, run).await;
+        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"late"[..]));
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn the_heartbeat_timeout_of_a_task_goes_before_that_of_its_handler() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let options = HandlerOptions::new().heartbeat_timeout(SECOND * 3);
+        engine.handle_with("stuck", options, |context: Context| async move {
+            context.cancelled().cancelled().await;
+            Err::<(), _>(Failure::permanent(format!("{:?}", context.heartbeat_timeout().unwrap())))
+        });
+        let run = start(&engine);
+        for (new, said) in [(task("stuck"), "3s"), (watched("stuck"), "1s")] {
+            let id = engine.submit_task(new).await.unwrap().id();
+            world.advance_until(SECOND, waiting(&engine, id)).await;
+            assert_eq!(error(&world, id).await, format!("no heartbeat for {said}: {said}"));
+        }
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn without_a_heartbeat_timeout_a_handler_may_be_silent() {
+    for world in worlds().await {
+        let (engine, gate) = (world.engine().await, Gate::new());
+        engine.handle("quiet", gate.handler());
+        let id = engine.submit_task(task("quiet")).await.unwrap().id();
+        let run = start(&engine);
+        gate.entered(1).await;
+        world.clock.advance(HOUR / 2);
+        gate.open(1);
+        engine.wait(id).await.unwrap();
+        stop(&engine, run).await;
+        assert_eq!(state(&world, id).await, TaskState::Completed);
+    }
+}
+
+/// An orchestration that has a file copied.
+#[derive(Serialize, Deserialize)]
+struct Backup;
+
+impl Task for Backup {
+    const KIND: &'static str = "backup";
+    const ORCHESTRATION: bool = true;
+    type Output = u64;
+}
+
+/// An activity that says itself how long it may be silent.
+#[derive(Serialize, Deserialize)]
+struct Copying;
+
+impl Task for Copying {
+    const KIND: &'static str = "copy";
+    type Output = u64;
+
+    fn heartbeat_timeout(&self) -> Option<Duration> {
+        Some(HOUR)
+    }
+}
+
+/// Gets stuck in its first attempt, after its tenth block.
+async fn copy(_: Copying, context: Context) -> Result<u64, Failure> {
+    let from = context.last_checkpoint::<u64>()?.unwrap_or(0);
+    for block in from..20 {
+        context.checkpoint(&block).await?;
+        if block == 10 && context.attempt() == 1 {
+            std::future::pending::<()>().await;
+        }
+    }
+    Ok(from)
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_activity_that_gets_stuck_goes_on_where_its_last_sign_of_life_was() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.register(copy);
+        engine.orchestrate(|_: Backup, context: OrchestrationContext| async move {
+            Ok(context.activity(Copying).heartbeat_timeout(SECOND).retry(TWICE).await?)
+        });
+        let id = engine.submit(Backup).await.unwrap().id();
+        let run = start(&engine);
+        world.advance_until(SECOND, waiting(&engine, id)).await;
+        stop(&engine, run).await;
+        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"10"[..]));
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
+async fn an_orchestration_is_refused_a_heartbeat_timeout_and_a_handler_one_of_zero() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let refused = engine.submit_task(NewTask { orchestration: true, ..watched("backup") }).await.unwrap_err();
+        assert!(refused.to_string().contains("heartbeat timeout"), "{refused}");
+        let options = HandlerOptions::new().heartbeat_timeout(Duration::ZERO);
+        engine.handle_with("any", options, |_| async { Ok::<(), Failure>(()) });
+        let refused = engine.run().await.unwrap_err();
+        assert!(refused.to_string().contains("heartbeat timeout of zero"), "{refused}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Signals that are sent in the process that runs the orchestration: they go with what the engine writes next.
+
+use std::sync::{Arc, Mutex};
+
+use onward::orchestration::OrchestrationContext;
+use onward::{Engine, Failure, TaskId, TaskState};
+use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, Write};
+
+use crate::fixture::{World, record, start as start_run, stop, worlds};
+use crate::orchestrations::{Double, Work, finish, start};
+
+/// Notes what each call that had a signal had beside it, and fails such calls where it is told to.
+#[derive(Debug)]
+struct Calls {
+    inner: Arc<dyn Store>,
+    with_signals: Mutex<Vec<Vec<Write>>>,
+    fails: bool,
+}
+
+impl StoreDecorator for Calls {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        if writes.iter().any(|write| matches!(write, Write::Signal(_))) {
+            self.with_signals.lock().unwrap().push(writes.clone());
+            if self.fails {
+                return Box::pin(async { Err(Error::invalid("no signal goes through here")) });
+            }
+        }
+        self.inner.apply(writes)
+    }
+}
+
+/// Takes so many signals.
+async fn listen(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    for number in 0..work.0 {
+        let sent: u32 = context.event("sent")?.await?;
+        if sent != number {
+            return Err(Failure::permanent(format!("{sent} came in the place of {number}")));
+        }
+    }
+    Ok(work.0.to_string())
+}
+
+async fn engine(world: &World, fails: bool) -> (Engine, Arc<Calls>) {
+    let calls = Arc::new(Calls { inner: Arc::clone(&world.store), with_signals: Mutex::default(), fails });
+    let engine = Engine::builder().store(calls.clone()).open().await.unwrap();
+    engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+    engine.orchestrate(listen);
+    (engine, calls)
+}
+
+/// Has the engine do something, so that it is certain that it runs.
+async fn runs(engine: &Engine) {
+    assert_eq!(engine.submit(Double(4)).await.unwrap().wait().await.unwrap(), 8);
+}
+
+/// An orchestration that waits for its first signal.
+async fn listener(engine: &Engine, signals: u32) -> TaskId {
+    let task = engine.submit(Work(signals)).await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
+    task
+}
+
+/// Shows: D3, D11
+#[tokio::test]
+async fn a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit() {
+    for world in worlds().await {
+        let (engine, calls) = engine(&world, false).await;
+        let task = listener(&engine, 1).await;
+        let run = start_run(&engine);
+        runs(&engine).await;
+        engine.signal(task, "sent", &0u32).await.unwrap();
+        assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
+        stop(&engine, run).await;
+        let calls = calls.with_signals.lock().unwrap();
+        let claims = |writes: &Vec<Write>| matches!(writes.last(), Some(Write::Claim(_)));
+        assert!(calls.len() == 1 && calls.iter().all(claims), "{calls:?}");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts() {
+    for world in worlds().await {
+        let (engine, _) = engine(&world, false).await;
+        let task = listener(&engine, 60).await;
+        for round in 0..20 {
+            let run = start_run(&engine);
+            if round % 2 == 0 {
+                runs(&engine).await;
+            }
+            for number in [0, 1, 2] {
+                if number == round % 3 {
+                    engine.stop();
+                }
+                engine.signal(task, "sent", &(round * 3 + number)).await.unwrap();
+            }
+            run.await.unwrap();
+        }
+        assert_eq!(finish(&engine, task).await.unwrap(), "60");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run() {
+    for world in worlds().await {
+        let (engine, _) = engine(&world, true).await;
+        let task = listener(&engine, 1).await;
+        let run = start_run(&engine);
+        runs(&engine).await;
+        let failed = engine.signal(task, "sent", &0u32).await.unwrap_err().to_string();
+        assert!(failed.contains("no signal goes through here"), "{failed}");
+        world.clock.advance(crate::fixture::HOUR);
+        runs(&engine).await;
+        stop(&engine, run).await;
+        assert_eq!(record(&world, task).await.state, TaskState::Blocked);
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_refused_signal_is_told_to_its_sender_while_the_engine_runs() {
+    for world in worlds().await {
+        let (engine, _) = engine(&world, false).await;
+        let run = start_run(&engine);
+        runs(&engine).await;
+        assert!(engine.signal(TaskId(99), "sent", &0u32).await.unwrap_err().is_not_found());
+        let task = start(&engine).await;
+        engine.signal(task, "sent", &0u32).await.unwrap();
+        stop(&engine, run).await;
+    }
+}
