@@ -248,6 +248,7 @@ fn is_plain(new: &NewTask) -> bool {
         unique,
         ttl,
         timeout,
+        heartbeat_timeout,
         deadline,
         retry,
         scheduled_at,
@@ -260,7 +261,8 @@ fn is_plain(new: &NewTask) -> bool {
     } = new;
     let has_plain_key =
         unique.as_ref().is_none_or(|unique| unique.on_duplicate == OnDuplicate::default() && unique.keep_for.is_zero());
-    let is_plain_attempt = ttl.is_none() && timeout.is_none() && deadline.is_none() && retry.is_none();
+    let is_unlimited = ttl.is_none() && timeout.is_none() && heartbeat_timeout.is_none() && deadline.is_none();
+    let is_plain_attempt = is_unlimited && retry.is_none();
     let is_alone = tags.is_empty() && *depends_on == Dependencies::default() && aggregate.is_none() && report.is_none();
     *when == When::Now
         && has_plain_key
