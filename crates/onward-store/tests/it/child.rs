@@ -44,6 +44,7 @@ impl Process {
     }
 
     /// Its number.
+    #[cfg(feature = "postgres")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -55,6 +55,7 @@ impl Known {
     }
 
     /// How many of these completions are of tasks that were there at the last look.
+    #[cfg(feature = "postgres")]
     pub(crate) fn completed_since(&self, facts: &[Fact]) -> u64 {
         let is_older = |fact: &&Fact| matches!(fact, Fact::Completed(id) if *id <= self.last_event_submitted);
         facts.iter().filter(is_older).count() as u64
@@ -75,6 +76,7 @@ impl Known {
     }
 
     /// How many leases of lapsed sessions were taken back, according to the events.
+    #[cfg(feature = "postgres")]
     pub(crate) fn taken_back(&self) -> u64 {
         self.taken_back
     }
