@@ -8,12 +8,23 @@ use tempfile::TempDir;
 
 /// A closed store with a few tasks.
 async fn made(page_checksums: bool) -> (TempDir, PathBuf) {
+    made_with(20, page_checksums).await
+}
+
+async fn made_with(tasks: usize, page_checksums: bool) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");
     let store = SqliteStore::options().page_checksums(page_checksums).open(&path).await.unwrap();
-    store.apply((0..20).map(|_| Write::Submit(Box::new(task()))).collect()).await.unwrap();
+    store.apply((0..tasks).map(|_| Write::Submit(Box::new(task()))).collect()).await.unwrap();
     drop(store);
     (directory, path)
+}
+
+/// More than SQLite keeps in memory while it writes a file anew.
+const MANY: usize = 3000;
+
+async fn findings(path: &Path) -> Vec<String> {
+    SqliteStore::open(path).await.unwrap().check().await.unwrap().integrity
 }
 
 fn task() -> NewTask {
@@ -132,4 +143,23 @@ async fn a_store_with_checksums_is_whole_after_it_was_compacted() {
     store.compact().await.unwrap();
     drop(store);
     assert_eq!(count(&path).await.unwrap(), 20);
+}
+
+#[tokio::test]
+async fn a_large_store_is_whole_when_it_was_rebuilt_with_checksums() {
+    let (directory, path) = made_with(MANY, false).await;
+    let rebuilt = directory.path().join("rebuilt.db");
+    SqliteStore::rebuild(&path, &rebuilt, true).await.unwrap();
+    assert_eq!(findings(&rebuilt).await, [] as [String; 0]);
+}
+
+/// What is in the log has no checksums yet, and goes into the backup from there.
+#[tokio::test]
+async fn a_backup_of_a_large_store_with_checksums_is_whole() {
+    let (directory, path) = made_with(MANY, true).await;
+    let backup = directory.path().join("backup.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    store.apply((0..MANY).map(|_| Write::Submit(Box::new(task()))).collect()).await.unwrap();
+    store.backup(&backup, |_, _| {}).await.unwrap();
+    assert_eq!(findings(&backup).await, [] as [String; 0]);
 }

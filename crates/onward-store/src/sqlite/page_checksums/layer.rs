@@ -45,6 +45,8 @@ struct Methods {
     looks: bool,
     /// What is known of the file's pages. A file that has none yet says nothing.
     pages: Cell<Option<Pages>>,
+    /// Up to where pages were written before the first one was, which says what they are: SQLite may do so while it writes a file anew.
+    early: Cell<i64>,
     /// Where a page gets its checksum, since what SQLite hands over is not to be written to.
     sealed: RefCell<Vec<u8>>,
 }
@@ -168,7 +170,8 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
         xWrite: Some(write),
         ..copy
     };
-    let methods = Methods { own, system, looks, pages: Cell::new(None), sealed: RefCell::default() };
+    let methods =
+        Methods { own, system, looks, pages: Cell::new(None), early: Cell::new(0), sealed: RefCell::default() };
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
     // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = Box::into_raw(Box::new(methods)).cast() };
@@ -201,22 +204,69 @@ impl Methods {
         unsafe { (*self.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, data, length, offset)) }
     }
 
-    /// The number of the page that is read or written; `None` if it is not exactly one that has a checksum.
+    /// Looks at the header of the file, if it has one, unless that was done.
     ///
     /// # Safety
     /// `file` is the file of these methods.
-    unsafe fn checked_page(&self, file: *mut ffi::sqlite3_file, length: usize, offset: i64) -> Option<u64> {
-        if self.pages.get().is_none() {
-            let mut header = [0; Pages::HEADER];
-            // SAFETY: the caller promises the file; the array is as long as is said.
-            let code = unsafe { self.read(file, header.as_mut_ptr().cast(), Pages::HEADER as c_int, 0) };
-            if code == ffi::SQLITE_OK {
-                self.pages.set(Pages::of_header(&header));
-            }
+    unsafe fn look(&self, file: *mut ffi::sqlite3_file) -> c_int {
+        if self.pages.get().is_some() {
+            return ffi::SQLITE_OK;
         }
+        let mut header = [0; Pages::HEADER];
+        // SAFETY: the caller promises the file; the array is as long as is said.
+        match unsafe { self.read(file, header.as_mut_ptr().cast(), Pages::HEADER as c_int, 0) } {
+            ffi::SQLITE_OK => self.pages.set(Pages::of_header(&header)),
+            ffi::SQLITE_IOERR_SHORT_READ => {}
+            code => return code,
+        }
+        ffi::SQLITE_OK
+    }
+
+    /// The number of the page that is read or written; `None` if it is not exactly one that has a checksum.
+    fn checked_page(&self, length: usize, offset: i64) -> Option<u64> {
         let Some(Pages::Checked(size)) = self.pages.get() else { return None };
         let offset = u64::try_from(offset).ok()?;
         (length == size && offset % size as u64 == 0).then(|| offset / size as u64 + 1)
+    }
+
+    /// Writes a page, with its checksum if it has one.
+    ///
+    /// # Safety
+    /// `file` is the file of these methods.
+    unsafe fn write_page(&self, file: *mut ffi::sqlite3_file, page: &[u8], offset: i64) -> c_int {
+        let Ok(length) = c_int::try_from(page.len()) else { return ffi::SQLITE_IOERR_WRITE };
+        let Some(number) = self.checked_page(page.len(), offset) else {
+            // SAFETY: the caller promises the file; a slice is valid for reads of its length.
+            return unsafe { self.write(file, page.as_ptr().cast(), length, offset) };
+        };
+        let Ok(mut sealed) = self.sealed.try_borrow_mut() else { return ffi::SQLITE_IOERR_WRITE };
+        sealed.clear();
+        sealed.extend_from_slice(page);
+        seal(&mut sealed, number);
+        // SAFETY: as above.
+        unsafe { self.write(file, sealed.as_ptr().cast(), length, offset) }
+    }
+
+    /// Gives the pages their checksums that were written before it was known that they have any.
+    ///
+    /// # Safety
+    /// `file` is the file of these methods.
+    unsafe fn seal_early(&self, file: *mut ffi::sqlite3_file) -> c_int {
+        let end = self.early.take();
+        let Some(Pages::Checked(size)) = self.pages.get() else { return ffi::SQLITE_OK };
+        let mut page = vec![0; size];
+        for offset in (0..end).step_by(size).skip(1) {
+            // SAFETY: the caller promises the file; the buffer is one page long.
+            let mut code = unsafe { self.read(file, page.as_mut_ptr().cast(), size as c_int, offset) };
+            if code == ffi::SQLITE_OK {
+                // SAFETY: the caller promises the file.
+                code = unsafe { self.write_page(file, &page, offset) };
+            }
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+        }
+        ffi::SQLITE_OK
     }
 
     /// Learns from the beginning of the file, which is read or written, what its pages are.
@@ -241,7 +291,11 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.
-    let is_damaged = match unsafe { methods.checked_page(file, bytes, offset) } {
+    let looked = unsafe { methods.look(file) };
+    if looked != ffi::SQLITE_OK {
+        return looked;
+    }
+    let is_damaged = match methods.checked_page(bytes, offset) {
         Some(number) => !is_intact(page, number),
         None => offset == 0 && is_sealed(page),
     };
@@ -252,21 +306,24 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
-    let Ok(bytes) = usize::try_from(length) else { return ffi::SQLITE_IOERR };
+    let Ok(bytes) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
     // SAFETY: SQLite gave a buffer of `length` bytes, which nobody changes until this returns.
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.
-    let number = unsafe { methods.checked_page(file, bytes, offset) };
-    let (Some(number), Ok(mut sealed)) = (number, methods.sealed.try_borrow_mut()) else {
-        // SAFETY: SQLite's own arguments.
-        return unsafe { methods.write(file, data, length, offset) };
-    };
-    sealed.clear();
-    sealed.extend_from_slice(page);
-    seal(&mut sealed, number);
-    // SAFETY: `sealed` has as many bytes as the page, and is kept until this returns.
-    unsafe { methods.write(file, sealed.as_ptr().cast(), length, offset) }
+    let looked = unsafe { methods.look(file) };
+    if looked != ffi::SQLITE_OK {
+        return looked;
+    }
+    // SAFETY: see above.
+    let code = unsafe { methods.write_page(file, page, offset) };
+    if methods.pages.get().is_none() {
+        methods.early.set(methods.early.get().max(offset.saturating_add(length.into())));
+    } else if code == ffi::SQLITE_OK && methods.early.get() > 0 {
+        // SAFETY: see above.
+        return unsafe { methods.seal_early(file) };
+    }
+    code
 }
 
 /// `xClose`: gives the file its own methods back and has the system close it.
