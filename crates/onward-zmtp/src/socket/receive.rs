@@ -80,8 +80,7 @@ impl ReceiveCore {
     /// Of what was appended from `first` on.
     fn drop_unwanted(&self, messages: &mut Vec<Message>, first: usize) {
         if self.is_subscriber {
-            let wanted: Vec<_> = messages.drain(first..).filter(|message| self.matches(message)).collect();
-            messages.extend(wanted);
+            messages.extract_if(first.., |message| !self.matches(message)).for_each(drop);
         }
     }
 

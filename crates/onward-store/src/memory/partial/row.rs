@@ -146,30 +146,30 @@ impl TaskRow {
     /// The row of a task; without its payload, if the store has that already.
     pub(crate) fn of(task: &Task, with_payload: bool) -> Result<Self> {
         let new = &task.new;
-        let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);
+        let changed = ChangedRow::of(task)?;
         Ok(Self {
-            id: task.id.0,
-            state: i16::try_from(task.state.code()).unwrap_or_default(),
+            id: changed.id,
+            state: changed.state,
             queue: new.queue.to_string(),
             kind: new.kind.to_string(),
             group: text(new.group.as_ref()),
             series: text(new.affinity.as_ref()),
-            place: task.place().at,
+            place: changed.place,
             priority: i16::from(new.priority.0),
-            run_at: task.run_at.as_microseconds(),
-            expires_at: microseconds(task.expires_at),
-            overdue_at: microseconds(task.must_be_finished_by()),
-            session: task.session.map(|session| session.0),
-            cancel_requested: task.cancel_requested,
+            run_at: changed.run_at,
+            expires_at: changed.expires_at,
+            overdue_at: changed.overdue_at,
+            session: changed.session,
+            cancel_requested: changed.cancel_requested,
             parent: new.parent.map(|parent| parent.0),
             submitted_at: task.submitted_at.as_microseconds(),
             key: new.unique.as_ref().map(|unique| unique.key.clone().into_bytes()),
             payload: with_payload.then(|| new.payload.clone()),
-            result: task.result.clone(),
-            finished_at: microseconds(task.finished_at),
-            end_number: task.end.map(|end| end.number.cast_signed()),
-            end_entry: task.end.map(|end| end.entry),
-            body: body(task)?,
+            result: changed.result,
+            finished_at: changed.finished_at,
+            end_number: changed.end_number,
+            end_entry: changed.end_entry,
+            body: changed.body,
             instance: task.instance.as_deref().map(encode_instance).transpose()?,
         })
     }
