@@ -53,7 +53,13 @@ impl<'a> Columns<'a> {
     }
 
     /// A column of values that are mostly not the same; where they are, one of them goes.
-    fn each<T: ToSql + Sync + Send + PartialEq + Copy + 'a>(&mut self, name: &'static str, values: Vec<T>, sort: Type, array: Type) {
+    fn each<T: ToSql + Sync + Send + PartialEq + Copy + 'a>(
+        &mut self,
+        name: &'static str,
+        values: Vec<T>,
+        sort: Type,
+        array: Type,
+    ) {
         match values.first() {
             Some(first) if values.iter().all(|value| value == first) => self.same(name, *first, sort),
             _ => self.array(name, values, array),

@@ -266,7 +266,9 @@ async fn step_by_step(header: &Header, calls: &[&[Write]], early: &mut Early<'_>
     let mut decision = header.partial.decision(calls, header.now);
     let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
     while decision.advance(writes)? {
-        if let Some(rows) = decision.settled(&header.partial, &mut early.written)? {
+        if early.is_allowed()
+            && let Some(rows) = decision.settled(&header.partial, &mut early.written)?
+        {
             early.send(rows).await;
         }
     }
@@ -298,7 +300,8 @@ async fn begin_to_write(
     last: &mut Last,
 ) -> Result<Begun> {
     let kept = std::mem::take(&mut last.kept);
-    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want, fetcher.claimed()));
+    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) =
+        wants.into_iter().partition(|want| kept.has(want, fetcher.claimed()));
     let begin = shared.sql.and_lock(begin);
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];

@@ -108,7 +108,9 @@ impl Gathered {
         let (mut alike, mut others) = (Vec::new(), self.others);
         for tasks in self.lots {
             match tasks.first() {
-                Some(first) if tasks.len() >= limits::LOT => alike.push(Alike { row: TaskRow::of(first, false)?, tasks }),
+                Some(first) if tasks.len() >= limits::LOT => {
+                    alike.push(Alike { row: TaskRow::of(first, false)?, tasks })
+                }
                 _ => others.extend(tasks),
             }
         }

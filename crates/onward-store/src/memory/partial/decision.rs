@@ -63,12 +63,16 @@ impl<'c> Decision<'c> {
         Self { calls, at: (0, 0), behind_claims: behind_claims(calls), state, outcomes, log, forget_before: 0, seen }
     }
 
-    /// Decides so many more writes; answers whether any are left then.
+    /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
     pub(crate) fn advance(&mut self, mut writes: usize) -> Result<bool> {
+        let mut is_first = true;
         while let Some(call) = self.calls.get(self.at.0) {
             let left = call.get(self.at.1..).unwrap_or_default();
-            let (now, later) = left.split_at(left.len().min(writes));
-            if self.at.1 == 0 {
+            // What was decided before a claim is sent before it, for a claim takes long.
+            let most = left.iter().skip(usize::from(is_first)).take(writes).take_while(|write| !claims(write)).count();
+            let (now, later) = left.split_at(left.len().min(writes).min(most + usize::from(is_first)));
+            is_first &= now.is_empty();
+            if self.outcomes.len() == self.at.0 {
                 self.outcomes.push(Vec::with_capacity(call.len()));
             }
             let state = &mut self.state;
@@ -143,9 +147,12 @@ impl<'c> Decision<'c> {
     }
 }
 
+fn claims(write: &Write) -> bool {
+    claimed_by(std::slice::from_ref(write)) > 0
+}
+
 /// The place of the write behind the last that claims.
 fn behind_claims(calls: &[&[Write]]) -> (usize, usize) {
-    let claims = |write: &Write| claimed_by(std::slice::from_ref(write)) > 0;
     let last = |call: &[Write]| call.iter().rposition(claims);
     let found = calls.iter().enumerate().rev().find_map(|(at, call)| Some((at, last(call)? + 1)));
     found.unwrap_or_default()

@@ -166,7 +166,8 @@ impl Difference {
 
     /// Takes the end of a task, if that is all that has changed of it.
     pub(super) fn takes_end(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
-        let is_end = !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && says_the_same(old, task);
+        let is_end =
+            !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && says_the_same(old, task);
         if is_end {
             self.changed_task(old, task, sorts)?;
         }

@@ -304,7 +304,8 @@ pub(super) fn is_brief(task: &Task) -> bool {
         end: _,
     } = task;
     let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && memo.is_none();
-    let is_by_itself = awaited.is_none() && move_to.is_none() && *members == 0 && follower.is_none() && instance.is_none();
+    let is_by_itself =
+        awaited.is_none() && move_to.is_none() && *members == 0 && follower.is_none() && instance.is_none();
     has_said_nothing && is_by_itself && is_plain(new)
 }
 

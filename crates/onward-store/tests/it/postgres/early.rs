@@ -1,6 +1,8 @@
 //! Large batches, of which rows are written while the rest is decided.
 
-use onward_store::{Claim, ClaimedTask, NewTask, OpenSession, Outcome, PostgresStore, SessionId, Store, TaskFilter, TaskState, Write};
+use onward_store::{
+    Claim, ClaimedTask, NewTask, OpenSession, Outcome, PostgresStore, SessionId, Store, TaskFilter, TaskState, Write,
+};
 
 use super::fixture::options;
 use super::server::{open, url};
@@ -20,7 +22,9 @@ async fn session(store: &PostgresStore) -> SessionId {
 }
 
 async fn claim(store: &PostgresStore, session: SessionId) -> Vec<ClaimedTask> {
-    let Outcome::Claimed(claimed) = apply(store, Write::Claim(Claim::any(session, MANY))).await else { panic!("no claim") };
+    let Outcome::Claimed(claimed) = apply(store, Write::Claim(Claim::any(session, MANY))).await else {
+        panic!("no claim")
+    };
     claimed.tasks
 }
 
@@ -76,8 +80,12 @@ async fn a_row_that_is_refused_early_disturbs_no_neighbour() {
     let store = open(&url, options()).await;
     let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
     let client = super::trouble::connect(&url).await;
-    client.batch_execute(&format!("ALTER TABLE {schema}.task ADD CONSTRAINT no_bad CHECK (kind <> 'bad')")).await.unwrap();
-    let submits = |kind: &str| (0..MANY).map(|_| Write::Submit(Box::new(NewTask::new(kind).unwrap()))).collect::<Vec<_>>();
+    client
+        .batch_execute(&format!("ALTER TABLE {schema}.task ADD CONSTRAINT no_bad CHECK (kind <> 'bad')"))
+        .await
+        .unwrap();
+    let submits =
+        |kind: &str| (0..MANY).map(|_| Write::Submit(Box::new(NewTask::new(kind).unwrap()))).collect::<Vec<_>>();
     let (bad, good) = tokio::join!(store.apply(submits("bad")), store.apply(submits("good")));
     let error = bad.unwrap_err().to_string();
     assert!(error.contains("no_bad"), "{error}");
