@@ -44,7 +44,7 @@ pub const COMMIT: usize = 8192;
 /// After how many writes of a batch a store on PostgreSQL looks what of them can be written while the rest is decided. Few in a build for tests.
 pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
 
-/// How many tasks that run or wait the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they start or end.
+/// How many running tasks the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they end.
 pub const KEPT_TASKS: usize = 16_384;
 
 /// How many bytes of payload and memo such a task may have, for it to be kept in mind.

@@ -81,11 +81,6 @@ impl<'a> Fetcher<'a> {
         Self { client, sql, claimed, few_wait, now, wanted: BTreeMap::new(), rounds: 0 }
     }
 
-    /// How many tasks the claims among the writes ask for.
-    pub(super) fn claimed(&self) -> usize {
-        self.claimed
-    }
-
     /// Asks for everything at once. The queries are on their way when this is first polled.
     pub(super) async fn fetch(&mut self, wants: BTreeSet<Want>) -> Result<Vec<Fetched>> {
         let queries = self.queries(wants);

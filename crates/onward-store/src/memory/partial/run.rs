@@ -131,7 +131,7 @@ impl Partial {
         Ok(id)
     }
 
-    /// Takes a task that runs or waits, and that has nothing to do with others, unless it is here already.
+    /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
     pub(super) fn kept(&mut self, task: Arc<Task>) {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
@@ -195,7 +195,6 @@ impl Partial {
             Want::Held(session) => drop(part.held.insert(session)),
             Want::ToCancel(session) => drop(part.to_cancel.insert(session)),
             Want::Between(from, before) => drop(part.between.insert((from, before))),
-            Want::Lanes => part.lanes = Some(BTreeMap::new()),
             _ => {}
         });
     }

@@ -107,7 +107,7 @@ async fn tasks_that_are_submitted_and_cancelled_in_one_call_end_once() {
     assert_eq!((count(&store, TaskState::Cancelled).await, count(&store, TaskState::Waiting).await), (MANY as u64, 1));
 }
 
-/// A writer keeps what waits as long as that is all; a task that others have to do with it does not keep.
+/// What a writer knows of the lanes since its last claim is not all that waits now.
 #[tokio::test]
 async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting_task() {
     let Some(url) = url() else { return };
@@ -122,7 +122,7 @@ async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting
     assert_eq!(count(&store, TaskState::Waiting).await, 0);
 }
 
-/// What another node submits is not among what this one keeps.
+/// Nor is it where another node writes in between.
 #[tokio::test]
 async fn a_claim_sees_what_another_node_has_submitted_since() {
     let Some(url) = url() else { return };
