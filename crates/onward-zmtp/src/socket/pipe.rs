@@ -216,8 +216,7 @@ impl Inbox {
     #[inline]
     fn next(&mut self) -> Option<Message> {
         let Taken { items, done } = &mut self.taken;
-        loop {
-            let Incoming::Run(run) = items.list.front_mut()? else { break };
+        while let Incoming::Run(run) = items.list.front_mut()? {
             if let Some(mut message) = run.pop() {
                 done.add(&message);
                 if !self.pipe.routing.is_empty() {
