@@ -201,7 +201,7 @@ impl Store for SqliteStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache)))
+        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
@@ -217,7 +217,7 @@ impl Store for SqliteStore {
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.records())))
+        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {

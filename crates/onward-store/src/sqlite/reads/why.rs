@@ -47,7 +47,7 @@ pub(in crate::sqlite) fn why(
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
         sessions: sessions::served(connection)?,
     };
-    Ok(Some(reasons(&facts, steady)))
+    Ok(Some(reasons(&facts, now, steady)))
 }
 
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
