@@ -644,6 +644,7 @@ macro_rules! conformance {
             }
             reads {
                 an_unknown_task_is_not_found,
+                a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_when_it_has_ended,
                 tasks_are_listed_newest_first,
                 live_and_ended_tasks_are_listed_together,
                 pages_go_on_where_the_last_one_ended,
