@@ -7,7 +7,7 @@ use super::named::Tasks;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{colored_state, print_json, print_line};
+use crate::output::{colored_state, in_seconds, print_json, print_line};
 use crate::store_file;
 
 /// Says of each of the tasks why it does not run.
@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
             if let Some(waiting) = waiting {
                 said["waits_for"] = waiting.json();
             }
-            print_json(&said)?;
+            print_json(&in_seconds(said))?;
             continue;
         }
         let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons) };
