@@ -105,6 +105,12 @@ pub const SCHEDULE_ATTEMPTS: usize = 100;
 /// How many transitions may wait for one hook; further ones are left out, and the next one that is told says how many.
 pub const HOOK_LINE: usize = 65_536;
 
+/// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for) looks for some.
+pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many ended tasks one write forgets.
+pub const FORGOTTEN_AT_ONCE: usize = 1000;
+
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;
 
