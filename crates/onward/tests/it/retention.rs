@@ -1,6 +1,6 @@
 //! Engines that forget what ended long ago.
 
-use onward::{EngineBuilder, Store, TaskId};
+use onward::{EngineBuilder, TaskId};
 
 use crate::fixture::{HOUR, World, start, stop, submit, worlds};
 
