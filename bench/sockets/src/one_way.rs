@@ -13,8 +13,8 @@ use crate::system::{Receives, Sends};
 use crate::{BATCH, endpoint};
 
 /// How many messages a sender sends before it lets others run.
-const BETWEEN_YIELDS: usize = 128;
-/// How many messages are taken at once at most, where many are.
+pub(crate) const BETWEEN_YIELDS: usize = 128;
+/// How many messages are sent at once, and taken at once at most, where many are.
 const MOST_AT_ONCE: usize = 512;
 
 /// A receiver and the senders that are connected to it: each of them has sent a message that has arrived.
@@ -41,20 +41,39 @@ pub(crate) struct Senders {
 impl Senders {
     pub(crate) fn start<S: Sends>(senders: Vec<S>, payload: &Bytes) -> Self {
         let mut all = Self::default();
-        for mut sender in senders {
-            let (payload, is_over) = (payload.clone(), all.is_over.clone());
-            all.tasks.push(tokio::spawn(async move {
-                while !is_over.load(Ordering::Relaxed) {
-                    for _ in 0..BETWEEN_YIELDS {
-                        if sender.send(payload.clone()).await.is_err() {
-                            return;
-                        }
-                    }
-                    tokio::task::yield_now().await;
-                }
-            }));
+        for sender in senders {
+            all.tasks.push(tokio::spawn(send(sender, payload.clone(), all.is_over.clone())));
         }
         all
+    }
+
+    /// The same, and many are sent at once, where that can be done.
+    fn start_many<S: Sends>(senders: Vec<S>, payload: &Bytes) -> Self {
+        let mut all = Self::default();
+        for sender in senders {
+            all.tasks.push(tokio::spawn(send_many(sender, payload.clone(), all.is_over.clone())));
+        }
+        all
+    }
+}
+
+async fn send<S: Sends>(mut sender: S, payload: Bytes, is_over: Arc<AtomicBool>) {
+    while !is_over.load(Ordering::Relaxed) {
+        for _ in 0..BETWEEN_YIELDS {
+            if sender.send(payload.clone()).await.is_err() {
+                return;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn send_many<S: Sends>(mut sender: S, payload: Bytes, is_over: Arc<AtomicBool>) {
+    while !is_over.load(Ordering::Relaxed) {
+        if sender.send_many(&payload, MOST_AT_ONCE).await.is_err() {
+            return;
+        }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -85,10 +104,10 @@ pub(crate) async fn stream<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -
     Ok(receiving.await??.messages_per_second())
 }
 
-/// The same, and many taken at once.
+/// The same, and many sent and taken at once.
 pub(crate) async fn many<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
     let (senders, mut receiver) = connected::<S, R>(sockets).await?;
-    let _senders = Senders::start(senders, &payload(row));
+    let _senders = Senders::start_many(senders, &payload(row));
     let (mut meter, count) = (Meter::new(row), row.count);
     let receiving = tokio::spawn(async move {
         while meter.next()? {

@@ -5,6 +5,8 @@ use std::future::Future;
 use anyhow::{Result, bail};
 use bytes::Bytes;
 
+use crate::one_way::BETWEEN_YIELDS;
+
 /// Sockets on tokio: one type for each of ZeroMQ's that the rows use.
 pub trait System {
     /// Its PUSH.
@@ -29,6 +31,19 @@ pub trait Socket: Sized + Send + 'static {
 pub trait Sends: Socket {
     /// Sends a message of one frame.
     fn send(&mut self, payload: Bytes) -> impl Future<Output = Result<()>> + Send;
+
+    /// Sends `count` messages of the same frame: all at once, if it can. Otherwise it lets others run in between, as in the other shapes.
+    fn send_many(&mut self, payload: &Bytes, count: usize) -> impl Future<Output = Result<()>> + Send {
+        async move {
+            for index in 0..count {
+                if index > 0 && index % BETWEEN_YIELDS == 0 {
+                    tokio::task::yield_now().await;
+                }
+                self.send(payload.clone()).await?;
+            }
+            Ok(())
+        }
+    }
 }
 
 /// A socket that receives.

@@ -10,7 +10,7 @@ use crate::commands::{
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 
-/// Runs work that must not get lost: durable tasks on one SQLite file
+/// Runs work that must not get lost: durable tasks and orchestrations, on a SQLite file or in PostgreSQL
 #[derive(Debug, Parser)]
 #[command(name = "onward", version, after_help = EXPLANATION, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Arguments {
@@ -31,8 +31,7 @@ pub(crate) enum Command {
     Work(work::Arguments),
     /// Hand in tasks
     Submit(Box<submit::Arguments>),
-    /// List, show, explain, cancel, retry and await tasks
-    /// List, count, show, cancel, retry, delete and await tasks
+    /// List, count, show, explain, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
     /// Start, list, show, signal, cancel, retry and await orchestrations: functions that cannot be lost

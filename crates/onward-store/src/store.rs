@@ -410,6 +410,13 @@ pub struct PauseRecord {
     pub until: Option<Timestamp>,
 }
 
+impl PauseRecord {
+    /// Whether it has not ended by itself by then. Whoever writes next removes one that has; until then nobody is to be told of it.
+    pub(crate) fn holds_at(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now)
+    }
+}
+
 /// What an acknowledgement means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

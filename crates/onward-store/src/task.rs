@@ -611,6 +611,24 @@ pub struct TaskRecord {
     /// How long its key stays taken after its end.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub keep_key_for: Duration,
+    /// Its time to live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Ttl>,
+    /// How long one attempt may take, where its submitter said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// How long an attempt may go on without a sign of life, where its submitter said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_timeout: Option<Duration>,
+    /// The moment that no attempt runs past.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// How it is tried again, where its submitter said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    /// The moment of the schedule's firing that submitted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_at: Option<Timestamp>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -272,6 +272,8 @@ macro_rules! conformance {
                 pausing_again_replaces_the_moment,
                 pauses_are_shown_in_the_order_of_their_scopes,
                 an_elapsed_pause_is_gone_after_a_sweep,
+                a_pause_that_is_over_is_shown_by_no_read_though_nothing_was_written_since,
+                a_task_that_has_come_due_does_not_say_that_it_is_not,
                 resuming_what_is_not_paused_is_done,
                 peek_passes_over_what_is_paused,
                 a_delay_goes_on_in_a_pause,
@@ -642,6 +644,7 @@ macro_rules! conformance {
             }
             reads {
                 an_unknown_task_is_not_found,
+                a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_when_it_has_ended,
                 tasks_are_listed_newest_first,
                 live_and_ended_tasks_are_listed_together,
                 pages_go_on_where_the_last_one_ended,

@@ -38,11 +38,11 @@
 mod documentation;
 pub mod fair_queue;
 pub mod protocol;
-#[cfg(all(feature = "tokio", not(onward_loom)))]
+#[cfg(feature = "tokio")]
 pub mod socket;
 
 pub use fair_queue::FairQueue;
-#[cfg(all(feature = "tokio", not(onward_loom)))]
+#[cfg(feature = "tokio")]
 pub use socket::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Socket,
     SocketOptions, SubSocket, XpubSocket, XsubSocket,

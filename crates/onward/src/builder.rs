@@ -17,6 +17,7 @@ use crate::limits;
 use crate::place::Place;
 use crate::preemption::Preemption;
 use crate::pressure::{PressureSettings, PressureSource, Throttle};
+use crate::retention::Retention;
 
 /// What an engine was told when it was opened.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) queue_mode: Option<QueueMode>,
     pub(crate) preemption: Option<Preemption>,
     pub(crate) pressure: PressureSettings,
+    pub(crate) retention: Retention,
     pub(crate) turns: usize,
     pub(crate) orchestrations_kept: usize,
     pub(crate) history_events: u64,
@@ -61,6 +63,7 @@ impl Default for Settings {
             queue_mode: None,
             preemption: None,
             pressure: PressureSettings::default(),
+            retention: Retention::default(),
             turns: 256,
             orchestrations_kept: 10_000,
             history_events: 100_000,
@@ -356,6 +359,22 @@ impl EngineBuilder {
     #[must_use]
     pub fn bandwidth(mut self, kind: IoKind, bytes_per_second: u64) -> Self {
         self.settings.pressure.set_bandwidth(kind, bytes_per_second);
+        self
+    }
+
+    /// Forgets tasks this long after they have ended, with their results, errors and tags, while [`run`](Engine::run) goes on: looked for every
+    /// [`RETENTION_INTERVAL`](limits::RETENTION_INTERVAL), the oldest first, in small writes; a task costs nothing for it when it ends. Of several engines on a
+    /// store the shortest time counts. Default: for ever, or until somebody prunes the store.
+    #[must_use]
+    pub fn keep_ended_for(mut self, time: Duration) -> Self {
+        self.settings.retention.age = Some(time);
+        self
+    }
+
+    /// The same by number: of the tasks that have ended only so many are kept, the newest.
+    #[must_use]
+    pub fn keep_ended(mut self, tasks: u64) -> Self {
+        self.settings.retention.count = Some(tasks);
         self
     }
 

@@ -12,6 +12,10 @@ mod children {
     #![doc = include_str!("../../../docs/guides/children.md")]
 }
 
+mod keys {
+    #![doc = include_str!("../../../docs/guides/keys.md")]
+}
+
 mod dependencies {
     #![doc = include_str!("../../../docs/guides/dependencies.md")]
 }

@@ -527,11 +527,14 @@ impl Engine {
                 let over_when_dropped = over.clone().drop_guard();
                 let (scheduler, scheduler_over) = (Scheduler::new(self.clone()), over.clone());
                 let scheduler = tokio::spawn(async move { scheduler.run(&scheduler_over).await });
+                let (forgetful, forget_over) = (self.clone(), over.clone());
+                let retention = self.inner.settings.retention;
+                let retention = tokio::spawn(async move { retention.run(&forgetful, &forget_over).await });
                 let providers = tokio::spawn(async move { self.inner.providers.run(&self, &over).await });
                 let result = dispatcher.run().await;
                 drop(over_when_dropped);
-                // They only end early if the runtime does.
-                let _ = tokio::join!(scheduler, providers);
+                // They only end early if the runtime does, or if they have nothing to do.
+                let _ = tokio::join!(scheduler, retention, providers);
                 result
             }
         }

@@ -130,6 +130,7 @@ mod queues;
 mod recent_ends;
 mod registrations;
 mod result_writer;
+mod retention;
 mod run;
 mod schedule;
 mod snapshot;

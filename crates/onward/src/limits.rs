@@ -13,7 +13,19 @@ pub const PREFETCH: usize = 65_536;
 pub const UNSETTLED: usize = 16_384;
 
 /// Buffered tasks should start within this time at the latest (or within two commits, if those take longer).
-pub const BUFFER_HORIZON: Duration = Duration::from_millis(1);
+pub const BUFFER_HORIZON: Duration = Duration::from_micros(500);
+
+/// How many tasks are claimed at the most although enough are buffered, because they may go before what is buffered.
+pub const PROBE: usize = 64;
+
+/// Over what time of taken slots it is told how fast attempts end (or over four commits, if those take longer).
+pub const PACE_WINDOW: Duration = Duration::from_millis(5);
+
+/// For how long it is remembered how fast attempts ended.
+pub const PACE_MEMORY: Duration = Duration::from_millis(100);
+
+/// How finely these times are divided.
+pub const PACE_MARKS: u32 = 16;
 
 /// How often the engine looks for further ends, while there are some at each look, before it writes those that it has.
 pub const GATHERING: usize = 16;
@@ -92,6 +104,12 @@ pub const SCHEDULE_ATTEMPTS: usize = 100;
 
 /// How many transitions may wait for one hook; further ones are left out, and the next one that is told says how many.
 pub const HOOK_LINE: usize = 65_536;
+
+/// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for) looks for some.
+pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many ended tasks one write forgets.
+pub const FORGOTTEN_AT_ONCE: usize = 1000;
 
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;

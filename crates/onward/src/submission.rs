@@ -82,7 +82,7 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates.
+    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates, and for how long it stays taken.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|task| match &mut task.unique {
             Some(unique) => unique.key = key.into(),
@@ -95,6 +95,15 @@ impl<T: Task> Submission<T> {
         self.set(|task| {
             if let Some(unique) = &mut task.unique {
                 unique.on_duplicate = on_duplicate;
+            }
+        })
+    }
+
+    /// For how long the key stays taken after the task has ended. Without a key it changes nothing.
+    pub fn keep_key_for(self, time: Duration) -> Self {
+        self.set(|task| {
+            if let Some(unique) = &mut task.unique {
+                unique.keep_for = time;
             }
         })
     }
@@ -127,6 +136,11 @@ impl<T: Task> Submission<T> {
     /// It expires if it has not started this long after its submission.
     pub fn ttl(self, duration: Duration) -> Self {
         self.set(|task| task.ttl = Some(Ttl { duration, from: TtlFrom::Submission }))
+    }
+
+    /// It expires this long after its first attempt has begun: no further attempt starts then.
+    pub fn ttl_from_first_attempt(self, duration: Duration) -> Self {
+        self.set(|task| task.ttl = Some(Ttl { duration, from: TtlFrom::FirstAttempt }))
     }
 
     /// How long one attempt may take.

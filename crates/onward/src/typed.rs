@@ -64,6 +64,12 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// For how long the key stays taken after the task has ended, so that the same is done once in that time. Default: no longer than the
+    /// task is active.
+    fn keep_key_for(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What to do when the key is taken. Default: keep the existing task.
     fn on_duplicate(&self) -> OnDuplicate {
         OnDuplicate::Skip
@@ -110,7 +116,8 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.payload = encode(task)
         .map_err(|error| Error::invalid(format!("a task of kind `{}` cannot be written as JSON: {error}", T::KIND)))?;
     new.priority = task.priority();
-    new.unique = task.key().map(|key| UniqueKey { key, on_duplicate: task.on_duplicate(), keep_for: Duration::ZERO });
+    let (on_duplicate, keep_for) = (task.on_duplicate(), task.keep_key_for());
+    new.unique = task.key().map(|key| UniqueKey { key, on_duplicate, keep_for });
     new.timeout = task.timeout();
     new.heartbeat_timeout = task.heartbeat_timeout();
     new.retry = task.retry();

@@ -19,11 +19,12 @@ impl System for Ours {
 pub(crate) struct Own<T> {
     socket: onward_zmtp::Socket<T>,
     taken: Vec<Message>,
+    queued: Vec<Message>,
 }
 
 impl<T: kind::Kind> Own<T> {
     fn new() -> Self {
-        Self { socket: onward_zmtp::Socket::new(), taken: Vec::new() }
+        Self { socket: onward_zmtp::Socket::new(), taken: Vec::new(), queued: Vec::new() }
     }
 }
 
@@ -44,6 +45,11 @@ impl<T: kind::Kind> Socket for Own<T> {
 impl<T: kind::Sends> Sends for Own<T> {
     async fn send(&mut self, payload: Bytes) -> Result<()> {
         Ok(self.socket.send(payload).await?)
+    }
+
+    async fn send_many(&mut self, payload: &Bytes, count: usize) -> Result<()> {
+        self.queued.extend((0..count).map(|_| Message::from(payload.clone())));
+        Ok(self.socket.send_many(&mut self.queued).await?)
     }
 }
 

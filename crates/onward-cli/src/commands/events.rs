@@ -5,7 +5,7 @@ use onward_store::{Change, Error, Event, EventCursor, Store};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{duration_text, moment, print_json, print_line};
+use crate::output::{duration_text, in_seconds, moment, print_json, print_line};
 use crate::store_file;
 
 /// How many events are read at a time: the most that a store hands out.
@@ -52,7 +52,7 @@ async fn show_all(options: &GlobalOptions, store: &dyn Store, mut cursor: EventC
 
 fn show(options: &GlobalOptions, event: &Event) -> std::io::Result<()> {
     if options.json {
-        return print_json(event);
+        return print_json(&in_seconds(serde_json::to_value(event)?));
     }
     let (at, cursor) = (moment(event.at), event.cursor.to_string());
     print_line(format_args!(
@@ -77,7 +77,7 @@ fn said(change: Change) -> String {
         Change::CancelRequested => "was asked to stop".to_owned(),
         Change::Cancelled => "was cancelled".to_owned(),
         Change::Expired => "expired".to_owned(),
-        Change::Released => "was given back unstarted".to_owned(),
+        Change::Released => "was given back, and the attempt is not counted".to_owned(),
         Change::LeaseLost => "lost its worker and waits again".to_owned(),
         Change::Retried => "waits again after it had ended".to_owned(),
         Change::PriorityRaised => "became more urgent".to_owned(),

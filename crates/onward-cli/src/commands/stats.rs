@@ -8,7 +8,7 @@ use onward_store::{IoKind, KindStatistics, PauseRecord, SessionRecord};
 use super::queue;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, moment, optional, print_json, print_line, size_text};
+use crate::output::{Align, Table, duration_text, in_seconds, moment, optional, print_json, print_line, size_text};
 use crate::store_file;
 
 /// Shows how much there is and how it went.
@@ -16,7 +16,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let overview = Overview::of_store(&*store).await?;
     if options.json {
-        print_json(&overview)?;
+        print_json(&in_seconds(serde_json::to_value(&overview)?))?;
     } else {
         print_tables(&overview)?;
     }

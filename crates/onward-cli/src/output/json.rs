@@ -1,5 +1,7 @@
 //! Records as programs read them.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -15,10 +17,10 @@ pub(crate) fn bytes_field(object: &mut Map<String, Value>, name: &str, bytes: Op
     };
 }
 
-/// A task as a JSON object: the fields of [`TaskRecord`], with payload and result as text (or `…_base64`).
+/// A task as a JSON object: the fields of [`TaskRecord`], with payload and result as text (or `…_base64`), and times that pass in seconds.
 pub(crate) fn task_json(mut task: TaskRecord) -> serde_json::Result<Value> {
     let (payload, result) = (task.payload.take(), task.result.take());
-    let mut value = serde_json::to_value(&task)?;
+    let mut value = in_seconds(serde_json::to_value(&task)?);
     if let Value::Object(object) = &mut value {
         object.remove("payload");
         object.remove("result");
@@ -28,9 +30,32 @@ pub(crate) fn task_json(mut task: TaskRecord) -> serde_json::Result<Value> {
     Ok(value)
 }
 
+/// The same with each time that passes as seconds, wherever it is in the value, as all commands write them.
+pub(crate) fn in_seconds(value: Value) -> Value {
+    match value {
+        Value::Array(values) => values.into_iter().map(in_seconds).collect(),
+        Value::Object(fields) => {
+            match (fields.get("secs").and_then(Value::as_u64), fields.get("nanos").and_then(Value::as_u64)) {
+                (Some(secs), Some(nanos)) if fields.len() == 2 => {
+                    (Duration::from_secs(secs) + Duration::from_nanos(nanos)).as_secs_f64().into()
+                }
+                _ => Value::Object(fields.into_iter().map(|(name, value)| (name, in_seconds(value))).collect()),
+            }
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_that_pass_are_seconds_wherever_they_are() {
+        let wait = serde_json::to_value(Duration::from_millis(1500)).unwrap();
+        let value = serde_json::json!({ "waits": [wait], "secs": 7, "text": "5" });
+        assert_eq!(in_seconds(value), serde_json::json!({ "waits": [1.5], "secs": 7, "text": "5" }));
+    }
 
     #[test]
     fn bytes_that_are_not_text_are_base64() {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use onward::Forecast;
-use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord};
+use onward_store::rules::retry::{Backoff, RetryPolicy};
+use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord, Ttl, TtlFrom};
 
 use super::text::{colored_state, duration_text, moment, one_line};
 
@@ -53,7 +54,14 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("key", task.key.clone()),
         ("submitted", Some(moment(task.submitted_at))),
         ("due", Some(moment(task.run_at))),
+        ("scheduled", task.scheduled_at.map(|at| format!("for {}", moment(at)))),
         ("expires", task.expires_at.map(moment)),
+        ("time to live", task.ttl.map(time_to_live)),
+        ("timeout", task.timeout.map(duration_text)),
+        ("heartbeat", task.heartbeat_timeout.map(|timeout| format!("every {}", duration_text(timeout)))),
+        ("deadline", task.deadline.map(moment)),
+        ("retries", task.retry.map(retries)),
+        ("key kept", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(duration_text)),
         ("started", task.started_at.map(moment)),
         ("finished", task.finished_at.map(moment)),
         ("took", took),
@@ -70,6 +78,31 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("result", task.result.as_ref().map(shown_bytes)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn time_to_live(ttl: Ttl) -> String {
+    let from = match ttl.from {
+        TtlFrom::Submission => "its submission",
+        TtlFrom::FirstAttempt => "its first attempt",
+    };
+    format!("{} from {from}", duration_text(ttl.duration))
+}
+
+/// A retry policy, in the form in which it is typed.
+fn retries(policy: RetryPolicy) -> String {
+    let backoff = match policy.backoff {
+        Backoff::Constant { delay } => duration_text(delay),
+        Backoff::Linear { initial, increment, maximum } => {
+            format!("linear:{}:{}:{}", duration_text(initial), duration_text(increment), duration_text(maximum))
+        }
+        Backoff::Exponential { initial, maximum, .. } => {
+            format!("exp:{}:{}", duration_text(initial), duration_text(maximum))
+        }
+        Backoff::ExponentialJitter { initial, maximum, .. } => {
+            format!("jitter:{}:{}", duration_text(initial), duration_text(maximum))
+        }
+    };
+    format!("{}, {backoff}", policy.attempts.saturating_sub(1))
 }
 
 /// How a task is collected with others.

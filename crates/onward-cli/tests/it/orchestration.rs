@@ -550,9 +550,13 @@ fn negative_numbers_are_no_options() {
 #[test]
 fn an_update_is_answered_by_the_code() {
     let place = place();
-    place.onward(&["orchestration", "start", "counter"]);
+    place.onward(&["orchestration", "start", "counter", "--key", "C"]);
     let answered = ask(&place, &["orchestration", "update", "9", "add", "4"]);
     assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
+    let answered = ask(&place, &["orchestration", "update", "--key", "C", "add", "6"]);
+    assert_eq!(answered.stdout, "7\n", "{}", answered.stderr);
+    let nobody = place.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
+    assert!(nobody.code == Some(1) && nobody.stderr.contains("`D`"), "{}", nobody.stderr);
     assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
 }
@@ -597,6 +601,37 @@ fn a_signal_is_kept_for_an_orchestration_that_has_not_started() {
     work(&place, false);
     let state = place.json(&["orchestration", "list", "--key", "A-18"])[0]["state"].clone();
     assert_eq!(state, "completed");
+}
+
+/// Shows: D3, D6
+#[test]
+fn an_orchestration_is_started_with_a_signal_and_waited_for_until_it_says_what_is_wanted() {
+    let place = place();
+    let start = |cents: &str| {
+        let payload = format!(r#"{{"id":"A-18","cents":{cents}}}"#);
+        let words = ["orchestration", "start", "order", "--key", "A-18", "--signal", "packed=\"4\"", "--payload"];
+        place.onward(&[&words[..], &[payload.as_str()]].concat())
+    };
+    assert_eq!(start("5").stdout, "orchestration 9 started\n");
+    assert_eq!(start("6").stdout, "task 9 has the key already; nothing was changed\n");
+    assert_eq!(place.json(&["orchestration", "show", "9"])[0]["instance"]["waiting"], 2);
+    work(&place, false);
+    let said = place.onward(&["orchestration", "wait", "9", "--status", "\"waiting for the parcel\""]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "orchestration 9 says \"waiting for the parcel\"\n"));
+    let never = place.onward(&["orchestration", "wait", "9", "--status", "\"lost\""]);
+    assert!(never.code == Some(1) && never.stderr.contains("ended"), "{}", never.stderr);
+}
+
+/// Shows: D1
+#[test]
+fn a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first() {
+    let place = place();
+    let words = ["orchestration", "start", "review", "--key", "R", "--keep-key", "1h", "--signal", "approved=\"yes\""];
+    assert_eq!(place.onward(&words).stdout, "orchestration 9 started\n");
+    work(&place, false);
+    assert_eq!(place.json(&["orchestration", "show", "9"])[0]["state"], "completed");
+    let again = place.onward(&words[..7]);
+    assert_eq!(again.stdout, "task 9 has the key already; nothing was changed\n", "{}", again.stderr);
 }
 
 /// A program that agrees with all histories but those of a kind.

@@ -20,6 +20,30 @@ fn queues_are_listed_with_their_sizes() {
     });
 }
 
+/// Shows: Q10
+#[test]
+fn a_queue_is_the_same_object_in_the_list_and_by_itself() {
+    let place = place_with_tasks();
+    place.onward(&["queue", "pause", "mail"]);
+    let [listed, shown] = [&["queue", "list"][..], &["queue", "show", "mail"]].map(|words| place.json(words).remove(0));
+    let keys = |object: &serde_json::Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&listed), keys(&shown));
+    assert_eq!((&listed["affinity_wait"], &listed["pauses"]), (&5.0.into(), &shown["pauses"]));
+    assert_eq!(place.json(&["stats"])[0]["queues"][0]["affinity_wait"], 5.0);
+}
+
+/// Shows: T14
+#[test]
+fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown() {
+    let place = place_with_tasks();
+    let ran = place.onward(&["queue", "pause", "--all", "--until", "2020-01-01T00:00:00Z"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("has passed"), "{}", ran.stderr);
+    place.onward(&["queue", "pause", "mail", "--for", "1us"]);
+    assert_eq!(place.json(&["stats"])[0]["pauses"].as_array().map(Vec::len), Some(0));
+    let why = place.onward(&["task", "why", "1"]).stdout;
+    assert!(!why.contains("paused"), "{why}");
+}
+
 /// Shows: T14, Q1
 #[test]
 fn a_paused_queue_is_worked_on_only_when_it_is_resumed() {

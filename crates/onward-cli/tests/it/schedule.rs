@@ -233,4 +233,7 @@ fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing() {
         assert_eq!((ran.code, ran.stderr.contains(part)), (Some(2), true), "{ran:?}");
     }
     assert_eq!(place.json(&["schedule", "list"]).len(), 1);
+    let range = ["--from", "2026-05-02T00:00:00Z", "--until", "2026-05-01T00:00:00Z"];
+    let ran = place.onward(&[&["schedule", "backfill", "nightly"][..], &range].concat());
+    assert_eq!((ran.code, ran.stderr.contains("--until")), (Some(2), true), "{ran:?}");
 }

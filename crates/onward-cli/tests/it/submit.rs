@@ -85,6 +85,26 @@ fn every_flag_reaches_the_task() {
     assert_eq!((&task["state"], &task["run_at"]), (&"scheduled".into(), &"2100-01-01T00:00:00Z".into()));
     assert_eq!(task["payload"], "payload");
     assert!(task["expires_at"].is_string());
+    place.onward(&["submit", "--kind", "k", "--ttl", "1h", "--ttl-from", "first-attempt"]);
+    assert!(place.json(&["task", "show", "2"])[0]["expires_at"].is_null());
+    let what_else =
+        ["--timeout", "5s", "--heartbeat-timeout", "2s", "--deadline", "2100-01-01T00:00:00Z", "--retries", "3"];
+    place.onward(&[&["submit", "--kind", "k", "--key", "2", "--keep-key", "1h"][..], &what_else].concat());
+    let task = &place.json(&["task", "show", "3"])[0];
+    assert_eq!(
+        (&task["timeout"], &task["heartbeat_timeout"], &task["keep_key_for"]),
+        (&5.0.into(), &2.0.into(), &3600.0.into())
+    );
+    assert_eq!((&task["deadline"], &task["retry"]["attempts"]), (&"2100-01-01T00:00:00Z".into(), &4.into()));
+    let shown = place.onward(&["task", "show", "2", "3"]).stdout;
+    for fact in [
+        "time to live 1h00m from its first attempt",
+        "timeout      5.00s",
+        "heartbeat    every 2.00s",
+        "retries      3, jitter:",
+    ] {
+        assert!(shown.contains(fact), "{shown}");
+    }
 }
 
 /// Shows: Q6, T17

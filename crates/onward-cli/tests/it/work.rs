@@ -41,6 +41,28 @@ fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing() {
     assert_eq!(worker.wait().code, Some(0));
 }
 
+/// Shows: B6, B11
+#[test]
+fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place() {
+    let place = Place::new();
+    place.pipe("started");
+    place.pipe("go-on");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    let script = "echo started > started; cat go-on";
+    let worker = place.start(&["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script], "");
+    place.await_writer("started");
+    place.onward(&["submit", "--kind", "k", "y"]);
+    worker.signal(rustix::process::Signal::KILL);
+    worker.wait();
+    let why = |task| place.onward(&["task", "why", task]).stdout;
+    assert_eq!(why("1"), "task 1 is running; its worker is gone, and the next one that runs its kind takes it over\n");
+    assert!(why("2").contains("no worker has the store open"), "{}", why("2"));
+    assert_eq!(place.json(&["stats"])[0]["sessions"], serde_json::json!([]));
+    let doctor = place.onward(&["doctor"]).stdout;
+    assert!(doctor.contains("belongs to workers that are gone"), "{doctor}");
+    place.write("go-on", "");
+}
+
 /// Shows: T7, T8
 #[test]
 fn exits_and_reports_decide_what_becomes_of_a_task() {

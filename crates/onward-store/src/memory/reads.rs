@@ -9,6 +9,7 @@ use crate::limits;
 use crate::name::Name;
 use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage};
 use crate::task::{TaskId, TaskRecord, TaskState};
+use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
 impl State {
@@ -37,9 +38,9 @@ impl State {
         TaskPage { tasks, next }
     }
 
-    pub(super) fn queue_records(&self) -> Vec<QueueRecord> {
+    pub(super) fn queue_records(&self, now: Timestamp) -> Vec<QueueRecord> {
         let mut records: BTreeMap<&Name, QueueRecord> =
-            self.queues.iter().map(|queue| (queue, self.empty_queue(queue))).collect();
+            self.queues.iter().map(|queue| (queue, self.empty_queue(queue, now))).collect();
         for task in self.tasks.iter() {
             if let Some(record) = records.get_mut(&task.new.queue) {
                 count(record, task);
@@ -63,7 +64,8 @@ impl State {
         first.into_values()
     }
 
-    pub(super) fn empty_queue(&self, queue: &Name) -> QueueRecord {
+    pub(super) fn empty_queue(&self, queue: &Name, now: Timestamp) -> QueueRecord {
+        let pause = self.pauses.get(&Scope::Queue(queue.clone()));
         let settings = self.settings_of(queue);
         QueueRecord {
             name: queue.clone(),
@@ -73,15 +75,16 @@ impl State {
             running: 0,
             ended: EndedCounts::default(),
             oldest_waiting: None,
-            paused: self.pauses.contains_key(&Scope::Queue(queue.clone())),
+            paused: pause.is_some_and(|until| until.is_none_or(|until| until > now)),
             weight: settings.weight,
             concurrency: settings.concurrency,
             affinity_wait: settings.affinity_wait,
         }
     }
 
-    pub(super) fn pause_records(&self) -> Vec<PauseRecord> {
-        self.pauses.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
+    pub(super) fn pause_records(&self, now: Timestamp) -> Vec<PauseRecord> {
+        let records = self.pauses.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until });
+        records.filter(|pause| pause.holds_at(now)).collect()
     }
 }
 

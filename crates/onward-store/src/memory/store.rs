@@ -139,7 +139,8 @@ impl Store for MemoryStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        self.read(|kept| kept.state.queue_records())
+        let now = self.now().wall;
+        self.read(|kept| kept.state.queue_records(now))
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
@@ -155,7 +156,8 @@ impl Store for MemoryStore {
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.read(|kept| kept.state.pause_records())
+        let now = self.now().wall;
+        self.read(|kept| kept.state.pause_records(now))
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {

@@ -234,6 +234,12 @@ impl Task {
             orchestration: self.new.orchestration,
             report: self.new.report,
             keep_key_for: self.new.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),
+            ttl: self.new.ttl,
+            timeout: self.new.timeout,
+            heartbeat_timeout: self.new.heartbeat_timeout,
+            deadline: self.new.deadline,
+            retry: self.new.retry,
+            scheduled_at: self.new.scheduled_at,
         }
     }
 }

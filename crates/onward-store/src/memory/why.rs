@@ -40,7 +40,7 @@ impl State {
             groups_ahead: self.groups_ahead_of(task, steady),
             sessions: self.sessions.values().map(|session| (session.name.clone(), session.serves.clone())).collect(),
         };
-        Some(reasons(&facts, steady))
+        Some(reasons(&facts, now.wall, steady))
     }
 
     fn orchestration_facts(&self, task: &Task) -> Option<OrchestrationFacts> {

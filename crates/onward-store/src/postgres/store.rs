@@ -396,7 +396,7 @@ impl Store for PostgresStore {
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        self.read(move |shared| async move { reads::look::look(&shared, |partial, _| Ok(partial.pauses())).await })
+        self.read(move |shared| async move { reads::look::look(&shared, |partial, now| Ok(partial.pauses(now))).await })
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {

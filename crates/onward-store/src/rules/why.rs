@@ -1,5 +1,6 @@
 //! Why a task does not run.
 
+use std::iter;
 use std::time::Duration;
 
 use crate::completion::CompletionToken;
@@ -79,23 +80,23 @@ pub struct LimitUse {
 
 /// Every reason that holds now, in the order in which they are to be told; none for a task that runs or has ended.
 #[must_use]
-pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
+pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if !matches!(facts.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting) {
         return Vec::new();
     }
     if let Some((claim, until)) = facts.awaited {
         let token = CompletionToken { task: facts.task, claim: Some(claim) };
-        return vec![WaitReason::Completion { token, until }];
+        return with_who_is_to_notice(WaitReason::Completion { token, until }, facts, now);
     }
     if let Some(reason) = &facts.aggregated {
-        return vec![reason.clone()];
+        return with_who_is_to_notice(reason.clone(), facts, now);
     }
     if let Some(OrchestrationFacts { hold: Hold::Unstarted, kept_until, .. }) = &facts.orchestration {
         return vec![WaitReason::Unstarted { until: *kept_until }];
     }
-    let mut reasons = standing(facts);
-    reasons
-        .extend(facts.pauses.iter().map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
+    let mut reasons = standing(facts, now);
+    let pauses = facts.pauses.iter().filter(|(_, until)| until.is_none_or(|until| until > now));
+    reasons.extend(pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
     reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));
     if facts.ahead > 0 {
@@ -108,15 +109,28 @@ pub fn reasons(facts: &WaitFacts, steady: Duration) -> Vec<WaitReason> {
     reasons
 }
 
+/// What waits for a moment that is over waits for a worker, which notices it.
+fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
+    let is_over = match &reason {
+        WaitReason::Completion { until, .. } => until.is_some_and(|until| until <= now),
+        WaitReason::Collecting { ripe_at, .. } => *ripe_at <= now,
+        _ => false,
+    };
+    let worker = if is_over { missing_worker(facts) } else { None };
+    iter::once(reason).chain(worker).collect()
+}
+
 /// What it waits for itself.
-fn standing(facts: &WaitFacts) -> Vec<WaitReason> {
+fn standing(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let run_at = facts.run_at;
+    let is_due = run_at <= now;
     let until = Some(run_at).filter(|_| facts.state == TaskState::Scheduled);
     let mut reasons = Vec::new();
     if let Some(OrchestrationFacts { has_begun, hold, awaits, tasks, .. }) = &facts.orchestration {
         reasons.extend(hold.is_paused().then_some(WaitReason::OrchestrationPaused { task: facts.task }));
         let is_parked = *has_begun && facts.state != TaskState::Waiting;
-        if is_parked && *hold != Hold::Aside {
+        // With a timer that is over it waits for its turn alone.
+        if is_parked && *hold != Hold::Aside && !(until.is_some() && is_due) {
             reasons.push(WaitReason::Parked { until, events: awaits.clone(), tasks: tasks.clone() });
         }
         if is_parked || *hold == Hold::Aside {
@@ -127,7 +141,7 @@ fn standing(facts: &WaitFacts) -> Vec<WaitReason> {
         TaskState::Blocked if reasons.is_empty() || !facts.blocked_by.is_empty() => {
             reasons.push(WaitReason::Blocked { by: facts.blocked_by.clone() });
         }
-        TaskState::Scheduled => reasons.push(WaitReason::NotDue { run_at }),
+        TaskState::Scheduled if !is_due => reasons.push(WaitReason::NotDue { run_at }),
         _ => {}
     }
     reasons
@@ -174,6 +188,9 @@ mod tests {
     use crate::flow::Rate;
     use crate::write::KindSelection;
 
+    const NOW: Timestamp = Timestamp::MIN;
+    const LATER: Timestamp = Timestamp::MAX;
+
     fn name(name: &str) -> Name {
         name.parse().unwrap()
     }
@@ -184,7 +201,7 @@ mod tests {
             kind: name("mail"),
             queue: name("slow"),
             state: TaskState::Waiting,
-            run_at: Timestamp::MIN,
+            run_at: LATER,
             blocked_by: Vec::new(),
             awaited: None,
             orchestration: None,
@@ -206,9 +223,9 @@ mod tests {
     fn a_parked_orchestration_says_all_that_it_waits_for() {
         let (events, tasks) = (vec![name("paid"), name("update.address")], vec![TaskId(7), TaskId(9)]);
         let of_it = OrchestrationFacts { has_begun: true, awaits: events, tasks, ..OrchestrationFacts::default() };
-        let said = reasons(&orchestration(TaskState::Scheduled, of_it), Duration::ZERO);
+        let said = reasons(&orchestration(TaskState::Scheduled, of_it), NOW, Duration::ZERO);
         let said: Vec<String> = said.iter().map(ToString::to_string).collect();
-        let timer = format!("its timer, which is due at {}", Timestamp::MIN);
+        let timer = format!("its timer, which is due at {LATER}");
         let text = format!("the event `paid`, or the update `address`, or the end of task 7 or 9, or {timer}");
         assert_eq!(said, [format!("it waits for {text}")]);
     }
@@ -216,7 +233,7 @@ mod tests {
     #[test]
     fn one_that_says_nothing_of_what_it_waits_for_waits_for_a_message() {
         let of_it = OrchestrationFacts { has_begun: true, ..OrchestrationFacts::default() };
-        let said = reasons(&orchestration(TaskState::Blocked, of_it), Duration::ZERO);
+        let said = reasons(&orchestration(TaskState::Blocked, of_it), NOW, Duration::ZERO);
         assert_eq!(said[0].to_string(), "it waits for a message, such as an event");
     }
 
@@ -224,7 +241,7 @@ mod tests {
     fn one_that_was_never_started_waits_for_that_alone() {
         let of_it = OrchestrationFacts { hold: Hold::Unstarted, ..OrchestrationFacts::default() };
         let unstarted = WaitFacts { sessions: Vec::new(), ..orchestration(TaskState::Scheduled, of_it) };
-        assert_eq!(reasons(&unstarted, Duration::ZERO), [WaitReason::Unstarted { until: None }]);
+        assert_eq!(reasons(&unstarted, NOW, Duration::ZERO), [WaitReason::Unstarted { until: None }]);
     }
 
     #[test]
@@ -232,14 +249,14 @@ mod tests {
         let paused = WaitReason::OrchestrationPaused { task: TaskId(1) };
         let parked = WaitReason::Parked { until: None, events: Vec::new(), tasks: Vec::new() };
         let held = |hold| OrchestrationFacts { has_begun: true, hold, ..OrchestrationFacts::default() };
-        let said = |hold| reasons(&orchestration(TaskState::Blocked, held(hold)), Duration::ZERO);
+        let said = |hold| reasons(&orchestration(TaskState::Blocked, held(hold)), NOW, Duration::ZERO);
         assert_eq!(said(Hold::Paused), [paused.clone(), parked]);
         assert_eq!(said(Hold::Aside), [paused]);
     }
 
     #[test]
     fn a_task_that_could_start_now_has_no_reason() {
-        assert_eq!(reasons(&facts(), Duration::ZERO), []);
+        assert_eq!(reasons(&facts(), NOW, Duration::ZERO), []);
     }
 
     #[test]
@@ -262,9 +279,9 @@ mod tests {
             ..facts()
         };
         assert_eq!(
-            reasons(&facts, Duration::ZERO),
+            reasons(&facts, NOW, Duration::ZERO),
             [
-                WaitReason::NotDue { run_at: Timestamp::MIN },
+                WaitReason::NotDue { run_at: LATER },
                 WaitReason::Paused { scope: Scope::All, until: None },
                 WaitReason::Concurrency { limit_on: LimitScope::All, concurrency: 2, running: 2 },
                 WaitReason::Rate { limit_on: LimitScope::All, rate, next: Duration::from_secs(1) },
@@ -294,14 +311,14 @@ mod tests {
             kind_served_by: vec!["kind".to_owned()],
             queue_served_by: vec!["queue".to_owned()],
         };
-        assert_eq!(reasons(&WaitFacts { sessions: sessions.clone(), ..facts() }, Duration::ZERO), [missing]);
+        assert_eq!(reasons(&WaitFacts { sessions: sessions.clone(), ..facts() }, NOW, Duration::ZERO), [missing]);
         let served = [sessions, vec![session("both", &["mail"], &["slow"])]].concat();
-        assert_eq!(reasons(&WaitFacts { sessions: served, ..facts() }, Duration::ZERO), []);
+        assert_eq!(reasons(&WaitFacts { sessions: served, ..facts() }, NOW, Duration::ZERO), []);
     }
 
     #[test]
     fn a_task_that_runs_waits_for_nothing() {
         let facts = WaitFacts { state: TaskState::Running, sessions: Vec::new(), ..facts() };
-        assert_eq!(reasons(&facts, Duration::ZERO), []);
+        assert_eq!(reasons(&facts, NOW, Duration::ZERO), []);
     }
 }

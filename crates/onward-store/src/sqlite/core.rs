@@ -259,11 +259,21 @@ impl Core {
         }
     }
 
+    /// Looks who is here, and leaves it to be settled; answers whether that has changed.
+    pub(super) fn look_who_is_here(&mut self) -> Result<bool> {
+        let changed = self.presence.as_mut().map_or(Ok(false), Presence::look)?;
+        self.unsettled |= changed;
+        Ok(changed)
+    }
+
+    /// Whether a process was here at the last look.
+    pub(super) fn is_here(&self, process: &str) -> bool {
+        self.presence.as_ref().is_none_or(|presence| process == presence.name() || presence.is_neighbour(process))
+    }
+
     /// Looks who works on this file, and settles what has changed; who has gone may have left something unsaid.
     pub(super) fn look(&mut self) -> Result<()> {
-        if let Some(presence) = &mut self.presence {
-            self.unsettled |= presence.look()?;
-        }
+        self.look_who_is_here()?;
         self.unsettled |= self.callers_write() && !self.settled_for_callers;
         if !self.unsettled {
             return Ok(());

@@ -32,6 +32,12 @@ impl Pauses {
         Ok(Self(pauses))
     }
 
+    /// Those in force then.
+    pub(super) fn in_force(&self, now: Timestamp) -> Vec<PauseRecord> {
+        self.records().into_iter().filter(|pause| pause.holds_at(now)).collect()
+    }
+
+    /// All that are kept, also those that have ended and that nobody has removed yet.
     pub(super) fn records(&self) -> Vec<PauseRecord> {
         self.0.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
     }
@@ -43,8 +49,8 @@ impl Pauses {
                 || self.0.contains_key(&Scope::Kind(kind.clone())))
     }
 
-    pub(super) fn queue_is_paused(&self, queue: &Name) -> bool {
-        self.0.contains_key(&Scope::Queue(queue.clone()))
+    pub(super) fn queue_is_paused(&self, queue: &Name, now: Timestamp) -> bool {
+        self.0.get(&Scope::Queue(queue.clone())).is_some_and(|until| until.is_none_or(|until| until > now))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The store as its users see it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,6 +141,20 @@ impl SqliteStore {
         })
     }
 
+    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never used again. Whoever opens a session has its
+    /// mark before: so who is here is looked at behind the sessions.
+    fn ended_processes(&self) -> Result<BTreeSet<String>> {
+        let mut processes = self.read(reads::sessions::processes)?;
+        let mut core = self.core();
+        if core.look_who_is_here()?
+            && let Some(file) = &self.file
+        {
+            file.bell.ring();
+        }
+        processes.retain(|process| !core.is_here(process));
+        Ok(processes)
+    }
+
     /// Reads what needs the writer's memory, on the writing connection.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let mut core = self.core();
@@ -188,7 +203,9 @@ impl Store for SqliteStore {
 
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>> {
         let now = (self.clock.now(), self.clock.steady());
-        ready(self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now)))
+        ready(self.ended_processes().and_then(|ended| {
+            self.read_with_cache(|connection, cache| reads::why::why(connection, cache, task, now, &ended))
+        }))
     }
 
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
@@ -201,7 +218,7 @@ impl Store for SqliteStore {
     }
 
     fn queues(&self) -> Answer<'_, Vec<QueueRecord>> {
-        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache)))
+        ready(self.read_with_cache(|database, cache| reads::queues::queues(database, cache, self.clock.now())))
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
@@ -213,11 +230,14 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        ready(self.read(reads::sessions::sessions))
+        ready(
+            self.ended_processes()
+                .and_then(|ended| self.read(|connection| reads::sessions::sessions(connection, &ended))),
+        )
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
-        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.records())))
+        ready(self.read_with_cache(|_, cache| Ok(cache.pauses.in_force(self.clock.now()))))
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     Changes, Claim, ClaimedTask, Name, NewTask, OpenSession, Outcome, Refusal, SessionId, SetQueue, SqliteStore, Store,
-    TaskId, TaskState, Write,
+    TaskId, TaskState, WaitReason, Write,
 };
 use tokio::time::timeout;
 
@@ -85,6 +85,20 @@ async fn a_process_that_is_alive_keeps_its_task_while_another_comes_and_goes() {
     let complete = Write::Complete { lease: mine[0].lease, result: None };
     assert_eq!(here.store.apply(vec![complete]).await.unwrap(), [Outcome::Done]);
     assert_eq!(here.store.task(task).await.unwrap().unwrap().attempts, 1);
+}
+
+/// Shows: B6
+#[tokio::test]
+async fn a_killed_process_is_told_as_a_worker_no_longer_though_nobody_works_in_its_place() {
+    let here = Here::open().await;
+    let held = here.submit().await;
+    let mut there = There::start(&here.path, LONG);
+    there.claims(held);
+    let waits = here.submit().await;
+    let serving = async || here.store.sessions().await.unwrap().len();
+    assert_eq!((serving().await, here.store.why(waits).await.unwrap()), (1, Some(vec![])));
+    there.process.kill();
+    assert_eq!((serving().await, here.store.why(waits).await.unwrap()), (0, Some(vec![WaitReason::NoWorker])));
 }
 
 /// Shows: Q12

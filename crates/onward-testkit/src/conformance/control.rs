@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, NewTask, OnDuplicate, Outcome, PauseRecord, Refusal, Scope, SessionId, TaskId, TaskState,
-    Ttl, TtlFrom, When, Write,
+    Ttl, TtlFrom, WaitReason, When, Write,
 };
 
 use crate::bench::{Bench, after, all_of, keyed, name, numbers, task};
@@ -252,6 +252,32 @@ pub async fn an_elapsed_pause_is_gone_after_a_sweep(bench: Bench) {
     bench.advance(SECOND);
     bench.sweep().await;
     assert_eq!(bench.store().pauses().await.ok(), Some(vec![]));
+}
+
+/// Shows: B6
+pub async fn a_pause_that_is_over_is_shown_by_no_read_though_nothing_was_written_since(bench: Bench) {
+    let task = bench.submit("k").await;
+    let until = Some(bench.now().plus(SECOND));
+    for scope in [Scope::All, Scope::Queue(name("default")), Scope::Kind(name("k"))] {
+        bench.pause(scope, until).await;
+    }
+    bench.advance(SECOND);
+    assert_eq!(bench.store().pauses().await.ok(), Some(vec![]));
+    assert_eq!(bench.queue("default").await.map(|queue| queue.paused), Some(false));
+    assert_eq!(why(&bench, task).await, [WaitReason::NoWorker]);
+}
+
+/// Shows: B6
+pub async fn a_task_that_has_come_due_does_not_say_that_it_is_not(bench: Bench) {
+    let id = bench.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
+    let run_at = bench.now().plus(SECOND);
+    assert_eq!(why(&bench, id).await, [WaitReason::NotDue { run_at }, WaitReason::NoWorker]);
+    bench.advance(SECOND);
+    assert_eq!(why(&bench, id).await, [WaitReason::NoWorker]);
+}
+
+async fn why(bench: &Bench, task: TaskId) -> Vec<WaitReason> {
+    bench.store().why(task).await.ok().flatten().unwrap_or_default()
 }
 
 pub async fn resuming_what_is_not_paused_is_done(bench: Bench) {

@@ -2,14 +2,40 @@
 
 use std::time::Duration;
 
+use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, Dependencies, EndedCounts, IoStatistics, KindStatistics, NewTask, OnDuplicate, Page, Priority,
-    QueueRecord, Scope, TaskFilter, TaskId, TaskState, Timestamp, When, Write,
+    QueueRecord, Scope, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, When, Write,
 };
 
 use crate::bench::{Bench, after, keyed, name, task};
 
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Shows: T17, Q10
+pub async fn a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_when_it_has_ended(bench: Bench) {
+    let backoff = Backoff::Exponential { initial: SECOND, factor: 2.0, maximum: SECOND * 10 };
+    let new = NewTask {
+        ttl: Some(Ttl { duration: SECOND * 60, from: TtlFrom::FirstAttempt }),
+        timeout: Some(SECOND * 5),
+        heartbeat_timeout: Some(SECOND * 2),
+        deadline: Some(bench.now().plus(SECOND * 600)),
+        retry: Some(RetryPolicy { attempts: 4, backoff }),
+        scheduled_at: Some(bench.now()),
+        ..task("k")
+    };
+    let id = bench.submit_new(new.clone()).await;
+    let said = |task: TaskRecord| {
+        let whens = (task.ttl, task.timeout, task.heartbeat_timeout, task.deadline, task.scheduled_at);
+        (whens, task.retry)
+    };
+    let whens = (new.ttl, new.timeout, new.heartbeat_timeout, new.deadline, new.scheduled_at);
+    assert_eq!(said(bench.record(id).await), (whens, new.retry));
+    bench.complete_next().await;
+    assert_eq!(said(bench.record(id).await), (whens, new.retry));
+    let listed = bench.store().tasks(TaskFilter::default(), Page::default()).await.unwrap_or_default().tasks;
+    assert_eq!(listed.into_iter().map(said).collect::<Vec<_>>(), [(whens, new.retry)]);
+}
 
 async fn pages(bench: &Bench, limit: usize) -> Vec<Vec<TaskId>> {
     let (mut pages, mut before) = (Vec::new(), None);

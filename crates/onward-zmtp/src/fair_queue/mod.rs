@@ -66,8 +66,10 @@ mod queue;
 mod signal;
 mod source;
 mod sources;
-mod sync;
+pub(crate) mod sync;
 
 pub use handle::{Handle, InsertError};
 pub use queue::{DEFAULT_SOURCE_LIMIT, FRUITLESS_POLLS, FairQueue, READS_BEFORE_YIELD, State};
+#[cfg(feature = "tokio")]
+pub(crate) use source::Ahead;
 pub use source::{Ended, SourceId};

@@ -11,6 +11,8 @@ use futures_core::Stream;
 use super::handle::{Handle, InsertError};
 use super::mailbox::Mailbox;
 use super::signal::Signal;
+#[cfg(feature = "tokio")]
+use super::source::Ahead;
 use super::source::{Ended, SourceId};
 use super::sources::{Nothing, Sources};
 
@@ -287,23 +289,19 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         messages: &mut Vec<(K, S::Item)>,
         limit: usize,
     ) -> Poll<usize> {
-        self.poll_recv_each(context, limit, |message| messages.push(message))
-    }
-
-    /// The same, for who keeps them otherwise.
-    pub(crate) fn poll_recv_each(
-        &mut self,
-        context: &mut Context<'_>,
-        limit: usize,
-        give: impl FnMut((K, S::Item)),
-    ) -> Poll<usize> {
         if limit == 0 {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
             return self.give_way(context);
         }
-        match self.look_each(context, limit, give) {
+        let looked = self.look_each(context, limit, |message| messages.push(message));
+        self.batch(context, looked)
+    }
+
+    /// Ends a read of many.
+    fn batch(&mut self, context: &Context<'_>, looked: (usize, Nothing)) -> Poll<usize> {
+        match looked {
             (0, Nothing::Cut) => self.give_way(context),
             (0, _) => self.park(context, 0),
             (taken, _) => {
@@ -311,6 +309,40 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
                 Poll::Ready(taken)
             }
         }
+    }
+
+    /// As [`poll_recv_many`](Self::poll_recv_many), without the keys. What a lone source has read ahead is taken at once, as far as nothing is to be attended
+    /// to.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_recv_ahead(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut Vec<S::Item>,
+        limit: usize,
+    ) -> Poll<usize>
+    where
+        S: Ahead,
+    {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        if self.budget == 0 {
+            return self.give_way(context);
+        }
+        let (first, mut fruitless) = (messages.len(), FRUITLESS_POLLS);
+        self.attend();
+        let nothing = loop {
+            let taken = messages.len() - first;
+            if taken >= limit {
+                break Nothing::Cut;
+            }
+            match self.sources.look_ahead(context, &mut fruitless, messages, limit - taken) {
+                Ok(()) => self.attend(),
+                Err(Nothing::Ended(id)) => self.end(id),
+                Err(nothing) => break nothing,
+            }
+        };
+        self.batch(context, (messages.len() - first, nothing))
     }
 
     /// Gives out what is ready, up to `limit`, and returns how many messages there were, and why there were not more.

@@ -12,6 +12,13 @@ impl fmt::Display for SourceId {
     }
 }
 
+/// A source that reads ahead, and can give several messages at once of what it has.
+#[cfg(feature = "tokio")]
+pub(crate) trait Ahead: futures_core::Stream {
+    /// Appends messages that are there already, at most `limit`, which is not zero. Never those that are to be waited for, or after them.
+    fn take_ready(&mut self, messages: &mut Vec<Self::Item>, limit: usize);
+}
+
 /// A source that came to its end: it returned `None` and has left the queue.
 #[derive(Debug)]
 #[non_exhaustive]

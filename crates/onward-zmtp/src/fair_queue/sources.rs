@@ -9,6 +9,8 @@ use futures_core::Stream;
 use super::many::Many;
 use super::one::One;
 use super::signal::{Raised, Signal};
+#[cfg(feature = "tokio")]
+use super::source::Ahead;
 use super::source::{Entry, SourceId};
 
 /// The sources, by how many there are.
@@ -114,5 +116,28 @@ impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
             Self::One(one) => one.look(context),
             Self::Many(many) => many.look(fruitless),
         }
+    }
+
+    /// The same, and appends the message. Of a lone source all that are ready are, up to `limit`.
+    #[cfg(feature = "tokio")]
+    #[inline(always)]
+    pub(super) fn look_ahead(
+        &mut self,
+        context: &mut Context<'_>,
+        fruitless: &mut u32,
+        messages: &mut Vec<S::Item>,
+        limit: usize,
+    ) -> Result<(), Nothing>
+    where
+        S: Ahead,
+    {
+        let before = messages.len();
+        if let Self::One(one) = self {
+            one.entry.source.take_ready(messages, limit);
+        }
+        if messages.len() == before {
+            messages.push(self.look(context, fruitless)?.1);
+        }
+        Ok(())
     }
 }

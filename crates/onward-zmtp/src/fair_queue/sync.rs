@@ -1,18 +1,18 @@
-//! The atomics, locks and wakers of the queue, or loom's stand-ins for them when the queue is being model-checked.
+//! The atomics, locks and wakers of the queue and of those between sockets and connections, or loom's stand-ins for them when they are model-checked.
 //!
 //! The configuration is our own, not the usual `loom`, because tokio leaves out its sockets under that one.
 
 #[cfg(not(onward_loom))]
-pub(super) use atomic_waker::AtomicWaker;
+pub(crate) use atomic_waker::AtomicWaker;
 #[cfg(onward_loom)]
-pub(super) use checked::AtomicWaker;
+pub(crate) use checked::AtomicWaker;
 #[cfg(onward_loom)]
-pub(super) use loom::sync::{
+pub(crate) use loom::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 #[cfg(not(onward_loom))]
-pub(super) use std::sync::{
+pub(crate) use std::sync::{
     Mutex, MutexGuard,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
@@ -24,18 +24,18 @@ mod checked {
     use loom::sync::{Mutex, MutexGuard};
 
     /// What `atomic_waker::AtomicWaker` promises, in terms that loom can follow.
-    pub(in crate::fair_queue) struct AtomicWaker(Mutex<Option<Waker>>);
+    pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
 
     impl AtomicWaker {
-        pub(in crate::fair_queue) fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Self(Mutex::new(None))
         }
 
-        pub(in crate::fair_queue) fn register(&self, waker: &Waker) {
+        pub(crate) fn register(&self, waker: &Waker) {
             *self.slot() = Some(waker.clone());
         }
 
-        pub(in crate::fair_queue) fn wake(&self) {
+        pub(crate) fn wake(&self) {
             let waker = self.slot().take();
             if let Some(waker) = waker {
                 waker.wake();

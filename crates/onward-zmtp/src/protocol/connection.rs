@@ -13,6 +13,8 @@ use super::mechanism::Entropy;
 use super::message::Message;
 use super::options::Options;
 use super::output::Output;
+#[cfg(feature = "tokio")]
+use super::run::Run;
 use super::state::{Progress, State};
 use super::subscriptions::Subscriptions;
 
@@ -100,6 +102,23 @@ impl Connection {
         self.input.mark();
     }
 
+    /// Whether [`take_short_run`](Self::take_short_run) may find any. Hardly costs anything.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn may_have_short_run(&self) -> bool {
+        self.input.may_have_short_run()
+    }
+
+    /// The same, but adds them to a run, for as long as there is room in it, there are at most so many and their payloads before the last one are fewer bytes.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn take_short_run(&mut self, now: Instant, run: &mut Run, messages: usize, bytes: usize) {
+        let Some(longest) = self.state.short_messages() else { return };
+        self.note_arrival(now);
+        self.input.take_short_run(longest, run, messages, bytes);
+        self.input.mark();
+    }
+
     fn check(&self) -> Result<()> {
         self.state.failure.clone().map_or(Ok(()), Err)
     }
@@ -166,6 +185,14 @@ impl Connection {
         }
         let (traffic, output) = self.state.established()?;
         traffic.send(message, output)
+    }
+
+    /// The same of many that are encoded already. Of the run only its memory is of use then.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn send_run(&mut self, run: &mut Run) -> Result<()> {
+        self.check()?;
+        let (traffic, output) = self.state.established()?;
+        traffic.send_run(run, output)
     }
 
     /// Adds a subscription to the output, in the form that the peer's version knows.

@@ -13,7 +13,7 @@ pub(crate) const COMMAND: u8 = 4;
 pub(crate) const SHORT_MESSAGE: u8 = 0;
 
 /// The longest body with a length of one octet.
-const SHORT_BODY: usize = 255;
+pub(crate) const SHORT_BODY: usize = 255;
 /// The longest body that the protocol knows.
 const LONGEST_BODY: u64 = i64::MAX as u64;
 

@@ -9,6 +9,8 @@ use zeroize::Zeroize;
 use super::error::{Error, Result};
 use super::frame::{Header, SHORT_MESSAGE};
 use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, READ_BUFFER_BYTES, SHARED_PART};
+#[cfg(feature = "tokio")]
+use super::run::Run;
 
 /// How large frames may be at this stage, in bytes of their bodies.
 #[derive(Debug, Clone, Copy)]
@@ -264,6 +266,37 @@ impl Input {
         self.start += received.len() - rest.len();
     }
 
+    /// Whether what is next looks like such a message.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn may_have_short_run(&self) -> bool {
+        self.large.is_none() && self.peek().first() == Some(&SHORT_MESSAGE)
+    }
+
+    /// Adds such messages to a run, for as long as there is room in it, there are at most so many and their payloads before the last one are fewer bytes.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn take_short_run(&mut self, longest: usize, run: &mut Run, messages: usize, bytes: usize) {
+        if self.large.is_some() {
+            return;
+        }
+        let received = self.peek();
+        let (mut rest, mut count) = (received, 0);
+        while let [SHORT_MESSAGE, length, behind @ ..] = rest {
+            let taken = received.len() - rest.len();
+            if count == messages || taken - 2 * count >= bytes || taken >= run.room() {
+                break;
+            }
+            let length = usize::from(*length);
+            let Some(next) = behind.get(length..).filter(|_| length <= longest) else { break };
+            rest = next;
+            count += 1;
+        }
+        let taken = received.len() - rest.len();
+        run.extend(&received[..taken], count);
+        self.start += taken;
+    }
+
     /// What was decoded last, from `begin` on.
     fn decoded(&self, begin: usize) -> &[u8] {
         if self.chunk.is_empty() { &self.buffer[begin..self.start] } else { &self.chunk[begin..self.start] }
@@ -316,5 +349,62 @@ fn allowed(header: Header, limits: FrameLimits) -> Result<usize> {
     match usize::try_from(header.body) {
         Ok(length) if length <= limit => Ok(length),
         _ => Err(Error::limit(what, header.body, limit as u64)),
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "tokio")]
+mod tests {
+    use super::*;
+
+    const LIMITS: FrameLimits = FrameLimits { message: 100, command: 100, share_from: usize::MAX };
+
+    /// Messages that come in two pieces: short ones in a row, a long one and a command between them.
+    fn wire() -> Vec<u8> {
+        let long = [&[2, 0, 0, 0, 0, 0, 0, 0, 3][..], b"two"].concat();
+        [b"\x00\x03one\x00\x00", &long[..], b"\x00\x05three\x04\x02ab\x00\x04four\x00\x04five"].concat()
+    }
+
+    fn rest(input: &mut Input, seen: &mut Vec<Vec<u8>>) {
+        while let Some(frame) = input.next_frame(LIMITS).unwrap() {
+            seen.push(frame.body.as_slice().to_vec());
+        }
+    }
+
+    #[test]
+    fn a_run_and_single_frames_give_the_same_wherever_what_comes_is_cut() {
+        let wire = wire();
+        for (cut, messages) in (0..=wire.len()).flat_map(|cut| (1..4).map(move |messages| (cut, messages))) {
+            let (mut one, mut other) = (Input::new(), Input::new());
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for piece in [&wire[..cut], &wire[cut..]] {
+                one.read_buf().put_slice(piece);
+                rest(&mut one, &mut expected);
+                other.read_buf().put_slice(piece);
+                let mut run = Run::default();
+                other.take_short_run(100, &mut run, messages, usize::MAX);
+                assert!(run.messages() <= messages);
+                found.extend(run.payloads().map(<[u8]>::to_vec));
+                rest(&mut other, &mut found);
+            }
+            assert_eq!(found, expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_what_it_may_not_have() {
+        let taken = |wire: &[u8], longest, messages, bytes| {
+            let mut input = Input::new();
+            input.read_buf().put_slice(wire);
+            let mut run = Run::default();
+            input.take_short_run(longest, &mut run, messages, bytes);
+            run.messages()
+        };
+        let wire = b"\x00\x01a\x00\x02bb\x00\x03ccc\x00\x04dd";
+        assert_eq!(taken(wire, 100, 100, 100), 3, "the fourth is not complete");
+        assert_eq!(taken(wire, 2, 100, 100), 2, "the third is too long");
+        assert_eq!(taken(wire, 100, 2, 100), 2);
+        assert_eq!(taken(wire, 100, 100, 3), 2, "one more may come while there are fewer bytes than that");
+        assert_eq!(taken(wire, 100, 100, 4), 3);
     }
 }

@@ -73,6 +73,11 @@ pub const WRITE_BUFFER_KEPT_BYTES: usize = 512 * 1024;
 /// What is kept of the write buffer's memory while there is nothing to be written, in bytes.
 pub const IDLE_WRITE_BUFFER_BYTES: usize = 128 * 1024;
 
+/// Short messages that follow one another are queued together while they are fewer bytes than this, with their headers.
+///
+/// A connection keeps memory for a few such runs, however long nothing passes.
+pub const RUN_BYTES: usize = 64 * 1024;
+
 /// A payload of at least so many bytes is not copied into the write buffer but written from where it is, unless the connection was
 /// made with another bound. (With CURVE every payload is copied, since it is encrypted.)
 pub const GATHER_BYTES: usize = 4 * 1024;

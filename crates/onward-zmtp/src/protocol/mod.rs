@@ -91,6 +91,8 @@ mod message;
 mod metadata;
 mod options;
 mod output;
+#[cfg(feature = "tokio")]
+mod run;
 mod socket_type;
 mod state;
 mod subscriptions;
@@ -106,5 +108,7 @@ pub use message::Message;
 pub use metadata::Metadata;
 pub use options::{HANDSHAKE_TIMEOUT, HEARTBEAT_TTL_LONGEST, Heartbeat, Options};
 pub use output::Output;
+#[cfg(feature = "tokio")]
+pub(crate) use run::Run;
 pub use socket_type::SocketType;
 pub use subscriptions::Subscriptions;

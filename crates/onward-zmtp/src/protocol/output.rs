@@ -8,6 +8,8 @@ use zeroize::Zeroize;
 
 use super::frame::{COMMAND, Header, MORE};
 use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
+#[cfg(feature = "tokio")]
+use super::run::Run;
 
 /// When so much of the arena has been written and more than half of it, the rest moves to the front.
 const COMPACT_BYTES: usize = 64 * 1024;
@@ -91,6 +93,14 @@ impl Output {
         } else {
             self.gathered_bytes += payload.len();
             self.gathered.push_back((self.arena.len(), payload.clone()));
+        }
+    }
+
+    /// Adds messages that are encoded already, and takes their memory for it if nothing else is to be written.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn push_run(&mut self, run: &mut Run) {
+        if !self.gathered.is_empty() || !run.swap_wire(&mut self.arena) {
+            self.arena.extend_from_slice(run.wire());
         }
     }
 

@@ -16,6 +16,8 @@ use super::mechanism::{Cipher, INNER_COMMAND, Opened};
 use super::message::Message;
 use super::options::Options;
 use super::output::{Output, push_command_body};
+#[cfg(feature = "tokio")]
+use super::run::Run;
 use super::subscriptions::Subscriptions;
 
 /// What is known of an established connection.
@@ -189,6 +191,16 @@ impl Traffic {
             }
         }
         Ok(())
+    }
+
+    /// Writes short messages, all at once. Of the run only its memory is of use then.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn send_run(&mut self, run: &mut Run, output: &mut Output) -> Result<()> {
+        let Some(cipher) = &mut self.cipher else {
+            output.push_run(run);
+            return Ok(());
+        };
+        run.payloads().try_for_each(|payload| cipher.seal(0, &[payload], output))
     }
 
     /// Writes a subscription or its cancellation, in the form that the peer knows.

@@ -1,16 +1,15 @@
 //! What comes from a peer, on its way to the program.
 
-use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
-use super::pipe::Pipe;
-use super::queue::Done;
+use super::pipe::{Incoming, Pipe};
+use super::queue::{Done, Items, Payload as _};
 use super::shared::Shared;
-use crate::protocol::Message;
+use crate::protocol::{Message, Run};
 
 /// Gathers a batch of messages for the queue to the program.
 pub(super) struct Delivery {
@@ -19,7 +18,7 @@ pub(super) struct Delivery {
     /// Whether what connections before it left unread has let it be read.
     is_admitted: bool,
     receives: bool,
-    batch: VecDeque<Message>,
+    batch: Items<Incoming>,
     size: Done,
     /// How much room there was when this was last looked at, less what was queued since. There may be more.
     room: Done,
@@ -29,7 +28,7 @@ impl Delivery {
     pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
         let (size, room) = (Done::default(), Done::default());
         let receives = shared.receives();
-        Self { shared, pipe, is_admitted: false, receives, batch: VecDeque::new(), size, room }
+        Self { shared, pipe, is_admitted: false, receives, batch: Items::new(), size, room }
     }
 
     /// Waits until there is room.
@@ -60,7 +59,42 @@ impl Delivery {
             message.push_front(self.pipe.routing.clone());
         }
         self.size.add(&message);
-        self.batch.push_back(message);
+        self.batch.list.push_back(Incoming::Message(message));
+    }
+
+    /// Whether messages may be added in runs, or are dropped one by one.
+    pub(super) fn takes_runs(&self) -> bool {
+        self.receives
+    }
+
+    /// Has messages added to a run by `add`, which is told how many there is room for, and how many bytes. Answers whether any were. The identity is put in
+    /// front of each when it is read.
+    #[inline]
+    pub(super) fn run(&mut self, add: impl FnOnce(&mut Run, Done)) -> bool {
+        let mut run = self.last_run();
+        let before = run.size();
+        let messages = self.room.messages.saturating_sub(self.size.messages);
+        add(&mut run, Done { messages, bytes: self.room.bytes.saturating_sub(self.size.bytes) });
+        let after = run.size();
+        self.size.messages += after.messages - before.messages;
+        self.size.bytes += after.bytes - before.bytes;
+        if after.messages == 0 {
+            self.batch.keep(run);
+        } else {
+            self.batch.list.push_back(Incoming::Run(run));
+        }
+        after.messages > before.messages
+    }
+
+    /// Takes the run out that the batch ends with, if it has room; otherwise a new one.
+    fn last_run(&mut self) -> Run {
+        let list = &mut self.batch.list;
+        if matches!(list.back(), Some(Incoming::Run(run)) if run.has_room())
+            && let Some(Incoming::Run(run)) = list.pop_back()
+        {
+            return run;
+        }
+        Run::in_buffer(mem::take(&mut self.batch.spare))
     }
 
     pub(super) fn subscribed(&mut self, topic: &Bytes) {
@@ -85,7 +119,7 @@ impl Delivery {
         self.room.bytes = self.room.bytes.saturating_sub(size.bytes);
         if !self.pipe.incoming.push_batch(&mut self.batch, size) {
             self.shared.drop_incoming(size.messages);
-            self.batch.clear();
+            self.batch.list.clear();
         }
     }
 }

@@ -18,7 +18,7 @@ use super::delivery::Delivery;
 use super::error::{Error, Result};
 use super::limits::{TURN_BYTES, WRITE_PIECES};
 use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
-use super::queue::Done;
+use super::queue::{Payload as _, Taken};
 use super::shared::Shared;
 use super::stop::Stop;
 use super::transport::Stream;
@@ -34,8 +34,7 @@ pub(super) struct Driver {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
     /// Taken from the queue, and not encoded yet.
-    unsent: VecDeque<Outgoing>,
-    sent: Done,
+    unsent: Taken<Outgoing>,
     delivery: Delivery,
     /// When something was received last, if anything depends on it.
     received_at: Instant,
@@ -61,8 +60,7 @@ impl Driver {
             delivery: Delivery::new(shared.clone(), pipe.clone()),
             shared,
             pipe,
-            unsent: VecDeque::new(),
-            sent: Done::default(),
+            unsent: Taken::nothing(),
             received_at: now,
             is_timed: false,
             is_stalled: false,
@@ -98,7 +96,7 @@ impl Driver {
 
     /// What was not sent, and how many messages may or may not have arrived.
     pub(super) fn into_unsent(mut self) -> (VecDeque<Outgoing>, usize) {
-        (mem::take(&mut self.unsent), self.uncertain.messages())
+        (mem::take(&mut self.unsent.items.list), self.uncertain.messages())
     }
 
     /// One turn. What it received is given to the program at its end, at once: a program that is woken for each read does little else.
@@ -168,25 +166,29 @@ impl Driver {
         let mut messages = 0;
         let mut may_refill = !self.waits.for_messages;
         while !self.connection.output().is_full() {
-            let Some(item) = self.unsent.front() else {
+            let Taken { items, done } = &mut self.unsent;
+            let Some(item) = items.list.front_mut() else {
                 if mem::take(&mut may_refill) && self.refill(context) {
                     continue;
                 }
                 break;
             };
+            let size = item.size();
+            done.messages += size.messages;
+            done.bytes += size.bytes;
+            messages += size.messages;
             match item {
-                Outgoing::Message(message) => {
-                    self.sent.add(message);
-                    messages += 1;
-                    self.connection.send_copy(message)?;
-                }
+                Outgoing::Message(message) => self.connection.send_copy(message)?,
+                Outgoing::Run(run) => self.connection.send_run(run)?,
                 Outgoing::Subscribe(topic) => self.connection.subscribe(topic)?,
                 Outgoing::Cancel(topic) => self.connection.cancel(topic)?,
             }
-            self.unsent.pop_front();
+            if let Some(Outgoing::Run(run)) = items.list.pop_front() {
+                items.keep(run);
+            }
         }
         if self.is_done_to_be_told() {
-            self.pipe.outgoing.done(&mut self.sent);
+            self.pipe.outgoing.done(&mut self.unsent.done);
         }
         let output = self.connection.output();
         self.uncertain.encoded(messages, output.total_written() + output.remaining() as u64);
@@ -195,17 +197,17 @@ impl Driver {
 
     /// Takes what is queued for this peer; before that, what was queued for any.
     fn refill(&mut self, context: &mut Context<'_>) -> bool {
-        let taken = self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent, &mut self.sent);
+        let taken = self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent);
         self.waits.for_messages = taken.is_pending();
         matches!(taken, Poll::Ready(true))
     }
 
     /// Whether so much was encoded that the program should know of it before it is written. Otherwise it is told when more is taken, which costs nothing.
     fn is_done_to_be_told(&mut self) -> bool {
-        let mark = self.pipe.outgoing.mark();
+        let (mark, done) = (self.pipe.outgoing.mark(), self.unsent.done);
         self.connection.output().is_full()
-            || self.sent.messages >= DONE_MESSAGES.min(mark.messages / 4)
-            || self.sent.bytes >= mark.bytes / 4
+            || done.messages >= DONE_MESSAGES.min(mark.messages / 4)
+            || done.bytes >= mark.bytes / 4
     }
 
     /// Reads once, if there is room for it. Answers how many bytes came.
@@ -257,12 +259,11 @@ impl Driver {
         let Self { connection, delivery, .. } = self;
         let received_at = self.received_at.into_std();
         while delivery.has_room() {
-            connection.take_short_messages(received_at, |message| {
-                delivery.message(message);
-                delivery.has_room()
-            });
-            if !delivery.has_room() {
-                break;
+            let may_run = connection.may_have_short_run() && delivery.takes_runs();
+            if may_run
+                && delivery.run(|run, room| connection.take_short_run(received_at, run, room.messages, room.bytes))
+            {
+                continue;
             }
             match connection.poll_event(received_at)? {
                 None => return Ok(true),

@@ -17,9 +17,9 @@ use super::error::{Error, Result};
 use super::link::{End, Link};
 use super::monitor::MonitorEvent;
 use super::pipe::{Outgoing, Pipe};
-use super::queue::Done;
+use super::queue::Taken;
 use super::shared::{Shared, TaskContext};
-use crate::protocol::{self, Peer};
+use crate::protocol::{self, Message, Peer};
 use std::sync::Arc;
 
 /// Who is bound to which name, in this process.
@@ -94,8 +94,8 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         return Err(protocol::Error::incompatible(format!("a {theirs} socket cannot talk to a {ours} socket")).into());
     }
     let their_stop = theirs.token.child_token();
-    let their_pipe = theirs.attach(ours.identity(), None, their_stop)?;
-    let our_pipe = match ours.attach(theirs.identity(), link.connector, link.stop.clone()) {
+    let their_pipe = theirs.attach(ours.identity(), None, their_stop, false)?;
+    let our_pipe = match ours.attach(theirs.identity(), link.connector, link.stop.clone(), false) {
         Ok(pipe) => pipe,
         Err(error) => {
             theirs.detach(&their_pipe, VecDeque::new());
@@ -148,14 +148,13 @@ impl Wire {
 struct Way {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
-    taken: VecDeque<Outgoing>,
-    sent: Done,
+    taken: Taken<Outgoing>,
     delivery: Delivery,
 }
 
 impl Way {
     fn new(shared: Arc<Shared>, pipe: Arc<Pipe>, delivery: Delivery) -> Self {
-        Self { shared, pipe, taken: VecDeque::new(), sent: Done::default(), delivery }
+        Self { shared, pipe, taken: Taken::nothing(), delivery }
     }
 
     /// Hands messages over as long as there are any and room for them. Ends when there will be no more.
@@ -163,9 +162,9 @@ impl Way {
         loop {
             let progress = ready!(coop::poll_proceed(context));
             ready!(self.delivery.poll_room(context));
-            if self.taken.is_empty() {
-                let Self { shared, pipe, taken, sent, .. } = self;
-                if !ready!(shared.poll_next_batch(pipe, context, taken, sent)) {
+            if self.taken.items.list.is_empty() {
+                let Self { shared, pipe, taken, .. } = self;
+                if !ready!(shared.poll_next_batch(pipe, context, taken)) {
                     return Poll::Ready(());
                 }
             }
@@ -176,19 +175,22 @@ impl Way {
 
     fn hand_over(&mut self) {
         while self.delivery.has_room() {
-            match self.taken.pop_front() {
-                Some(Outgoing::Message(message)) => {
-                    self.sent.messages += 1;
-                    self.sent.bytes += message.byte_len();
-                    self.delivery.message(message);
-                }
+            match self.taken.items.list.pop_front() {
+                Some(Outgoing::Message(message)) => self.message(message),
+                // There is none: what goes over a stream is encoded, and nothing else.
+                Some(Outgoing::Run(run)) => run.for_each(|message| self.message(message)),
                 Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
                 Some(Outgoing::Cancel(topic)) => self.delivery.cancelled(&topic),
                 None => break,
             }
         }
         self.delivery.flush();
-        self.pipe.outgoing.done(&mut self.sent);
+        self.pipe.outgoing.done(&mut self.taken.done);
+    }
+
+    fn message(&mut self, message: Message) {
+        self.taken.done.add(&message);
+        self.delivery.message(message);
     }
 
     /// Hands over what is queued, for as long as the socket lingers.
@@ -208,7 +210,7 @@ impl Way {
     }
 
     fn leave(mut self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.detach(&self.pipe, std::mem::take(&mut self.taken));
+        self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
         let (endpoint, peer) = (endpoint.clone(), Box::new(other.as_peer()));
         self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0 });
     }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
 use foldhash::fast::RandomState;
 
 use super::options::HighWaterMark;
 use super::queue::Done;
+use crate::fair_queue::sync::{Mutex, MutexGuard};
 
 /// How much there is of it, and who waits until there is less.
 ///

@@ -67,7 +67,7 @@ impl Link {
     pub(super) async fn carry(&self, established: Established) -> End {
         let Established { handshake: Handshake { stream, connection }, peer } = established;
         let shared = self.shared();
-        let pipe = match shared.attach(peer.identity(), self.connector, self.stop.clone()) {
+        let pipe = match shared.attach(peer.identity(), self.connector, self.stop.clone(), true) {
             Ok(pipe) => pipe,
             Err(error) => return self.failed(error),
         };

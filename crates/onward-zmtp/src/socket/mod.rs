@@ -108,6 +108,8 @@ mod leftovers;
 pub mod limits;
 mod link;
 mod listener;
+#[cfg(all(test, onward_loom))]
+mod models;
 mod monitor;
 mod names;
 mod options;

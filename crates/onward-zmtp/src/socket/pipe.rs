@@ -1,6 +1,6 @@
 //! What a socket has of one peer: a queue each way.
 
-use std::collections::VecDeque;
+use std::mem;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,10 +11,10 @@ use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::options::SocketOptions;
-use super::queue::{Done, Payload, Queue};
+use super::queue::{Done, Items, Payload, Queue, Refused, Taken};
 use super::share::Share;
-use crate::fair_queue::SourceId;
-use crate::protocol::Message;
+use crate::fair_queue::{Ahead, SourceId};
+use crate::protocol::{Message, Run};
 
 /// How many messages are read before it is said that they were, so that the driver need not be told of each.
 pub(super) const DONE_MESSAGES: usize = 64;
@@ -23,22 +23,101 @@ pub(super) const DONE_MESSAGES: usize = 64;
 #[derive(Debug, Clone)]
 pub(super) enum Outgoing {
     Message(Message),
+    /// Messages that were encoded when they were sent.
+    Run(Run),
     Subscribe(Bytes),
     Cancel(Bytes),
 }
 
 impl Payload for Outgoing {
-    fn bytes(&self) -> usize {
+    #[inline]
+    fn size(&self) -> Done {
         match self {
-            Self::Message(message) => message.byte_len(),
-            Self::Subscribe(topic) | Self::Cancel(topic) => topic.len(),
+            Self::Message(message) => message.size(),
+            Self::Run(run) => run.size(),
+            Self::Subscribe(_) | Self::Cancel(_) => Done::default(),
+        }
+    }
+}
+
+/// What the driver of a connection gives to a socket.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Message(Message),
+    /// Messages that are decoded when they are read.
+    Run(Run),
+}
+
+impl Payload for Incoming {
+    #[inline]
+    fn size(&self) -> Done {
+        match self {
+            Self::Message(message) => message.size(),
+            Self::Run(run) => run.size(),
+        }
+    }
+
+    fn join(&mut self, next: &mut Self) -> bool {
+        match (self, next) {
+            (Self::Run(run), Self::Run(next)) => run.join(next),
+            _ => false,
         }
     }
 }
 
 impl Payload for Message {
-    fn bytes(&self) -> usize {
-        self.byte_len()
+    #[inline]
+    fn size(&self) -> Done {
+        Done { messages: 1, bytes: self.byte_len() }
+    }
+}
+
+impl Payload for Run {
+    #[inline]
+    fn size(&self) -> Done {
+        Done { messages: self.messages(), bytes: self.bytes() }
+    }
+}
+
+impl Items<Outgoing> {
+    /// Adds a message, which is taken away only if it is not encoded. What is in its place then is to be dropped: by whoever holds no lock.
+    #[inline]
+    fn add(&mut self, message: &mut Message, encodes: bool) {
+        match Run::payload(message).filter(|_| encodes) {
+            Some(payload) => self.add_short(payload),
+            None => self.list.push_back(Outgoing::Message(mem::take(message))),
+        }
+    }
+
+    fn add_copy(&mut self, message: &Message, encodes: bool) {
+        match Run::payload(message).filter(|_| encodes) {
+            Some(payload) => self.add_short(payload),
+            None => self.list.push_back(Outgoing::Message(message.clone())),
+        }
+    }
+
+    #[inline]
+    fn add_short(&mut self, payload: &[u8]) {
+        match self.list.back_mut() {
+            Some(Outgoing::Run(run)) if run.has_room() => run.push(payload),
+            _ => self.begin_run(payload),
+        }
+    }
+
+    fn begin_run(&mut self, payload: &[u8]) {
+        let mut run = Run::in_buffer(mem::take(&mut self.spare));
+        run.push(payload);
+        self.list.push_back(Outgoing::Run(run));
+    }
+}
+
+impl<T> Items<T> {
+    /// A run is done with, and its memory is of use for another.
+    pub(super) fn keep(&mut self, run: Run) {
+        let buffer = run.into_buffer();
+        if (self.spare.capacity() + 1..=Run::MEMORY).contains(&buffer.capacity()) {
+            self.spare = buffer;
+        }
     }
 }
 
@@ -46,7 +125,9 @@ impl Payload for Message {
 pub(super) struct Pipe {
     pub(super) id: u64,
     pub(super) outgoing: Queue<Outgoing>,
-    pub(super) incoming: Queue<Message>,
+    pub(super) incoming: Queue<Incoming>,
+    /// Whether short messages are encoded when they are sent: where they go over a stream.
+    encodes: bool,
     /// What a ROUTER knows the peer by; empty for other sockets.
     pub(super) routing: Bytes,
     /// Cancelled when it has ended and nothing that came from it is left to be read.
@@ -67,9 +148,11 @@ impl Pipe {
         stop: CancellationToken,
         options: &SocketOptions,
         share: Arc<Share>,
+        encodes: bool,
     ) -> Self {
         Self {
             id,
+            encodes,
             outgoing: Queue::new(options.send_mark, Arc::new(Share::unlimited())),
             incoming: Queue::new(options.receive_mark, share),
             routing,
@@ -78,6 +161,32 @@ impl Pipe {
             source: OnceLock::new(),
             publication: AtomicU64::new(0),
         }
+    }
+
+    /// Queues a message for the peer if there is room. There is none in `slot` then.
+    #[inline]
+    pub(super) fn send(&self, slot: &mut Option<Message>) -> Result<(), Refused> {
+        let Some(message) = slot else { return Ok(()) };
+        self.outgoing.push(message.byte_len(), |items| items.add(message, self.encodes))?;
+        *slot = None;
+        Ok(())
+    }
+
+    /// Queues as many messages for the peer as there is room for, up to one without frames, and answers how many of the first these are. They are to be
+    /// dropped.
+    pub(super) fn send_each(&self, messages: &mut [Message]) -> Result<usize, Refused> {
+        let mut messages = messages.iter_mut();
+        self.outgoing.push_each(|items| {
+            let message = messages.next().filter(|message| !message.is_empty())?;
+            let bytes = message.byte_len();
+            items.add(message, self.encodes);
+            Some(bytes)
+        })
+    }
+
+    /// Queues a message for the peer, if there is room, that goes to others, too.
+    pub(super) fn send_copy(&self, message: &Message) -> Result<(), Refused> {
+        self.outgoing.push(message.byte_len(), |items| items.add_copy(message, self.encodes))
     }
 
     /// Whether this is the first time that the publication of this number is meant for the peer.
@@ -91,15 +200,55 @@ pub(super) struct Inbox {
     pipe: Arc<Pipe>,
     /// What has to be read before.
     before: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    taken: VecDeque<Message>,
-    read: Done,
+    taken: Taken<Incoming>,
     report_after: usize,
 }
 
 impl Inbox {
     pub(super) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>) -> Self {
         let before = before.map(|read_out| Box::pin(read_out.cancelled_owned()));
-        Self { pipe, before, taken: VecDeque::new(), read: Done::default(), report_after: 1 }
+        Self { pipe, before, taken: Taken::nothing(), report_after: 1 }
+    }
+}
+
+impl Inbox {
+    /// The next message of those that were taken.
+    #[inline]
+    fn next(&mut self) -> Option<Message> {
+        let Taken { items, done } = &mut self.taken;
+        while let Incoming::Run(run) = items.list.front_mut()? {
+            if let Some(mut message) = run.pop() {
+                done.add(&message);
+                if !self.pipe.routing.is_empty() {
+                    message.push_front(self.pipe.routing.clone());
+                }
+                return Some(message);
+            }
+            if let Some(Incoming::Run(run)) = items.list.pop_front() {
+                items.keep(run);
+            }
+        }
+        let Some(Incoming::Message(message)) = items.list.pop_front() else { return None };
+        done.add(&message);
+        Some(message)
+    }
+}
+
+impl Ahead for Inbox {
+    #[inline]
+    fn take_ready(&mut self, messages: &mut Vec<Message>, limit: usize) {
+        let Some(Incoming::Run(run)) = self.taken.items.list.front_mut() else { return };
+        let (first, before) = (messages.len(), run.size());
+        run.pop_into(messages, limit.min(self.report_after));
+        let after = run.size();
+        self.taken.done.messages += before.messages - after.messages;
+        self.taken.done.bytes += before.bytes - after.bytes;
+        if !self.pipe.routing.is_empty() {
+            messages[first..].iter_mut().for_each(|message| message.push_front(self.pipe.routing.clone()));
+        }
+        if self.taken.done.messages >= self.report_after {
+            self.pipe.incoming.done(&mut self.taken.done);
+        }
     }
 }
 
@@ -114,14 +263,13 @@ impl Stream for Inbox {
             inbox.before = None;
         }
         loop {
-            if let Some(message) = inbox.taken.pop_front() {
-                inbox.read.add(&message);
-                if inbox.read.messages >= inbox.report_after {
-                    inbox.pipe.incoming.done(&mut inbox.read);
+            if let Some(message) = inbox.next() {
+                if inbox.taken.done.messages >= inbox.report_after {
+                    inbox.pipe.incoming.done(&mut inbox.taken.done);
                 }
                 return Poll::Ready(Some(message));
             }
-            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken, &mut inbox.read) {
+            match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
                 Poll::Ready(true) => {
                     inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
                 }

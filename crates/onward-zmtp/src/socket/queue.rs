@@ -2,17 +2,23 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
 use super::share::Share;
+use crate::fair_queue::sync::{Mutex, MutexGuard};
 
-/// What is in a queue counts by its payload.
+/// What is in a queue counts by its messages and their payload.
 pub(super) trait Payload {
-    /// The payload, in bytes.
-    fn bytes(&self) -> usize;
+    /// How many messages it is, and how large they are.
+    fn size(&self) -> Done;
+
+    /// Takes over all that the next one is, which is of no messages then, if it can.
+    fn join(&mut self, _next: &mut Self) -> bool {
+        false
+    }
 }
 
 /// One writer, one reader, and a lock that is held for a moment: once for each message written, once for each batch read.
@@ -28,7 +34,7 @@ pub(super) struct Queue<T> {
 }
 
 struct State<T> {
-    items: VecDeque<T>,
+    items: Items<T>,
     /// Of `items`, and of those that were taken and are not done.
     messages: usize,
     bytes: usize,
@@ -37,6 +43,45 @@ struct State<T> {
     leftovers: Option<Arc<Leftovers>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
+}
+
+/// What is queued, in order.
+pub(super) struct Items<T> {
+    pub(super) list: VecDeque<T>,
+    /// Memory that whoever adds to the list may use.
+    pub(super) spare: Vec<u8>,
+}
+
+impl<T> Items<T> {
+    pub(super) fn new() -> Self {
+        Self { list: VecDeque::new(), spare: Vec::new() }
+    }
+}
+
+/// What a reader has taken from a queue.
+pub(super) struct Taken<T> {
+    pub(super) items: Items<T>,
+    /// What it is done with since it last said so.
+    pub(super) done: Done,
+}
+
+impl<T: Payload> Items<T> {
+    /// Adds what is in another list. Something of no messages may be left there.
+    fn append(&mut self, other: &mut Self) {
+        let is_joined = match (self.list.back_mut(), &mut other.list) {
+            (Some(last), list) if list.len() == 1 => list.iter_mut().all(|next| last.join(next)),
+            _ => false,
+        };
+        if !is_joined {
+            self.list.append(&mut other.list);
+        }
+    }
+}
+
+impl<T> Taken<T> {
+    pub(super) fn nothing() -> Self {
+        Self { items: Items::new(), done: Done::default() }
+    }
 }
 
 /// Why an item was not queued.
@@ -56,9 +101,11 @@ pub(super) struct Done {
 }
 
 impl Done {
+    #[inline]
     pub(super) fn add<T: Payload>(&mut self, item: &T) {
-        self.messages += 1;
-        self.bytes += item.bytes();
+        let size = item.size();
+        self.messages += size.messages;
+        self.bytes += size.bytes;
     }
 }
 
@@ -108,7 +155,7 @@ impl Freed {
 impl<T: Payload> Queue<T> {
     pub(super) fn new(mark: HighWaterMark, share: Arc<Share>) -> Self {
         let state = State {
-            items: VecDeque::new(),
+            items: Items::new(),
             messages: 0,
             bytes: 0,
             closed: false,
@@ -125,31 +172,44 @@ impl<T: Payload> Queue<T> {
         HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
     }
 
-    /// Queues an item of so many bytes if there is room. A single one may be larger than the mark. `take` gives the item, under the lock: it moves it from where
+    /// Queues a message of so many bytes if there is room. A single one may be larger than the mark. `add` adds it, under the lock: it moves it from where
     /// it is, which saves that it goes to and fro while there is no room.
     #[inline]
-    pub(super) fn push(&self, bytes: usize, take: impl FnOnce() -> T) -> Result<(), Refused> {
+    pub(super) fn push(&self, bytes: usize, add: impl FnOnce(&mut Items<T>)) -> Result<(), Refused> {
+        let mut add = Some(add);
+        self.push_each(|items| add.take().map(|add| add(items)).map(|()| bytes)).map(drop)
+    }
+
+    /// Queues messages for as long as there is room and `add` adds one and answers how large it was. Answers how many.
+    #[inline]
+    pub(super) fn push_each(&self, mut add: impl FnMut(&mut Items<T>) -> Option<usize>) -> Result<usize, Refused> {
         let mut state = self.state();
         if state.closed {
             return Err(Refused::Closed);
         }
-        if !state.has_room(self.mark()) {
+        let mark = self.mark();
+        if !state.has_room(mark) {
             return Err(Refused::Full);
         }
-        state.items.push_back(take());
-        state.messages += 1;
-        state.bytes += bytes;
+        let before = state.messages;
+        while state.has_room(mark)
+            && let Some(bytes) = add(&mut state.items)
+        {
+            state.messages += 1;
+            state.bytes += bytes;
+        }
+        let count = state.messages - before;
         let reader = state.reader.take();
         drop(state);
         wake(reader);
-        Ok(())
+        Ok(count)
     }
 
     /// Queues an item whether or not there is room: for what is bounded otherwise. It does not count.
     pub(super) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
-            state.items.push_back(item);
+            state.items.list.push_back(item);
         }
         let reader = state.reader.take();
         drop(state);
@@ -160,26 +220,28 @@ impl<T: Payload> Queue<T> {
     pub(super) fn push_beyond_mark(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
-            state.messages += 1;
-            state.bytes += item.bytes();
-            state.items.push_back(item);
+            let size = item.size();
+            state.messages += size.messages;
+            state.bytes += size.bytes;
+            state.items.list.push_back(item);
         }
         let reader = state.reader.take();
         drop(state);
         wake(reader);
     }
 
-    /// Moves a batch into the queue, for which its writer has made sure of room. Answers with what is not wanted any more.
-    pub(super) fn push_batch(&self, batch: &mut VecDeque<T>, size: Done) -> bool {
+    /// Moves a batch into the queue, for which its writer has made sure of room. Answers whether it is wanted.
+    pub(super) fn push_batch(&self, batch: &mut Items<T>, size: Done) -> bool {
         let mut state = self.state();
         if state.closed {
             return false;
         }
-        if state.items.is_empty() {
-            mem::swap(&mut state.items, batch);
+        if state.items.list.is_empty() {
+            mem::swap(&mut state.items.list, &mut batch.list);
         } else {
             state.items.append(batch);
         }
+        keep_larger(&mut batch.spare, &mut state.items.spare);
         state.messages += size.messages;
         state.bytes += size.bytes;
         let reader = state.reader.take();
@@ -209,11 +271,12 @@ impl<T: Payload> Queue<T> {
 
     /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
     /// took before.
-    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut VecDeque<T>, done: &mut Done) -> Poll<bool> {
+    pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut Taken<T>) -> Poll<bool> {
         let mut state = self.state();
-        let freed = state.finish(done, self.mark());
-        let answer = if !state.items.is_empty() {
-            mem::swap(&mut state.items, taken);
+        let freed = state.finish(&mut taken.done, self.mark());
+        let answer = if !state.items.list.is_empty() {
+            mem::swap(&mut state.items.list, &mut taken.items.list);
+            keep_larger(&mut state.items.spare, &mut taken.items.spare);
             Poll::Ready(true)
         } else if state.closed {
             Poll::Ready(false)
@@ -263,7 +326,7 @@ impl<T: Payload> Queue<T> {
         let mut state = self.state();
         // At once: what was queued in between would be in neither.
         state.closed = true;
-        let items = mem::take(&mut state.items);
+        let items = mem::replace(&mut state.items, Items::new());
         let freed = state.size();
         (state.messages, state.bytes) = (0, 0);
         let wakers = (state.reader.take(), state.writer.take());
@@ -272,7 +335,7 @@ impl<T: Payload> Queue<T> {
         free(leftovers, freed);
         wake(wakers.0);
         wake(wakers.1);
-        items
+        items.list
     }
 
     /// The reader took so much from elsewhere, which counts as if it had been queued here.
@@ -303,7 +366,7 @@ impl<T: Payload> Queue<T> {
     /// Whether nothing is queued, nor taken and not done.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
-        state.items.is_empty() && state.messages == 0
+        state.items.list.is_empty() && state.messages == 0
     }
 
     /// How many messages and bytes are on the way; none once they count elsewhere.
@@ -314,6 +377,13 @@ impl<T: Payload> Queue<T> {
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leaves the larger of two pieces of memory in the first place.
+fn keep_larger(first: &mut Vec<u8>, second: &mut Vec<u8>) {
+    if first.capacity() < second.capacity() {
+        mem::swap(first, second);
     }
 }
 

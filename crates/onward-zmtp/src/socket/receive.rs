@@ -66,7 +66,7 @@ impl ReceiveCore {
     ) -> Poll<Result<usize>> {
         let before = messages.len();
         loop {
-            let taken = ready!(self.queue.poll_recv_each(context, limit, |(_, message)| messages.push(message)));
+            let taken = ready!(self.queue.poll_recv_ahead(context, messages, limit));
             if taken == 0 {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use super::interest::Interest;
 use super::options::HighWaterMark;
 use super::pipe::{Outgoing, Pipe};
-use super::queue::Done;
+use super::queue::{Done, Payload as _};
 use super::succession::Succession;
 
 /// How many messages a driver takes of the backlog at a time, so that others get some.
@@ -92,12 +92,11 @@ impl Roster {
     /// Gives messages back that a peer did not get: what its driver had taken, to go before all others, and what was in its queue, to go
     /// after them. For that was sent later than what is in the backlog still. So the order is kept.
     pub(super) fn return_to_backlog(&mut self, taken: VecDeque<Outgoing>, queued: VecDeque<Outgoing>) {
-        let is_message = |item: &Outgoing| matches!(item, Outgoing::Message(_));
-        for item in taken.into_iter().filter(is_message).rev() {
+        for item in one_by_one(taken).into_iter().rev() {
             self.backlog_size.add(&item);
             self.backlog.push_front(item);
         }
-        queued.into_iter().filter(is_message).for_each(|item| self.push_backlog(item));
+        one_by_one(queued).into_iter().for_each(|item| self.push_backlog(item));
     }
 
     /// Takes a share of the backlog, and says how large it is.
@@ -127,9 +126,22 @@ fn sum(first: Done, sizes: impl Iterator<Item = Done>) -> Done {
     sizes.fold(first, |sum, size| Done { messages: sum.messages + size.messages, bytes: sum.bytes + size.bytes })
 }
 
-/// The payload of a list of items that are messages.
+/// The messages among items, each for itself: what waits for anybody is shared out.
+fn one_by_one(items: VecDeque<Outgoing>) -> VecDeque<Outgoing> {
+    let mut messages = VecDeque::with_capacity(messages(&items));
+    for item in items {
+        match item {
+            Outgoing::Message(_) => messages.push_back(item),
+            Outgoing::Run(run) => messages.extend(run.map(Outgoing::Message)),
+            Outgoing::Subscribe(_) | Outgoing::Cancel(_) => {}
+        }
+    }
+    messages
+}
+
+/// How many messages are among items.
 pub(super) fn messages(items: &VecDeque<Outgoing>) -> usize {
-    items.iter().filter(|item| matches!(item, Outgoing::Message(_))).count()
+    items.iter().map(|item| item.size().messages).sum()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::error::{Error, Result};
-use super::pipe::{Outgoing, Pipe};
+use super::pipe::Pipe;
 use super::shared::Shared;
 use crate::protocol::Message;
 
@@ -47,6 +47,16 @@ impl Rotation {
         }
     }
 
+    /// Gives messages to the peer, if there is only one, and it has room: as many of the first as it takes. None otherwise.
+    #[inline]
+    pub(super) fn offer_each(&mut self, shared: &Shared, messages: &mut [Message]) -> usize {
+        self.refresh(shared);
+        match &self.pipes[..] {
+            [pipe] => pipe.send_each(messages).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// A peer that a message was just given to.
     pub(super) fn pipe(&self, index: usize) -> Option<Arc<Pipe>> {
         self.pipes.get(index).cloned()
@@ -78,12 +88,10 @@ impl Rotation {
     /// The index of the peer that took it.
     #[inline]
     fn offer(&mut self, slot: &mut Option<Message>) -> Option<usize> {
-        let bytes = slot.as_ref()?.byte_len();
         for _ in 0..self.pipes.len() {
             let index = if self.next < self.pipes.len() { self.next } else { 0 };
             self.next = index + 1;
-            let take = || Outgoing::Message(slot.take().unwrap_or_default());
-            if self.pipes[index].outgoing.push(bytes, take).is_ok() {
+            if self.pipes[index].send(slot).is_ok() {
                 return Some(index);
             }
         }

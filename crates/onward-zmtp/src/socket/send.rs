@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -15,7 +16,7 @@ use super::kind::Sends;
 use super::monitor::Monitor;
 use super::options::Overflow;
 use super::owner::Owner;
-use super::pipe::{Outgoing, Pipe};
+use super::pipe::Pipe;
 use super::queue::Refused;
 use super::rotation::Rotation;
 use super::shared::Shared;
@@ -67,6 +68,37 @@ impl SendCore {
         Poll::Ready(sent)
     }
 
+    /// Sends all that were not sent yet.
+    fn poll_send_many(&mut self, context: &mut Context<'_>, list: &mut List<'_>) -> Poll<Result<()>> {
+        while list.sent < list.messages.len() {
+            let progress = ready!(coop::poll_proceed(context));
+            list.sent += match self.offer_each(&mut list.messages[list.sent..]) {
+                0 => ready!(self.poll_send_first(context, &mut list.messages[list.sent]))?,
+                several => several,
+            };
+            progress.made_progress();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends as many of the first messages as can be sent at once, without a look at each peer for each of them. May be none.
+    fn offer_each(&mut self, messages: &mut [Message]) -> usize {
+        let shared = &self.owner.shared;
+        match shared.socket_type {
+            SocketType::Push | SocketType::Dealer | SocketType::Pair => self.rotation.offer_each(shared, messages),
+            _ => 0,
+        }
+    }
+
+    fn poll_send_first(&mut self, context: &mut Context<'_>, message: &mut Message) -> Poll<Result<usize>> {
+        let mut slot = Some(mem::take(message));
+        let sent = self.poll_send(Some(context), &mut slot);
+        if let Some(unsent) = slot {
+            *message = unsent;
+        }
+        sent.map_ok(|()| 1)
+    }
+
     pub(super) fn try_send(&mut self, message: Message) -> std::result::Result<(), TrySendError> {
         let mut slot = Some(message);
         match self.poll_send(None, &mut slot) {
@@ -102,6 +134,18 @@ impl SendCore {
     }
 }
 
+/// Messages to be sent, of which those that were are taken away at the end, however it comes.
+struct List<'a> {
+    messages: &'a mut Vec<Message>,
+    sent: usize,
+}
+
+impl Drop for List<'_> {
+    fn drop(&mut self) {
+        self.messages.drain(..self.sent);
+    }
+}
+
 /// To the peer that the first frame names.
 fn poll_route(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
     let Some(message) = slot.as_mut().filter(|message| message.len() > 1) else {
@@ -132,8 +176,7 @@ pub(super) fn poll_room(pipe: &Pipe, context: Option<&mut Context<'_>>) -> Poll<
 
 /// Queues a message for a peer that has room; `Err` when it is gone.
 pub(super) fn push(pipe: &Pipe, slot: &mut Option<Message>) -> std::result::Result<(), ()> {
-    let Some(message) = slot.take() else { return Ok(()) };
-    pipe.outgoing.push(message.byte_len(), || Outgoing::Message(message)).map_err(drop)
+    pipe.send(slot).map_err(drop)
 }
 
 /// To all who are subscribed.
@@ -199,7 +242,7 @@ fn poll_broadcast(
 
 /// How many messages were dropped for it.
 fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
-    match pipe.outgoing.push(message.byte_len(), || Outgoing::Message(message.clone())) {
+    match pipe.send_copy(message) {
         Err(Refused::Full) => 1,
         Ok(()) | Err(Refused::Closed) => 0,
     }
@@ -291,6 +334,16 @@ impl<T: Sends> Sender<T> {
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let mut slot = Some(message.into());
         poll_fn(|context| self.core.poll_send_in_turn(context, &mut slot)).await
+    }
+
+    /// As [`Socket::send_many`](super::Socket::send_many).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn send_many(&mut self, messages: &mut Vec<Message>) -> Result<()> {
+        let mut list = List { messages, sent: 0 };
+        poll_fn(|context| self.core.poll_send_many(context, &mut list)).await
     }
 
     /// As [`Socket::try_send`](super::Socket::try_send).

@@ -1,8 +1,7 @@
 //! How far ahead of the program each peer is read.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::limits::READ_AHEAD_MESSAGES;
+use crate::fair_queue::sync::{AtomicUsize, Ordering};
 
 /// The messages of one mark, divided among the peers there are, as long as each has [`READ_AHEAD_MESSAGES`].
 ///

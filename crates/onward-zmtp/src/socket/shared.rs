@@ -14,8 +14,8 @@ use super::error::{Error, Result};
 use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
-use super::pipe::{Inbox, Outgoing, Pipe};
-use super::queue::Done;
+use super::pipe::{Inbox, Incoming, Outgoing, Pipe};
+use super::queue::Taken;
 use super::roster::{Roster, messages};
 use super::share::Share;
 use super::statistics::Statistics;
@@ -117,12 +117,13 @@ impl Shared {
 
     /// A peer is connected: from now on messages go to it and come from it.
     ///
-    /// `connector` is the number of the one that made the connection, if it was made from here.
+    /// `connector` is the number of the one that made the connection, if it was made from here; `encodes` says whether it has a stream.
     pub(super) fn attach(
         &self,
         identity: Option<&protocol::Identity>,
         connector: Option<u64>,
         stop: CancellationToken,
+        encodes: bool,
     ) -> Result<Arc<Pipe>> {
         let id = self.next_id();
         let routing = self.routing(id, identity);
@@ -130,7 +131,7 @@ impl Shared {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
-        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone()));
+        let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone(), encodes));
         let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
@@ -274,7 +275,7 @@ impl Shared {
         let topics = self.topics().forget(pipe.id);
         if self.socket_type == SocketType::Xpub {
             for topic in topics {
-                pipe.incoming.push_beyond_mark(notice(0, &topic));
+                pipe.incoming.push_beyond_mark(Incoming::Message(notice(0, &topic)));
             }
         }
     }
@@ -297,21 +298,19 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
-    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be. `done` is what
-    /// was taken before.
+    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be.
     pub(super) fn poll_next_batch(
         &self,
         pipe: &Pipe,
         context: &mut Context<'_>,
-        taken: &mut VecDeque<Outgoing>,
-        done: &mut Done,
+        taken: &mut Taken<Outgoing>,
     ) -> Poll<bool> {
-        if self.take_backlog(pipe, taken) {
+        if self.take_backlog(pipe, &mut taken.items.list) {
             return Poll::Ready(true);
         }
-        match pipe.outgoing.poll_take(context, taken, done) {
+        match pipe.outgoing.poll_take(context, taken) {
             // Whoever adds to the backlog wakes those who wait, and so looks must come after beginning to wait, too.
-            Poll::Pending if self.take_backlog(pipe, taken) => Poll::Ready(true),
+            Poll::Pending if self.take_backlog(pipe, &mut taken.items.list) => Poll::Ready(true),
             answer => answer,
         }
     }

@@ -176,6 +176,18 @@ impl<T: Sends> Socket<T> {
         self.sender.send(message).await
     }
 
+    /// Sends all messages of a list, in order, each as [`send`](Self::send) does, and leaves the list empty. Many short messages cost a fraction of what
+    /// they cost one by one.
+    ///
+    /// Cancel safe: when the future is dropped before it was ready, what was not sent is in the list, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send). The message that failed is the first of those that are left in the list then.
+    pub async fn send_many(&mut self, messages: &mut Vec<Message>) -> Result<()> {
+        self.sender.send_many(messages).await
+    }
+
     /// Sends a message if that can be done at once.
     ///
     /// # Errors

@@ -13,8 +13,8 @@ use crate::limits;
 pub(crate) struct Agenda {
     /// There may be something to claim.
     pub(crate) look: bool,
-    /// Something new arrived; it may be more urgent than what is buffered.
-    pub(crate) probe: bool,
+    /// How many tasks to claim although enough are buffered: something new arrived, and it may go before what is buffered.
+    pub(crate) probe: usize,
     /// Somebody may have asked for the cancellation of what runs here.
     pub(crate) ask: bool,
     due: Option<Due>,
@@ -45,7 +45,7 @@ impl Agenda {
     pub(crate) fn new(lease: Duration, now: Duration) -> Self {
         Self {
             look: true,
-            probe: false,
+            probe: 0,
             ask: false,
             due: None,
             renewed: now,
@@ -161,10 +161,17 @@ mod tests {
     use onward_store::ManualClock;
 
     use super::super::floor::Counts;
+    use super::super::slot_time::SlotTime;
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(9);
-    const EMPTY: FloorState = FloorState { running: 0, buffered: 0, ended: 0, counts: Counts { started: 0, ended: 0 } };
+    const EMPTY: FloorState = FloorState {
+        running: 0,
+        buffered: 0,
+        ended: 0,
+        counts: Counts { started: 0, ended: 0 },
+        slot_time: SlotTime::ZERO,
+    };
 
     #[test]
     fn an_idle_engine_sleeps_until_an_event() {

@@ -6,28 +6,47 @@ use std::sync::Arc;
 use onward_store::TaskId;
 
 use super::choosing::StartOrder;
+use super::fair_turns::FairTurns;
 use crate::attempt::Attempt;
 
 /// Attempts in the order in which they start. What is urgent and comes late goes before what is here: of all queues, or of its own
-/// where queues take turns, or of its own group where groups share queues.
+/// where queues take turns, or of its own group where groups share queues. Where queues take turns, what comes late goes before what
+/// queues have here beyond their share.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer(VecDeque<Arc<Attempt>>);
+pub(crate) struct Buffer {
+    places: VecDeque<Place>,
+    turns: FairTurns,
+    /// How often attempts were added.
+    claims: u64,
+}
+
+/// A place in the order, which an attempt of the same line may take over.
+#[derive(Debug)]
+struct Place {
+    attempt: Arc<Attempt>,
+    /// With which claim it came.
+    claim: u64,
+    /// When its turn is, where queues take turns.
+    turn: u64,
+}
 
 impl Buffer {
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.places.len()
     }
 
-    pub(crate) fn first(&self) -> Option<&Arc<Attempt>> {
-        self.0.front()
+    pub(crate) fn last(&self) -> Option<&Arc<Attempt>> {
+        self.places.back().map(|place| &place.attempt)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Attempt>> {
-        self.0.iter()
+        self.places.iter().map(|place| &place.attempt)
     }
 
     /// Adds attempts that were claimed after those that are here.
     pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts, order: StartOrder) {
+        self.claims += 1;
+        self.turns.tidy();
         match order {
             StartOrder::MostUrgent => self.add_by_urgency(attempts),
             StartOrder::QueuesInTurn => self.add_in_turn(attempts, false, is_of_same_queue),
@@ -37,11 +56,12 @@ impl Buffer {
     }
 
     fn add_by_urgency<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts) {
-        let before = self.0.len();
-        self.0.extend(attempts);
-        let sorted = self.0.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());
+        let before = self.len();
+        let claim = self.claims;
+        self.places.extend(attempts.into_iter().map(|attempt| Place { attempt, claim, turn: 0 }));
+        let sorted = self.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());
         if !sorted {
-            self.0.make_contiguous().sort_by_key(|attempt| attempt.order());
+            self.places.make_contiguous().sort_by_key(|place| place.attempt.order());
         }
     }
 
@@ -53,17 +73,28 @@ impl Buffer {
         is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool,
     ) {
         for attempt in attempts {
-            self.0.push_back(attempt);
-            let at = if by_weight { self.pass_lighter() } else { self.0.len() - 1 };
+            let turn = if by_weight { 0 } else { self.turns.take(&attempt.task.queue, attempt.task.weight) };
+            self.places.push_back(Place { attempt, claim: self.claims, turn });
+            let at = if by_weight { self.pass_lighter() } else { self.pass_later_turns() };
             self.settle(at, &is_of_same_line);
         }
     }
 
     /// Has the last attempt go before those of queues of a smaller weight; answers where it is then.
     fn pass_lighter(&mut self) -> usize {
-        let mut at = self.0.len() - 1;
-        while at > 0 && self.0[at - 1].task.weight < self.0[at].task.weight {
-            self.0.swap(at - 1, at);
+        self.pass(|before, new| before.attempt.task.weight < new.attempt.task.weight)
+    }
+
+    /// Has the last attempt go before those of earlier claims whose turn is later; answers where it is then. What came with the same
+    /// claim stays in the order in which that chose.
+    fn pass_later_turns(&mut self) -> usize {
+        self.pass(|before, new| before.claim < new.claim && new.turn < before.turn)
+    }
+
+    fn pass(&mut self, goes_after: impl Fn(&Place, &Place) -> bool) -> usize {
+        let mut at = self.len() - 1;
+        while at > 0 && goes_after(&self.places[at - 1], &self.places[at]) {
+            self.places.swap(at - 1, at);
             at -= 1;
         }
         at
@@ -72,33 +103,46 @@ impl Buffer {
     /// Has an attempt take the turn of the first of its line that is to start after it, that one the turn of the next, and so on.
     fn settle(&mut self, mut at: usize, is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool) {
         for before in (0..at).rev() {
-            if !is_of_same_line(&self.0[before], &self.0[at]) {
+            let (earlier, new) = (&self.places[before].attempt, &self.places[at].attempt);
+            if !is_of_same_line(earlier, new) {
                 continue;
             }
-            if self.0[before].order() <= self.0[at].order() {
+            if earlier.order() <= new.order() {
                 return;
             }
-            self.0.swap(before, at);
+            self.exchange(before, at);
             at = before;
         }
     }
 
+    /// Exchanges the attempts of two places.
+    fn exchange(&mut self, one: usize, other: usize) {
+        let attempt = Arc::clone(&self.places[one].attempt);
+        self.places[one].attempt = std::mem::replace(&mut self.places[other].attempt, attempt);
+    }
+
     pub(crate) fn retain(&mut self, keep: impl Fn(&Attempt) -> bool) {
-        self.0.retain(|attempt| keep(attempt));
+        self.places.retain(|place| keep(&place.attempt));
     }
 
     pub(crate) fn take_first(&mut self) -> Option<Arc<Attempt>> {
-        self.0.pop_front()
+        let place = self.places.pop_front()?;
+        self.turns.started(place.turn);
+        Some(place.attempt)
     }
 
     /// Takes the `count` that would start last.
     pub(crate) fn take_last(&mut self, count: usize) -> Vec<Arc<Attempt>> {
-        self.0.split_off(self.0.len().saturating_sub(count)).into()
+        let last = self.places.split_off(self.len().saturating_sub(count));
+        for place in last.iter().rev() {
+            self.turns.give_back(&place.attempt.task.queue, place.turn);
+        }
+        last.into_iter().map(|place| place.attempt).collect()
     }
 
     pub(crate) fn take(&mut self, task: TaskId) -> Option<Arc<Attempt>> {
-        let at = self.0.iter().position(|attempt| attempt.id() == task)?;
-        self.0.remove(at)
+        let at = self.iter().position(|attempt| attempt.id() == task)?;
+        self.places.remove(at).map(|place| place.attempt)
     }
 }
 
@@ -152,6 +196,19 @@ mod tests {
         buffer.add(buffered.map(|(queue, id)| Arc::new(attempt_in(queue, id, 128))), StartOrder::QueuesInTurn);
         buffer.add([Arc::new(attempt_in("b", 9, 255))], StartOrder::QueuesInTurn);
         assert_eq!(ids(buffer), [1, 9, 3, 2, 5, 4]);
+    }
+
+    #[test]
+    fn what_comes_late_goes_before_what_another_queue_has_buffered_beyond_its_share() {
+        let mut buffer = Buffer::default();
+        let of_weight = |queue: &str, id, weight| {
+            let mut attempt = attempt_in(queue, id, 128);
+            attempt.task.weight = weight;
+            Arc::new(attempt)
+        };
+        buffer.add([1, 2, 3, 4].map(|id| of_weight("light", id, 1)), StartOrder::QueuesInTurn);
+        buffer.add([5, 6, 7].map(|id| of_weight("heavy", id, 2)), StartOrder::QueuesInTurn);
+        assert_eq!(ids(buffer), [1, 5, 6, 2, 7, 3, 4]);
     }
 
     fn of_group(group: &str, id: i64, priority: u8, weight: u32) -> Arc<Attempt> {

@@ -11,7 +11,8 @@ use super::batch::{Batch, Part};
 use super::choosing::Choosing;
 use super::floor::{End, Ended, FloorState};
 use super::leftover;
-use super::plan::{Load, Pace, claim_size, hoarded};
+use super::pace::{Mark, PaceMeter};
+use super::plan::{Load, claim_size, hoarded};
 use super::preempting::Preempting;
 use super::stopping::Stopping;
 use crate::error::Result;
@@ -59,16 +60,10 @@ pub(crate) struct Dispatcher {
     goal: Goal,
     changes: Changes,
     seen: Hint,
-    last_commit: Commit,
-}
-
-/// What is remembered of the last commit, to tell the pace.
-#[derive(Debug, Clone, Copy, Default)]
-struct Commit {
-    began: Duration,
-    took: Duration,
-    ended_before: usize,
-    played_before: usize,
+    /// How fast handlers end.
+    ends: PaceMeter,
+    /// How fast turns of orchestrations end.
+    turns: PaceMeter,
 }
 
 impl Dispatcher {
@@ -93,7 +88,8 @@ impl Dispatcher {
             goal,
             changes,
             seen,
-            last_commit: Commit::default(),
+            ends: PaceMeter::default(),
+            turns: PaceMeter::default(),
         }
     }
 
@@ -254,14 +250,14 @@ impl Dispatcher {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
-        let played = self.run.stage.played() - self.last_commit.played_before;
-        let ahead = self.pace(played, now).ahead().min(limits::TURNS_AHEAD);
+        let ahead = self.turns.pace(self.run.stage.played(), now, now).ahead().min(limits::TURNS_AHEAD);
         self.run.stage.free(self.run.inner.settings.turns.saturating_add(ahead))
     }
 
-    fn pace(&self, ended: usize, now: Duration) -> Pace {
-        let Commit { began, took, .. } = self.last_commit;
-        Pace { ended, elapsed: now.saturating_sub(began), commit: took }
+    /// For how long handlers have run, as if all slots had always been taken.
+    fn time_of_each_slot(&self, floor: FloorState, now: Duration) -> Duration {
+        let slots = u32::try_from(self.run.inner.settings.concurrency).unwrap_or(u32::MAX);
+        floor.slot_time.at(now) / slots.max(1)
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
@@ -276,11 +272,11 @@ impl Dispatcher {
             running: floor.running,
             buffered: floor.buffered,
             unsettled: floor.ended,
-            pace: self.pace(floor.counts.ended - self.last_commit.ended_before, now),
+            pace: self.ends.pace(floor.counts.ended, self.time_of_each_slot(floor, now), now),
         };
-        // One task is claimed although the buffer is full enough, because it may be more urgent than what is buffered.
-        let may_probe = self.agenda.probe && floor.buffered > 0 && floor.buffered < settings.prefetch;
-        claim_size(load).max(usize::from(may_probe || self.preempting.claims))
+        let may_probe = floor.buffered > 0 && floor.buffered < settings.prefetch;
+        let probe = if may_probe { self.agenda.probe } else { 0 };
+        claim_size(load).max(probe).max(usize::from(self.preempting.claims))
     }
 
     pub(super) fn claim(&self, session: SessionId, limit: usize) -> Claim {
@@ -299,12 +295,14 @@ impl Dispatcher {
     async fn commit(&mut self, batch: Batch) -> Result<()> {
         let telemetry = &self.run.inner.telemetry;
         let began = self.now();
-        let (ended_before, played_before) = (self.run.floor.state().counts.ended, self.run.stage.played());
+        let (floor, played) = (self.run.floor.state(), self.run.stage.played());
+        let slots = self.time_of_each_slot(floor, began);
         telemetry.commit_writes.record(f64::from(u32::try_from(batch.writes.len()).unwrap_or(u32::MAX)));
         let answer = self.run.inner.store.apply(batch.writes).await;
         let took = self.now().saturating_sub(began);
         telemetry.commit_seconds.record(took);
-        self.last_commit = Commit { began, took, ended_before, played_before };
+        self.ends.note(Mark { at: began, time: slots, ended: floor.counts.ended }, took);
+        self.turns.note(Mark { at: began, time: began, ended: played }, took);
         match answer {
             Ok(outcomes) => {
                 self.agenda.store_answered();
@@ -353,7 +351,7 @@ impl Dispatcher {
         let hint = self.changes.hint();
         if hint.work != self.seen.work {
             self.agenda.look = true;
-            self.agenda.probe = true;
+            self.agenda.probe = self.agenda.probe.max(1);
             self.looks_for_turns = true;
             self.preempting.stir();
         }

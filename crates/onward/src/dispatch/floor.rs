@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{AfterFailure, CompletionWait, Name, Priority, SessionId, TaskId};
+use onward_store::{AfterFailure, Clock, CompletionWait, Name, Priority, SessionId, TaskId};
 use tokio::sync::Notify;
 
 use super::buffer::Buffer;
 use super::choosing::StartOrder;
+use super::slot_time::SlotTime;
 use crate::attempt::{Attempt, Interruption};
 use crate::failure::ChildrenWait;
 
@@ -54,6 +56,7 @@ struct State {
     free: Vec<usize>,
     ended: Vec<Ended>,
     counts: Counts,
+    slot_time: SlotTime,
 }
 
 /// How much has happened on the floor; only grows.
@@ -72,6 +75,16 @@ pub(crate) struct FloorState {
     pub(crate) buffered: usize,
     pub(crate) ended: usize,
     pub(crate) counts: Counts,
+    pub(crate) slot_time: SlotTime,
+}
+
+/// What came of buffering attempts.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// The numbers of the slots that should be manned for them.
+    pub(crate) slots: Vec<usize>,
+    /// Whether all of them go before something that was buffered.
+    pub(crate) go_first: bool,
 }
 
 impl FloorState {
@@ -90,16 +103,24 @@ impl Floor {
         self.lock().now()
     }
 
-    /// Buffers attempts and answers the numbers of the slots that should be manned for them.
-    pub(crate) fn add(&self, attempts: Vec<Arc<Attempt>>, order: StartOrder, concurrency: usize) -> Vec<usize> {
+    /// Buffers attempts at a steady time.
+    pub(crate) fn add(
+        &self,
+        attempts: Vec<Arc<Attempt>>,
+        order: StartOrder,
+        concurrency: usize,
+        now: Duration,
+    ) -> Added {
         let mut state = self.lock();
+        let last = state.buffer.last().map(|attempt| attempt.id());
         state.buffer.add(attempts, order);
-        state.man_slots(concurrency)
+        let go_first = last.is_some() && last == state.buffer.last().map(|attempt| attempt.id());
+        Added { slots: state.man_slots(concurrency, now), go_first }
     }
 
     /// A slot's first task; `None`, where others were quicker, frees the slot.
-    pub(crate) fn begin(&self, slot: usize) -> Option<Arc<Attempt>> {
-        let next = self.lock().next(slot);
+    pub(crate) fn begin(&self, slot: usize, clock: &dyn Clock) -> Option<Arc<Attempt>> {
+        let next = self.lock().next(slot, clock);
         if next.is_none() {
             // The dispatcher may have counted this slot as running and wait for nothing else.
             self.ended.notify_one();
@@ -109,12 +130,12 @@ impl Floor {
 
     /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot. Answers too whether the
     /// dispatcher was told just now, so that the slot can step aside for it.
-    pub(crate) fn turn(&self, slot: usize, ended: Ended) -> (Option<Arc<Attempt>>, bool) {
+    pub(crate) fn turn(&self, slot: usize, ended: Ended, clock: &dyn Clock) -> (Option<Arc<Attempt>>, bool) {
         let mut state = self.lock();
         let first = state.ended.is_empty();
         state.ended.push(ended);
         state.counts.ended += 1;
-        let next = state.next(slot);
+        let next = state.next(slot, clock);
         drop(state);
         if first {
             self.ended.notify_one();
@@ -158,11 +179,6 @@ impl Floor {
     /// Takes the `count` buffered attempts that would start last.
     pub(crate) fn give_back(&self, count: usize) -> Vec<Arc<Attempt>> {
         self.lock().buffer.take_last(count)
-    }
-
-    /// The attempt that would start next.
-    pub(crate) fn first_buffered(&self) -> Option<Arc<Attempt>> {
-        self.lock().buffer.first().cloned()
     }
 
     /// How urgent the buffered tasks are.
@@ -245,15 +261,17 @@ impl State {
             buffered: self.buffer.len(),
             ended: self.ended.len(),
             counts: self.counts,
+            slot_time: self.slot_time,
         }
     }
 
-    fn next(&mut self, slot: usize) -> Option<Arc<Attempt>> {
+    fn next(&mut self, slot: usize, clock: &dyn Clock) -> Option<Arc<Attempt>> {
         let next = self.buffer.take_first();
         if next.is_some() {
             self.counts.started += 1;
         } else {
             self.free.push(slot);
+            self.slot_time.note(self.running(), clock.steady());
         }
         if let Some(entry) = self.slots.get_mut(slot) {
             entry.clone_from(&next);
@@ -261,7 +279,7 @@ impl State {
         next
     }
 
-    fn man_slots(&mut self, concurrency: usize) -> Vec<usize> {
+    fn man_slots(&mut self, concurrency: usize, now: Duration) -> Vec<usize> {
         let wanted = self.buffer.len().min(concurrency.saturating_sub(self.running()));
         let mut manned: Vec<usize> = Vec::with_capacity(wanted);
         while manned.len() < wanted {
@@ -271,6 +289,7 @@ impl State {
             });
             manned.push(slot);
         }
+        self.slot_time.note(self.running(), now);
         manned
     }
 }
@@ -278,13 +297,17 @@ impl State {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
+    use onward_store::ManualClock;
 
     use super::*;
+    use crate::attempt::tests::attempt;
 
     #[test]
     fn a_slot_that_finds_nothing_to_run_wakes_the_dispatcher() {
         let floor = Floor::default();
-        assert!(floor.begin(0).is_none());
+        let added = floor.add(vec![Arc::new(attempt(1, 128))], StartOrder::MostUrgent, 1, Duration::ZERO);
+        floor.give_back(1);
+        assert!(floor.begin(added.slots[0], &ManualClock::default()).is_none());
         assert!(floor.stirred().now_or_never().is_some());
     }
 }

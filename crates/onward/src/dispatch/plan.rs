@@ -5,6 +5,7 @@ use std::time::Duration;
 use onward_store::Timestamp;
 use onward_store::rules::retry::RetryPolicy;
 
+use super::pace::Pace;
 use crate::limits;
 
 /// What the size of a claim depends on.
@@ -22,36 +23,6 @@ pub(crate) struct Load {
     pub(crate) unsettled: usize,
     /// How fast attempts end.
     pub(crate) pace: Pace,
-}
-
-/// How fast attempts have ended since the last commit began.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pace {
-    /// How many ended.
-    pub(crate) ended: usize,
-    /// In what time.
-    pub(crate) elapsed: Duration,
-    /// How long the commit took.
-    pub(crate) commit: Duration,
-}
-
-impl Pace {
-    /// How many tasks will start within two commits, and at least within [`limits::BUFFER_HORIZON`], at this pace. A small
-    /// sample does not count for much: at most eight times as many as ended.
-    pub(crate) fn ahead(self) -> usize {
-        let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
-        let in_horizon = if self.elapsed.is_zero() {
-            self.ended.saturating_mul(2)
-        } else {
-            scaled(self.ended, horizon, self.elapsed)
-        };
-        in_horizon.min(self.ended.saturating_mul(8))
-    }
-}
-
-fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
-    let product = (count as u128).saturating_mul(numerator.as_nanos());
-    usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
 /// How many tasks to claim: what free slots can start at once, and ahead of them what will start before a further claim could
@@ -127,11 +98,11 @@ mod tests {
     const IDLE: Load = Load { concurrency: 8, prefetch: 1024, running: 0, buffered: 0, unsettled: 0, pace: Pace::NONE };
 
     impl Pace {
-        const NONE: Self = Self { ended: 0, elapsed: Duration::ZERO, commit: Duration::ZERO };
+        const NONE: Self = Self { ended: 0, elapsed: Duration::ZERO, lately: 0, commit: Duration::ZERO };
     }
 
     fn pace(ended: usize, elapsed: u64, commit: u64) -> Pace {
-        Pace { ended, elapsed: Duration::from_micros(elapsed), commit: Duration::from_micros(commit) }
+        Pace { ended, elapsed: Duration::from_micros(elapsed), lately: ended, commit: Duration::from_micros(commit) }
     }
 
     #[test]

@@ -8,12 +8,12 @@ use onward_store::{
 };
 
 use super::batch::Part;
-use super::choosing::StartOrder;
 use super::dispatcher::Dispatcher;
-use super::floor::{End, Ended};
+use super::floor::{Added, End, Ended};
 use super::slot;
 use super::verdict::failed_for_good;
 use crate::attempt::Attempt;
+use crate::limits;
 use crate::mail::Delivery;
 use crate::orchestration::Stage;
 
@@ -75,13 +75,13 @@ impl Dispatcher {
         }
         let tasks = self.without_turns(claimed.tasks);
         let attempts = self.attempts(tasks);
-        self.agenda.probe = self.choosing.start_order() == StartOrder::MostUrgent && self.is_urgent(attempts.first());
         for attempt in &attempts {
             self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
         }
-        if !attempts.is_empty() {
-            self.start(attempts);
-        }
+        let came = attempts.len();
+        let go_first = came > 0 && self.start(attempts);
+        // There may be more such, and the more of them came now, the more there may be.
+        self.agenda.probe = if go_first { (came * 2).min(limits::PROBE) } else { 0 };
         self.cancel(&claimed.cancel);
     }
 
@@ -141,19 +141,15 @@ impl Dispatcher {
         self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
     }
 
-    /// Whether a new attempt goes before all that is buffered; then there may be more such.
-    fn is_urgent(&self, new: Option<&Arc<Attempt>>) -> bool {
-        let (Some(new), Some(buffered)) = (new, self.run.floor.first_buffered()) else { return false };
-        new.order() < buffered.order()
-    }
-
-    /// Buffers attempts and mans slots for them.
-    fn start(&mut self, attempts: Vec<Arc<Attempt>>) {
+    /// Buffers attempts and mans slots for them; answers whether all of them go before something that was buffered.
+    fn start(&mut self, attempts: Vec<Arc<Attempt>>) -> bool {
         let (now, order) = (self.now(), self.choosing.start_order());
         self.agenda.watch_buffer(self.run.floor.state().counts.started, now);
-        for number in self.run.floor.add(attempts, order, self.run.inner.settings.concurrency) {
+        let Added { slots, go_first } = self.run.floor.add(attempts, order, self.run.inner.settings.concurrency, now);
+        for number in slots {
             tokio::spawn(slot::man(Arc::clone(&self.run), number));
         }
+        go_first
     }
 
     fn cancel(&self, tasks: &[TaskId]) {

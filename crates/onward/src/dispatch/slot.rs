@@ -9,10 +9,11 @@ use crate::run::Run;
 /// Mans a slot until nothing is buffered.
 pub(crate) async fn man(run: Arc<Run>, slot: usize) {
     let floor = &run.floor;
-    let mut next = floor.begin(slot);
+    let clock = &*run.inner.clock;
+    let mut next = floor.begin(slot, clock);
     while let Some(attempt) = next {
         let end = drive(&run, &attempt).await;
-        let (following, told) = floor.turn(slot, Ended { attempt, end });
+        let (following, told) = floor.turn(slot, Ended { attempt, end }, clock);
         next = following;
         if told {
             // The dispatcher was woken on this thread: it must not wait here behind a handler that does not yield.

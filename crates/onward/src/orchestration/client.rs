@@ -236,6 +236,34 @@ impl Engine {
         Err(Refusal::NotAnOrchestration(orchestration).into())
     }
 
+    /// Waits until what an orchestration shows of itself is as wanted, whoever runs it, and answers that. Cancel-safe; nothing is polled. What it
+    /// shows only for a moment, between two looks, may be passed over.
+    ///
+    /// # Errors
+    /// As [`orchestration_status`](Self::orchestration_status); [`is_already_ended`](Error::is_already_ended) if it has ended, and never will.
+    pub async fn wait_for_status(
+        &self,
+        orchestration: TaskId,
+        mut is_wanted: impl FnMut(&OrchestrationStatus) -> bool + Send,
+    ) -> Result<OrchestrationStatus> {
+        let mut changes = self.store().changes();
+        loop {
+            changes.hint();
+            // Read in this order, what has ended shows what it is going to show.
+            let record = self.record(orchestration).await?;
+            let status = self.orchestration_status(orchestration).await?;
+            if is_wanted(&status) {
+                return Ok(status);
+            }
+            if record.state.is_ended() {
+                return Err(Refusal::AlreadyEnded { task: orchestration, state: record.state }.into());
+            }
+            if changes.changed().await.is_none() {
+                return Err(onward_store::Error::closed().into());
+            }
+        }
+    }
+
     /// The history of an orchestration, oldest event first. The whole of it is read.
     ///
     /// # Errors

@@ -138,6 +138,9 @@ fn not_reset(error: Error) -> Error {
 fn check_cut(orchestration: TaskId, history: &History, events: u64) -> Result<()> {
     let length = history.events.len() as u64;
     let wanted = usize::try_from(events).unwrap_or(usize::MAX);
+    if length == 0 {
+        return Err(Error::invalid(format!("orchestration {orchestration} has no history yet; start another")));
+    }
     if events == 0 || events > length {
         return Err(Error::invalid(format!(
             "the history of orchestration {orchestration} has {length} events, and {events} of them cannot be taken over; take from 1 to {length}"

@@ -138,6 +138,16 @@ impl<O> Activity<O> {
         self
     }
 
+    fn change_by_name(mut self, name: &str, change: impl FnOnce(&mut NewTask, Name)) -> Self {
+        match Name::new(name) {
+            Ok(name) => self.change(|task| change(task, name)),
+            Err(error) => {
+                self.task = Err(error.into());
+                self
+            }
+        }
+    }
+
     /// How it is tried again. Default: as its type, its handler or the engine says. Another orchestration has no attempts, and is refused with one.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.change(|task| task.retry = Some(policy))
@@ -164,6 +174,16 @@ impl<O> Activity<O> {
         self.change(|task| task.deadline = Some(until).filter(|_| !task.orchestration))
     }
 
+    /// The queue it waits in. Default: as its type says. A name that is none is told when it is awaited.
+    pub fn queue(self, queue: &str) -> Self {
+        self.change_by_name(queue, |task, queue| task.queue = queue)
+    }
+
+    /// The group with whose tasks it shares limits. Default: as its type says. A name that is none is told when it is awaited.
+    pub fn group(self, group: &str) -> Self {
+        self.change_by_name(group, |task, group| task.group = Some(group))
+    }
+
     /// How urgent it is. Default: as its type says.
     pub fn priority(self, priority: Priority) -> Self {
         self.change(|task| task.priority = priority)
@@ -176,14 +196,8 @@ impl<O> Activity<O> {
 
     /// The series that it belongs to: it prefers the worker that ran one of the same series last. A name that is none is told when it is
     /// awaited.
-    pub fn session(mut self, session: &str) -> Self {
-        match Name::new(session) {
-            Ok(name) => self.change(|task| task.affinity = Some(name)),
-            Err(error) => {
-                self.task = Err(error.into());
-                self
-            }
-        }
+    pub fn session(self, session: &str) -> Self {
+        self.change_by_name(session, |task, series| task.affinity = Some(series))
     }
 
     /// A key of its own: where another task of the kind has it, this one is not started, and the code is told so.

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::client::OrchestrationStatus;
 use super::context::json;
 use super::journal::{Delivery, Journal};
 use super::operation::Operation;
@@ -202,23 +203,14 @@ impl Engine {
         let payload = serde_json::to_value(payload)
             .map_err(|error| Error::invalid(format!("the update cannot be written as JSON: {error}")))?;
         let request = json("update", &Request { update: id.clone(), payload })?;
-        let mut changes = self.store().changes();
         self.send(Recipient::Task(orchestration), &signal_name(name), request).await?;
-        loop {
-            changes.hint();
-            let record = self.record(orchestration).await?;
-            let status = self.orchestration_status(orchestration).await?;
-            if let Some(reply) = reply_to(&id, status.record()) {
-                return answer_of(name, reply);
-            }
-            if record.state.is_ended() {
-                let refusal = onward_store::Refusal::AlreadyEnded { task: orchestration, state: record.state };
-                return Err(refusal.into());
-            }
-            if changes.changed().await.is_none() {
-                return Err(onward_store::Error::closed().into());
-            }
-        }
+        let mut reply = None;
+        let is_answered = |status: &OrchestrationStatus| {
+            reply = reply_to(&id, status.record());
+            reply.is_some()
+        };
+        self.wait_for_status(orchestration, is_answered).await?;
+        reply.map_or_else(|| Err(Error::unexpected("an update")), |reply| answer_of(name, reply))
     }
 }
 

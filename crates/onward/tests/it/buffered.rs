@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::{Engine, Failure, NewTask, Priority, TaskState, limits};
+use onward::{Engine, Failure, Name, NewTask, Priority, QueueMode, SetQueue, TaskState, limits};
 use tokio::task::JoinHandle;
 
 use crate::fixture::{Gate, World, start, stop, task, worlds};
@@ -70,6 +70,30 @@ async fn an_urgent_arrival_goes_before_what_is_buffered() {
         assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
         let urgent = NewTask { priority: Priority::URGENT, ..named(9) };
         let id = held.engine.submit_task(urgent).await.unwrap().id();
+        while world.store.task(id).await.unwrap().unwrap().session.is_none() {
+            tokio::task::yield_now().await;
+        }
+        held.gate.open(1);
+        held.gate.entered(1).await;
+        let started = held.started.lock().unwrap().clone();
+        assert_eq!(started[started.len() - 3..], [HELD, 9, HELD]);
+        held.gate.open(40);
+        stop(&held.engine, held.run).await;
+    }
+}
+
+/// Shows: Q2, Q3
+#[tokio::test]
+async fn where_queues_take_turns_an_arrival_goes_before_what_another_queue_has_buffered() {
+    for world in worlds().await {
+        let other = Name::new("other").unwrap();
+        let engine = world.builder().open().await.unwrap();
+        engine.set_queue_mode(QueueMode::Interleaved).await.unwrap();
+        engine.set_queue(SetQueue::new(other.clone()).weight(5)).await.unwrap();
+        let held = hold(&world).await;
+        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+        let arrival = NewTask { queue: other, ..named(9) };
+        let id = held.engine.submit_task(arrival).await.unwrap().id();
         while world.store.task(id).await.unwrap().unwrap().session.is_none() {
             tokio::task::yield_now().await;
         }

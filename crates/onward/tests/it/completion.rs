@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use onward::{
-    Backoff, CompletionToken, Context, Engine, Failure, Moved, NewTask, OnDuplicate, Refusal, RetryPolicy, TaskState,
-    UniqueKey,
+    Backoff, CompletionToken, Context, Engine, Failure, Moved, NewTask, OnDuplicate, Refusal, RetryPolicy, Task,
+    TaskState, UniqueKey,
 };
 
 use crate::fixture::{HOUR, SECOND, World, error, record, start, state, stop, submit, task, worlds};
@@ -167,6 +167,54 @@ async fn a_task_is_found_by_the_key_that_its_submitter_chose() {
         assert_eq!((found.id, found.result.as_deref()), (id, Some(b"done".as_slice())));
         assert!(engine.find("order", "order-8").await.unwrap().is_none());
         assert!(engine.find("other", "order-7").await.unwrap().is_none());
+    }
+}
+
+/// A task that is to be done once a day.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Digest(u32);
+
+impl Task for Digest {
+    const KIND: &'static str = "digest";
+    type Output = ();
+
+    fn key(&self) -> Option<String> {
+        Some(self.0.to_string())
+    }
+
+    fn keep_key_for(&self) -> Duration {
+        24 * HOUR
+    }
+}
+
+/// Shows: Q6, T3, T20
+#[tokio::test]
+async fn a_typed_task_is_unique_for_the_time_that_its_type_or_its_submit_says() {
+    for world in worlds().await {
+        let engine = patient(&world).await;
+        engine.register(|_: Digest, _| async { Ok(()) });
+        let first = engine.submit(Digest(1)).await.unwrap().id();
+        let other = engine.submit_with(Digest(2)).keep_key_for(HOUR).await.unwrap().id();
+        engine.drain().await.unwrap();
+        assert_eq!(engine.submit(Digest(1)).await.unwrap().id(), first);
+        assert_eq!(engine.submit(Digest(2)).await.unwrap().id(), other);
+        world.clock.advance(2 * HOUR);
+        assert_eq!(engine.submit(Digest(1)).await.unwrap().id(), first);
+        assert_ne!(engine.submit(Digest(2)).await.unwrap().id(), other);
+    }
+}
+
+/// Shows: T6, T20
+#[tokio::test]
+async fn a_typed_submit_may_count_the_time_to_live_from_the_first_attempt() {
+    for world in worlds().await {
+        let engine = patient(&world).await;
+        let submit = engine.submit_with(Digest(1)).ttl_from_first_attempt(HOUR);
+        let id = submit.await.unwrap().id();
+        world.clock.advance(2 * HOUR);
+        engine.register(|_: Digest, _| async { Ok(()) });
+        engine.drain().await.unwrap();
+        assert_eq!(state(&world, id).await, TaskState::Completed);
     }
 }
 

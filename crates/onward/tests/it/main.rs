@@ -92,6 +92,7 @@ mod progress;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
+mod retention;
 mod runs;
 #[cfg(test)]
 mod schedules;

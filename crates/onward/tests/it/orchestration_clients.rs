@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onward::orchestration::{CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, RecordedHistory};
+use onward::orchestration::{
+    CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, RecordedHistory,
+};
 use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
 
@@ -270,6 +272,51 @@ async fn an_update_is_answered_by_the_code() {
         assert!(refused.contains("nothing is no sum"), "{refused}");
         let unreadable = engine.update::<_, u32>(task, "add", &"four").await.unwrap_err().to_string();
         assert!(unreadable.contains("not what the code expects"), "{unreadable}");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D6
+#[tokio::test]
+async fn whoever_waits_for_a_status_is_told_when_it_is_shown_by_whichever_engine() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.set_status(&"begun")?;
+            context.event::<()>("go")?.await?;
+            context.set_status(&"paid")?;
+            context.event::<()>("never")?.await?;
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        let says = |word: &'static str| {
+            move |shown: &OrchestrationStatus| shown.status::<String>().unwrap().as_deref() == Some(word)
+        };
+        engine.wait_for_status(task, says("begun")).await.unwrap();
+        let other = world.engine().await;
+        let waiting = tokio::spawn(async move { other.wait_for_status(task, says("paid")).await });
+        engine.signal(task, "go", &()).await.unwrap();
+        let shown = waiting.await.unwrap().unwrap();
+        assert_eq!(shown.status::<String>().unwrap().as_deref(), Some("paid"));
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D6
+#[tokio::test]
+async fn whoever_waits_for_a_status_that_never_comes_hears_of_the_end() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            context.set_status(&"begun")?;
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        let refused = engine.wait_for_status(task, |_| false).await.unwrap_err();
+        assert!(refused.is_already_ended(), "{refused}");
+        assert!(engine.wait_for_status(TaskId(99), |_| true).await.unwrap_err().is_not_found());
         stop(&engine, run).await;
     }
 }

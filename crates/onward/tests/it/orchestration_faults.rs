@@ -289,13 +289,13 @@ fn survive_many(kind: usize, count: u64) {
     println!("{total}");
 }
 
-/// Shows: D1, D2, D3, D4, D12
+/// Shows: D1, D2, D3, D4, D12, B7
 #[test]
 fn orchestrations_on_the_memory_store_survive_any_death() {
     survive_many(0, 1000);
 }
 
-/// Shows: D1, D2, D3, D4, D12
+/// Shows: D1, D2, D3, D4, D12, B7
 #[test]
 fn orchestrations_on_sqlite_survive_any_death() {
     survive_many(WORLDS - 1, 100);

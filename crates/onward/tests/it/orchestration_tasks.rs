@@ -71,6 +71,26 @@ async fn an_activity_has_the_timeout_that_it_was_told() {
 
 /// Shows: D2
 #[tokio::test]
+async fn an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let unnamed = context.activity_task::<()>(NewTask::new("call")?).group("").await.unwrap_err().to_string();
+            let task = context.activity_task::<()>(NewTask::new("call")?);
+            task.queue("slow").group("tenant-7").await?;
+            Ok(unnamed)
+        })
+        .await;
+        engine.handle("call", |_| async { Ok(()) });
+        let task = go(&engine, 1).await;
+        let said = result(&world, task).await;
+        assert!(said.contains("cannot be submitted"), "{said}");
+        let call = record(&world, TaskId(task.0 + 1)).await;
+        assert_eq!((call.queue.as_str(), call.group.unwrap().as_str()), ("slow", "tenant-7"));
+    }
+}
+
+/// Shows: D2
+#[tokio::test]
 async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {

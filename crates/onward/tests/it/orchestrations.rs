@@ -156,7 +156,7 @@ async fn an_activity_is_tried_again_as_it_was_told() {
     }
 }
 
-/// Shows: D3, D12
+/// Shows: D3, D12, B7
 #[tokio::test]
 async fn a_month_of_timers_passes_when_the_clock_is_moved() {
     for world in worlds().await {

@@ -137,7 +137,7 @@ async fn a_stop_before_the_run_ends_it_at_once() {
     }
 }
 
-/// Shows: T5
+/// Shows: T5, B7
 #[tokio::test]
 async fn a_drain_waits_for_what_is_due_later() {
     for world in worlds().await {

@@ -50,8 +50,8 @@ impl Finding {
             Level::Warn => (anstyle::AnsiColor::Yellow.on_default(), "warn"),
             Level::Bad => (anstyle::AnsiColor::Red.on_default(), "bad"),
         };
-        print_line(format_args!("{style}{word:<4}{style:#}  {:<11} {}", self.check, self.found))?;
-        self.remedy.iter().try_for_each(|remedy| print_line(format_args!("{:19}→ {remedy}", "")))
+        print_line(format_args!("{style}{word:<4}{style:#}  {:<14} {}", self.check, self.found))?;
+        self.remedy.iter().try_for_each(|remedy| print_line(format_args!("{:22}→ {remedy}", "")))
     }
 }
 

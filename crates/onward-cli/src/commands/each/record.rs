@@ -225,6 +225,12 @@ mod tests {
             orchestration: false,
             report: None,
             keep_key_for: std::time::Duration::ZERO,
+            ttl: None,
+            timeout: None,
+            heartbeat_timeout: None,
+            deadline: None,
+            retry: None,
+            scheduled_at: None,
         }
     }
 

@@ -62,6 +62,11 @@ impl Orchestrations {
 }
 
 impl One {
+    /// By a number, else by a key.
+    pub(super) fn either(number: Option<TaskId>, key: Option<String>, kind: Option<Name>) -> Self {
+        Self { number, key, kind }
+    }
+
     /// What the store knows of it.
     ///
     /// # Errors

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use onward_store::{Name, NewTask, OnDuplicate, Outcome, Priority, Submitted, UniqueKey, When, Write};
+use onward_store::{
+    Name, NewTask, OnDuplicate, Outcome, Priority, Recipient, Signal, Submitted, UniqueKey, When, Write,
+};
 use serde_json::json;
 
 use crate::apply::{apply_one, unexpected};
@@ -32,6 +34,12 @@ pub(crate) struct Arguments {
     /// What to do when another has the key
     #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
     on_duplicate: DuplicateAction,
+    /// How long the key stays taken after the orchestration has ended
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
+    keep_key: Duration,
+    /// Send this to it, or to the one that has the key: NAME=JSON, as `onward orchestration signal` does; both or neither is done
+    #[arg(long, value_name = "NAME=JSON", requires = "key")]
+    signal: Option<String>,
     /// The queue in which it waits for its turns
     #[arg(long, default_value = "default")]
     queue: Name,
@@ -55,7 +63,7 @@ impl Arguments {
             return Err(refuse_misplaced(typed));
         }
         let on_duplicate = OnDuplicate::from(self.on_duplicate);
-        let unique = |key: &String| UniqueKey { key: key.clone(), on_duplicate, keep_for: Duration::ZERO };
+        let unique = |key: &String| UniqueKey { key: key.clone(), on_duplicate, keep_for: self.keep_key };
         Ok(NewTask {
             queue: self.queue.clone(),
             payload: read_json("payload", &self.payload)?,
@@ -66,6 +74,19 @@ impl Arguments {
             orchestration: true,
             ..NewTask::of(self.kind.clone())
         })
+    }
+}
+
+impl Arguments {
+    /// The start, and what is sent with it.
+    fn write(&self) -> anyhow::Result<Write> {
+        let start = Write::Submit(Box::new(self.task()?));
+        let Some((sent, key)) = self.signal.as_ref().zip(self.key.clone()) else { return Ok(start) };
+        let (name, payload) = sent.split_once('=').unwrap_or((sent, "null"));
+        let name = Name::new(name).map_err(|error| wrong_usage(format!("--signal: `{name}` is no name: {error}")))?;
+        let to = Recipient::Key { kind: self.kind.clone(), key };
+        let signal = Signal { to, name, payload: read_json("payload of the signal", payload)? };
+        Ok(Write::All(vec![start, Write::Signal(Box::new(signal))]))
     }
 }
 
@@ -86,10 +107,14 @@ pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
 
 /// Starts one.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let task = arguments.task()?;
+    let write = arguments.write()?;
     let store = store_file::open_or_create(options).await?;
-    let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
+    let submitted = match apply_one(&*store, write).await? {
         Outcome::Submitted(submitted) => submitted,
+        Outcome::All(outcomes) => match outcomes.first() {
+            Some(Outcome::Submitted(submitted)) => *submitted,
+            _ => return Err(unexpected(Outcome::All(outcomes))),
+        },
         other => return Err(unexpected(other)),
     };
     let rejected = matches!(submitted, Submitted::Rejected { .. });

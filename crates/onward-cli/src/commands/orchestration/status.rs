@@ -24,8 +24,10 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
         if instance.hold.is_paused() {
             remark(format_args!("orchestration {} is paused", record.id));
         }
-        if let Some(status) = &instance.status {
-            print_line(written_value(status))?;
+        match &instance.status {
+            Some(status) => print_line(written_value(status))?,
+            None if instance.hold.is_paused() || kept_values(&instance).next().is_some() => {}
+            None => remark(format_args!("orchestration {} says nothing of itself", record.id)),
         }
         for (key, value) in kept_values(&instance) {
             print_line(format_args!("{key}={}", written_value(value)))?;

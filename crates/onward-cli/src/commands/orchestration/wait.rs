@@ -1,13 +1,20 @@
 //! `onward orchestration wait`
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use onward::Engine;
+use onward::orchestration::OrchestrationStatus;
+use onward_store::TaskId;
+use serde_json::{Value, json};
 
 use super::named::Orchestrations;
+use super::start::read_json;
 use crate::commands::task;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
+use crate::output::{print_json, print_line};
 use crate::store_file;
 use crate::values::parse_positive_duration;
 
@@ -19,11 +26,45 @@ pub(crate) struct Arguments {
     /// Give up after this long, with exit code 1; default: wait for ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
+    /// Wait until each says this of itself (see onward orchestration status), instead of for its end; exit with 1 if it ends before
+    #[arg(long, value_name = "JSON")]
+    status: Option<String>,
 }
 
 /// Waits for each of the orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let numbers = arguments.orchestrations.numbers(&*store).await?;
-    task::wait_for_all_within(options, &*store, &numbers, arguments.timeout).await
+    let Some(wanted) = arguments.status else {
+        return task::wait_for_all_within(options, &*store, &numbers, arguments.timeout).await;
+    };
+    let wanted: Value = serde_json::from_slice(&read_json("status", &wanted)?)?;
+    let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
+    let waiting = wait_for_status(options, &engine, &numbers, &wanted);
+    match arguments.timeout {
+        None => waiting.await?,
+        Some(timeout) => tokio::time::timeout(timeout, waiting)
+            .await
+            .map_err(|_| anyhow::anyhow!("not all of them said so within {timeout:?}; they go on as they are"))??,
+    }
+    Ok(ExitCode::Done)
+}
+
+async fn wait_for_status(
+    options: &GlobalOptions,
+    engine: &Engine,
+    numbers: &[TaskId],
+    wanted: &Value,
+) -> anyhow::Result<()> {
+    for &number in numbers {
+        let is_said =
+            |shown: &OrchestrationStatus| shown.status::<Value>().is_ok_and(|said| said.as_ref() == Some(wanted));
+        engine.wait_for_status(number, is_said).await?;
+        if options.json {
+            print_json(&json!({ "id": number, "status": wanted }))?;
+        } else {
+            print_line(format_args!("orchestration {number} says {wanted}"))?;
+        }
+    }
+    Ok(())
 }

@@ -2,9 +2,10 @@
 
 use onward_store::QueueRecord;
 
+use super::show::print_as_json;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, moment, optional, print_json, print_line, remark};
+use crate::output::{Align, Table, moment, optional, print_line, remark};
 use crate::store_file;
 
 /// Lists the queues.
@@ -12,9 +13,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let queues = store.queues().await?;
     if options.json {
-        for queue in &queues {
-            print_json(queue)?;
-        }
+        print_as_json(&queues, store.clock().now(), &store.pauses().await?)?;
     } else if queues.is_empty() {
         remark("no queues; a queue is made by the first submit to it");
     } else {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::scope::{self, scope_text};
 use crate::apply::apply_one;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line};
 use crate::store_file;
@@ -30,7 +30,14 @@ pub(crate) struct Arguments {
 /// Pauses.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let after = arguments.duration.map(|duration| store.clock().now().plus(duration));
+    let now = store.clock().now();
+    if let Some(until) = arguments.until.filter(|until| *until <= now) {
+        return Err(wrong_usage(format!(
+            "--until {}: that has passed; a pause ends in the future, or when it is resumed",
+            moment(until)
+        )));
+    }
+    let after = arguments.duration.map(|duration| now.plus(duration));
     let until = arguments.until.or(after);
     let scope = arguments.scope.scope();
     apply_one(&*store, Write::Pause { scope: scope.clone(), until }).await?;

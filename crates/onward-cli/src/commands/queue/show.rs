@@ -1,6 +1,7 @@
 //! `onward queue show`
 
 use onward_store::{Name, PauseRecord, QueueRecord, Refusal, Scope, Store, Timestamp};
+use serde_json::Value;
 
 use super::command::Queue;
 use super::scope::scope_text;
@@ -13,13 +14,9 @@ use crate::store_file;
 pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let queue = find(&*store, &name).await?;
-    let pauses = pauses(&*store, &name).await?;
+    let pauses = holding(&name, store.pauses().await?);
     if options.json {
-        let mut value = serde_json::to_value(&queue)?;
-        value["latency"] = queue.latency(store.clock().now()).as_secs_f64().into();
-        value["affinity_wait"] = queue.affinity_wait.as_secs_f64().into();
-        value["pauses"] = serde_json::to_value(&pauses)?;
-        print_json(&value)?;
+        print_json(&json_of(&queue, store.clock().now(), &pauses)?)?;
     } else {
         for (fact, value) in facts(&queue, store.clock().now(), &pauses) {
             print_line(format_args!("{fact:<15} {value}"))?;
@@ -34,14 +31,31 @@ pub(super) async fn find(store: &dyn Store, name: &Name) -> anyhow::Result<Queue
     Ok(queues.into_iter().find(|queue| queue.name == *name).ok_or_else(|| Refusal::QueueNotFound(name.clone()))?)
 }
 
-async fn pauses(store: &dyn Store, queue: &Name) -> anyhow::Result<Vec<PauseRecord>> {
-    let mut pauses = store.pauses().await?;
+/// Those of the pauses that hold a whole queue.
+fn holding(queue: &Name, mut pauses: Vec<PauseRecord>) -> Vec<PauseRecord> {
     pauses.retain(|pause| match &pause.scope {
         Scope::All => true,
         Scope::Queue(paused) => paused == queue,
         Scope::Kind(_) | Scope::Group(_) => false,
     });
-    Ok(pauses)
+    pauses
+}
+
+/// A queue as programs read it, wherever: times that pass are in seconds.
+fn json_of(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(queue)?;
+    value["latency"] = queue.latency(now).as_secs_f64().into();
+    value["affinity_wait"] = queue.affinity_wait.as_secs_f64().into();
+    value["pauses"] = serde_json::to_value(holding(&queue.name, pauses.to_vec()))?;
+    Ok(value)
+}
+
+/// The same of each of them.
+///
+/// # Errors
+/// If stdout cannot be written to.
+pub(super) fn print_as_json(queues: &[QueueRecord], now: Timestamp, pauses: &[PauseRecord]) -> anyhow::Result<()> {
+    queues.iter().try_for_each(|queue| Ok(print_json(&json_of(queue, now, pauses)?)?))
 }
 
 fn facts(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> Vec<(&'static str, String)> {

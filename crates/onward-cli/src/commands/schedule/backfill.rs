@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::command::{OverlapPolicy, Schedule, open};
 use super::trigger::text;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line, remark};
 
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
 /// Fires a schedule for its moments in a range, at most 1000.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { schedule: Schedule { schedule }, from, until, overlap } = arguments;
+    if until <= from {
+        return Err(wrong_usage("--until is not after --from; the range is empty"));
+    }
     let filled = open(options).await?.backfill_schedule(&schedule, from, until, overlap.into()).await?;
     for (at, firing) in &filled {
         if options.json {

@@ -3,7 +3,7 @@
 use onward_store::{Recurrence, ScheduleRecord};
 use serde_json::{Value, json};
 
-use crate::output::bytes_field;
+use crate::output::{bytes_field, in_seconds};
 
 /// Everything that is known of a schedule. Durations are in seconds.
 pub(super) fn schedule_json(record: &ScheduleRecord) -> anyhow::Result<Value> {
@@ -12,7 +12,7 @@ pub(super) fn schedule_json(record: &ScheduleRecord) -> anyhow::Result<Value> {
         Recurrence::Every(interval) => (Some(interval.as_secs_f64()), None, None),
         Recurrence::Cron { expression, zone } => (None, Some(expression), Some(zone)),
     };
-    let mut task = serde_json::to_value(&schedule.task)?;
+    let mut task = in_seconds(serde_json::to_value(&schedule.task)?);
     if let Value::Object(task) = &mut task {
         task.remove("payload");
         bytes_field(task, "payload", Some(&schedule.task.payload));

@@ -60,6 +60,9 @@ pub(crate) struct TaskOptions {
     /// Expire when it has not started after this long
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     ttl: Option<Duration>,
+    /// From when --ttl counts
+    #[arg(long, value_name = "MOMENT", default_value = "submission", requires = "ttl")]
+    ttl_from: TtlMoment,
     /// How long one attempt may take
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
@@ -115,6 +118,24 @@ pub(crate) enum DependencyAction {
     Ignore,
 }
 
+/// From when a time to live counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TtlMoment {
+    /// From its submission, until it has started
+    Submission,
+    /// From the start of its first attempt: no further one starts after it
+    FirstAttempt,
+}
+
+impl From<TtlMoment> for TtlFrom {
+    fn from(moment: TtlMoment) -> Self {
+        match moment {
+            TtlMoment::Submission => Self::Submission,
+            TtlMoment::FirstAttempt => Self::FirstAttempt,
+        }
+    }
+}
+
 impl From<DependencyAction> for OnDependencyFailure {
     fn from(action: DependencyAction) -> Self {
         match action {
@@ -159,7 +180,7 @@ impl TaskOptions {
             unique: self.unique(),
             parent: self.parent,
             depends_on: self.depends_on(),
-            ttl: self.ttl.map(|duration| Ttl { duration, from: TtlFrom::Submission }),
+            ttl: self.ttl.map(|duration| Ttl { duration, from: self.ttl_from.into() }),
             timeout: self.timeout,
             heartbeat_timeout: self.heartbeat_timeout,
             retry: retry_policy(self.retries, self.backoff),

@@ -7,7 +7,7 @@ use super::named::Tasks;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{colored_state, print_json, print_line};
+use crate::output::{colored_state, in_seconds, print_json, print_line};
 use crate::store_file;
 
 /// Says of each of the tasks why it does not run.
@@ -16,8 +16,9 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
     for task in tasks.numbers(&*store).await? {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
-        let workers = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
-        let workers = workers.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
+        let sessions = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
+        let is_held = sessions.iter().any(|session| Some(session.id) == record.session);
+        let workers = sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
         let workers: Vec<String> = workers.map(|session| session.name).collect();
         let waiting = Waiting::read(&*store, &record).await?;
         let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
@@ -28,10 +29,10 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
             if let Some(waiting) = waiting {
                 said["waits_for"] = waiting.json();
             }
-            print_json(&said)?;
+            print_json(&in_seconds(said))?;
             continue;
         }
-        let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons) };
+        let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons, is_held) };
         print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
         for reason in &reasons {
             print_line(format_args!("- {reason}"))?;
@@ -64,11 +65,12 @@ fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
     reasons
 }
 
-fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason]) -> &'static str {
+fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason], is_held: bool) -> &'static str {
     match (reasons.is_empty(), record.state.is_ended(), record.session) {
         (false, ..) => ":",
         (true, true, _) => "; it waits for nothing",
-        (true, false, Some(_)) => "; a worker has it",
+        (true, false, Some(_)) if is_held => "; a worker has it",
+        (true, false, Some(_)) => "; its worker is gone, and the next one that runs its kind takes it over",
         (true, false, None) => "; nothing holds it back: a worker that runs its kind will take it when a slot is free",
     }
 }

@@ -30,6 +30,12 @@ pub(crate) struct Arguments {
     /// urgent, and tried again later
     #[arg(long, value_name = "PRIORITY")]
     preempt_from: Option<u8>,
+    /// While it works, forget tasks this long after they have ended (see onward store prune)
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(super) keep_ended_for: Option<Duration>,
+    /// While it works, forget all but so many of the tasks that have ended, the newest
+    #[arg(long, value_name = "COUNT")]
+    pub(super) keep_ended: Option<u64>,
     /// Stop when nothing is due and nothing runs
     #[arg(long)]
     pub(super) until_idle: bool,

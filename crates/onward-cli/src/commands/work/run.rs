@@ -65,6 +65,12 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
     if let Some(preemption) = arguments.preemption() {
         builder = builder.preemption(preemption);
     }
+    if let Some(time) = arguments.keep_ended_for {
+        builder = builder.keep_ended_for(time);
+    }
+    if let Some(tasks) = arguments.keep_ended {
+        builder = builder.keep_ended(tasks);
+    }
     let engine = builder.open().await?;
     for kind in &arguments.kinds {
         let work = Arc::clone(work);

@@ -380,8 +380,8 @@ impl Partial {
         self.look(State::session_records)
     }
 
-    pub(crate) fn pauses(&self) -> Vec<PauseRecord> {
-        self.state.pause_records()
+    pub(crate) fn pauses(&self, now: Now) -> Vec<PauseRecord> {
+        self.state.pause_records(now.wall)
     }
 
     pub(crate) fn mode(&self) -> QueueMode {
@@ -393,8 +393,8 @@ impl Partial {
     }
 
     /// The queues, as if they were empty.
-    pub(crate) fn queues(&self) -> BTreeMap<Name, QueueRecord> {
-        self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue))).collect()
+    pub(crate) fn queues(&self, now: Now) -> BTreeMap<Name, QueueRecord> {
+        self.state.queues.iter().map(|queue| (queue.clone(), self.state.empty_queue(queue, now.wall))).collect()
     }
 }
 

@@ -16,7 +16,8 @@ use crate::timestamp::Timestamp;
 
 pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
-    let (mut queues, is_ahead) = within(&client, shared, BTreeSet::new(), |partial, _| Ok(partial.queues())).await?;
+    let (mut queues, is_ahead) =
+        within(&client, shared, BTreeSet::new(), |partial, now| Ok(partial.queues(now))).await?;
     let counts = "SELECT queue, state, count(*) FROM {s}.task GROUP BY queue, state UNION ALL \
                   SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
     for row in ask(&client, shared, counts).await? {

@@ -26,8 +26,12 @@ impl Gathered {
     }
 }
 
-pub(in crate::sqlite) fn queues(connection: &Connection, cache: &mut Cache) -> Result<Vec<QueueRecord>> {
-    let mut queues = names(connection, cache)?;
+pub(in crate::sqlite) fn queues(
+    connection: &Connection,
+    cache: &mut Cache,
+    now: Timestamp,
+) -> Result<Vec<QueueRecord>> {
+    let mut queues = names(connection, cache, now)?;
     add_tables(connection, &mut queues)?;
     add_running(connection, &mut queues)?;
     add_memory(cache, &mut queues);
@@ -48,14 +52,14 @@ pub(in crate::sqlite) fn queues(connection: &Connection, cache: &mut Cache) -> R
     Ok(records)
 }
 
-fn names(connection: &Connection, cache: &Cache) -> Result<BTreeMap<i64, Gathered>> {
+fn names(connection: &Connection, cache: &Cache, now: Timestamp) -> Result<BTreeMap<i64, Gathered>> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM queue WHERE deleted = 0")?;
     let mut rows = statement.query([])?;
     let mut queues = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let name = Name::new(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
         let number = row.get(0)?;
-        let paused = cache.pauses.queue_is_paused(&name);
+        let paused = cache.pauses.queue_is_paused(&name, now);
         let settings = cache.queues.settings(number);
         let record = QueueRecord {
             name,

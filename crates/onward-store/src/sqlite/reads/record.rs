@@ -78,6 +78,12 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         orchestration: options.orchestration,
         report: options.report,
         keep_key_for: options.keep_key_for,
+        ttl: options.ttl,
+        timeout: options.timeout,
+        heartbeat_timeout: options.heartbeat_timeout,
+        deadline: options.deadline,
+        retry: options.retry,
+        scheduled_at: options.scheduled_at,
     })
 }
 

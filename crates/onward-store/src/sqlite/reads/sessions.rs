@@ -1,5 +1,6 @@
 //! Who works here.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -11,11 +12,22 @@ use crate::store::SessionRecord;
 use crate::task::SessionId;
 use crate::timestamp::Timestamp;
 
-pub(in crate::sqlite) fn sessions(connection: &Connection) -> Result<Vec<SessionRecord>> {
+/// The processes that have opened sessions.
+pub(in crate::sqlite) fn processes(connection: &Connection) -> Result<BTreeSet<String>> {
+    let mut statement = connection.prepare_cached("SELECT DISTINCT process FROM session")?;
+    let processes = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(processes)
+}
+
+/// The sessions, but for those of processes that have ended.
+pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<String>) -> Result<Vec<SessionRecord>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/sessions.sql"))?;
     let mut rows = statement.query([])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
+        if ended.contains(row.get_ref(6)?.as_str().map_err(rusqlite::Error::from)?) {
+            continue;
+        }
         sessions.push(SessionRecord {
             id: SessionId(row.get(0)?),
             name: row.get(1)?,
@@ -28,12 +40,15 @@ pub(in crate::sqlite) fn sessions(connection: &Connection) -> Result<Vec<Session
     Ok(sessions)
 }
 
-/// The names of the open sessions and what they serve, oldest first.
-pub(super) fn served(connection: &Connection) -> Result<Vec<(String, Served)>> {
-    let mut statement = connection.prepare_cached("SELECT name, serves FROM session ORDER BY id")?;
+/// The names of those sessions and what they serve, oldest first.
+pub(super) fn served(connection: &Connection, ended: &BTreeSet<String>) -> Result<Vec<(String, Served)>> {
+    let mut statement = connection.prepare_cached("SELECT name, serves, process FROM session ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
+        if ended.contains(row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?) {
+            continue;
+        }
         sessions.push((row.get(0)?, served_column::read(row, 1)?));
     }
     Ok(sessions)

@@ -1,5 +1,6 @@
 //! Why a task does not run.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
@@ -28,6 +29,7 @@ pub(in crate::sqlite) fn why(
     cache: &mut Cache,
     id: TaskId,
     (now, steady): (Timestamp, Duration),
+    ended: &BTreeSet<String>,
 ) -> Result<Option<Vec<WaitReason>>> {
     let Some(record) = task(connection, id)? else { return Ok(None) };
     let facts = WaitFacts {
@@ -45,9 +47,9 @@ pub(in crate::sqlite) fn why(
         reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
-        sessions: sessions::served(connection)?,
+        sessions: sessions::served(connection, ended)?,
     };
-    Ok(Some(reasons(&facts, steady)))
+    Ok(Some(reasons(&facts, now, steady)))
 }
 
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {

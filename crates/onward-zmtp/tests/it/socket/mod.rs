@@ -9,6 +9,7 @@ mod identities;
 mod interoperation;
 mod leftovers;
 mod life;
+mod many;
 mod pipeline;
 mod proxies;
 mod publishing;

@@ -1,0 +1,176 @@
+//! How fast attempts end, by which is told how many tasks to claim ahead of free slots.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::limits;
+
+/// How fast attempts have ended lately.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    /// How many ended.
+    pub(crate) ended: usize,
+    /// In what time, as if all slots had been taken for all of it.
+    pub(crate) elapsed: Duration,
+    /// How many of them ended since the last commit began.
+    pub(crate) lately: usize,
+    /// How long a commit takes.
+    pub(crate) commit: Duration,
+}
+
+impl Pace {
+    /// How many tasks will start within two commits, and at least within [`limits::BUFFER_HORIZON`], at this pace. A small
+    /// sample does not count for much: at most eight times as many as ended since the last commit began.
+    pub(crate) fn ahead(self) -> usize {
+        let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
+        if self.elapsed.is_zero() {
+            return self.lately.saturating_mul(2);
+        }
+        scaled(self.ended, horizon, self.elapsed).min(self.lately.saturating_mul(8))
+    }
+}
+
+fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
+    let product = (count as u128).saturating_mul(numerator.as_nanos());
+    usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
+}
+
+/// Tells the pace of the last [`limits::PACE_WINDOW`] for which slots were taken, or of four commits if those take longer. A burst of
+/// handlers that end at once thus says little: what is claimed ahead because of it may be slow. Time in which slots had nothing to do
+/// says nothing at all, and what was longer than [`limits::PACE_MEMORY`] ago says nothing any more.
+#[derive(Debug, Default)]
+pub(crate) struct PaceMeter {
+    /// Some commits of that time, the oldest first.
+    marks: VecDeque<Mark>,
+    last: Mark,
+    /// How long the last two commits took.
+    took: [Duration; 2],
+}
+
+/// How it stood when a commit began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mark {
+    /// When, in steady time.
+    pub(crate) at: Duration,
+    /// How long slots had been taken by then, each.
+    pub(crate) time: Duration,
+    /// How many had ended by then.
+    pub(crate) ended: usize,
+}
+
+impl PaceMeter {
+    /// Notes a commit: how it stood when it began, and how long it took.
+    pub(crate) fn note(&mut self, mark: Mark, took: Duration) {
+        self.last = mark;
+        self.took = [self.took[1], took];
+        let is_news = |newest: &Mark| {
+            mark.time.saturating_sub(newest.time) >= self.window() / limits::PACE_MARKS
+                || mark.at.saturating_sub(newest.at) >= limits::PACE_MEMORY / limits::PACE_MARKS
+        };
+        if self.marks.back().is_none_or(is_news) {
+            self.marks.push_back(mark);
+        }
+        while self.marks.front().is_some_and(|oldest| !self.counts(oldest, mark.time, mark.at)) {
+            self.marks.pop_front();
+        }
+    }
+
+    /// Whether what has come since a mark says something at this time.
+    fn counts(&self, mark: &Mark, time: Duration, now: Duration) -> bool {
+        mark.time.saturating_add(self.window()) >= time && mark.at.saturating_add(limits::PACE_MEMORY) >= now
+    }
+
+    /// The pace, if by now `ended` have ended and slots have been taken for this time each.
+    pub(crate) fn pace(&self, ended: usize, time: Duration, now: Duration) -> Pace {
+        let mark = self.marks.iter().find(|mark| self.counts(mark, time, now)).unwrap_or(&self.last);
+        Pace {
+            ended: ended.saturating_sub(mark.ended),
+            elapsed: time.saturating_sub(mark.time),
+            lately: ended.saturating_sub(self.last.ended),
+            commit: self.commit(),
+        }
+    }
+
+    fn window(&self) -> Duration {
+        (self.commit() * 4).max(limits::PACE_WINDOW)
+    }
+
+    /// The quicker of the last two: one that the disk held up says nothing about the next.
+    fn commit(&self) -> Duration {
+        self.took[0].min(self.took[1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn microseconds(count: u64) -> Duration {
+        Duration::from_micros(count)
+    }
+
+    /// A meter after commits of 100 µs that began at these microseconds, when so many had ended and all slots were always taken.
+    fn meter(commits: &[(u64, usize)]) -> PaceMeter {
+        let mut meter = PaceMeter::default();
+        for &(began, ended) in commits {
+            let at = microseconds(began);
+            meter.note(Mark { at, time: at, ended }, microseconds(100));
+        }
+        meter
+    }
+
+    #[test]
+    fn a_burst_after_a_slow_time_is_told_as_what_it_is_on_the_whole() {
+        let commits: Vec<_> = (0..50).map(|step| (step * 100, 0)).collect();
+        let now = microseconds(5000);
+        assert_eq!(meter(&commits).pace(50, now, now).ahead(), 5);
+    }
+
+    #[test]
+    fn time_in_which_slots_had_nothing_to_do_does_not_make_the_pace_slow() {
+        let pace = meter(&[(0, 0)]).pace(50, microseconds(500), microseconds(5000));
+        assert_eq!(pace.ahead(), 50);
+    }
+
+    #[test]
+    fn what_was_before_a_time_with_nothing_to_do_still_counts() {
+        let mut meter = meter(&[(0, 0), (2000, 20)]);
+        let (at, time) = (microseconds(30_000), microseconds(2100));
+        meter.note(Mark { at, time, ended: 21 }, microseconds(100));
+        let pace = meter.pace(71, microseconds(2200), microseconds(30_100));
+        assert_eq!((pace.ended, pace.elapsed), (71, microseconds(2200)));
+    }
+
+    #[test]
+    fn what_ended_a_while_ago_does_not_make_up_for_little_since_the_last_commit() {
+        let now = microseconds(1200);
+        assert_eq!(meter(&[(0, 0), (1000, 10_000)]).pace(10_001, now, now).ahead(), 8);
+    }
+
+    #[test]
+    fn one_slow_commit_makes_nobody_look_far_ahead() {
+        let mut meter = meter(&[(0, 0), (1000, 10)]);
+        let at = microseconds(2000);
+        meter.note(Mark { at, time: at, ended: 20 }, microseconds(100_000));
+        let now = microseconds(102_000);
+        assert!(meter.pace(1020, now, now).ahead() <= 10);
+    }
+
+    #[test]
+    fn after_a_pause_only_what_came_since_counts() {
+        let now = microseconds(1_000_400);
+        let pace = meter(&[(0, 0), (1_000_000, 10)]).pace(30, now, now);
+        assert_eq!((pace.ended, pace.elapsed), (20, microseconds(400)));
+    }
+
+    #[test]
+    fn a_stopped_clock_tells_twice_what_ended_since_the_last_commit() {
+        assert_eq!(meter(&[(0, 0), (0, 10), (0, 30)]).pace(31, Duration::ZERO, Duration::ZERO).ahead(), 2);
+    }
+
+    #[test]
+    fn a_meter_keeps_few_marks_however_many_commits_there_are() {
+        let commits: Vec<_> = (0..100_000).map(|step| (step, 0)).collect();
+        assert!(meter(&commits).marks.len() <= 2 * usize::try_from(limits::PACE_MARKS).unwrap() + 1);
+    }
+}
