@@ -41,11 +41,24 @@ pub const ALL: usize = 100_000;
 /// How many callers' calls one commit takes in.
 pub const COMMIT: usize = 8192;
 
+/// After how many writes of a batch a store on PostgreSQL looks what of them can be written while the rest is decided. Few in a build for tests.
+pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
+
 /// How many running tasks the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they end.
 pub const KEPT_TASKS: usize = 16_384;
 
 /// How many bytes of payload and memo such a task may have, for it to be kept in mind.
 pub const KEPT_TASK_BYTES: usize = 4096;
+
+/// How many tasks must have most of their columns in common, for PostgreSQL to get these once for all of them. Few in a build for tests, which have few
+/// tasks.
+pub const LOT: usize = if cfg!(debug_assertions) { 2 } else { 32 };
+
+/// How many such lots of tasks one batch is parted into.
+pub const LOTS: usize = 64;
+
+/// How many bytes of payload a task may have that is sent again with its end; a larger one goes to the history within the server.
+pub const RESENT_BYTES: usize = 1024;
 
 /// How many calls may wait for a commit before the next caller is held back.
 pub const PENDING: usize = 65_536;

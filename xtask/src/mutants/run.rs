@@ -1,5 +1,6 @@
 //! `cargo xtask mutants`: breaks a copy of the project, one variant at a time, and sees whether the test notices.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::patch::{self, Patch, Test};
 use super::table::{Row, Verdict, table};
 use super::tree::Tree;
+use crate::postgres::Server;
 use crate::project::Project;
 use crate::{artifacts, command};
 
@@ -30,7 +32,7 @@ pub(crate) struct Options {
 /// Tries the variants; an error unless all of them are caught.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let patches = chosen(project, &options.names)?;
-    let workshop = Workshop { tree: Tree::copy(project)?, project };
+    let workshop = Workshop { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
     let sound = workshop.sound_tests(&patches)?;
     let mut rows = Vec::new();
     for (number, patch) in patches.iter().enumerate() {
@@ -49,6 +51,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let escaped = rows.iter().filter(|row| row.verdict != Verdict::Caught).count();
     ensure!(escaped == 0, "{escaped} of {} were not caught; target/mutants/NAME.log says what happened", rows.len());
     Ok(())
+}
+
+/// Whether a test is one of those of a server.
+fn needs_postgres(test: &Test) -> bool {
+    test.path.starts_with("postgres::")
 }
 
 fn row(patch: &Patch, verdict: Verdict, seconds: f64) -> Row {
@@ -70,6 +77,8 @@ fn chosen(project: &Project, names: &[String]) -> Result<Vec<Patch>> {
 struct Workshop<'a> {
     tree: Tree,
     project: &'a Project,
+    /// For tests of PostgreSQL, started when the first of them is run.
+    postgres: OnceCell<Server>,
 }
 
 impl Workshop<'_> {
@@ -111,6 +120,9 @@ impl Workshop<'_> {
     fn build(&self, test: &Test, log: &str) -> Result<Option<PathBuf>> {
         let mut cargo = command::cargo();
         cargo.args(["test", "--package", &test.package, "--test", "it", "--no-run", "--message-format=json"]);
+        if needs_postgres(test) {
+            cargo.arg(format!("--features={}/postgres", test.package));
+        }
         cargo.current_dir(self.tree.root()).env("CARGO_TARGET_DIR", self.project.path("target/mutants/build"));
         // What cargo sets for us is about the project, not the copy.
         cargo.env_remove("CARGO_MANIFEST_DIR").stdin(Stdio::null()).stderr(self.log(log)?);
@@ -128,7 +140,17 @@ impl Workshop<'_> {
         let mut run = Command::new(program);
         run.args(["--exact", &test.path]).current_dir(self.tree.root().join("crates").join(&test.package));
         run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if needs_postgres(test) {
+            run.envs(self.postgres()?.variables()).env("ONWARD_REQUIRE_BACKENDS", "postgres");
+        }
         command::succeeds_within(&mut run, LIMIT)
+    }
+
+    fn postgres(&self) -> Result<&Server> {
+        if self.postgres.get().is_none() {
+            let _ = self.postgres.set(Server::start()?);
+        }
+        self.postgres.get().context("PostgreSQL was not started")
     }
 
     fn log(&self, name: &str) -> Result<File> {

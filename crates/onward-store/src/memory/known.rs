@@ -226,6 +226,12 @@ impl Known {
         self.part.as_mut().map(Arc::make_mut)
     }
 
+    /// Whether anything was wanted so far.
+    #[cfg(feature = "postgres")]
+    pub(super) fn wants_anything(&self) -> bool {
+        !self.wants.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// What was wanted so far.
     #[cfg(feature = "postgres")]
     pub(super) fn take_wants(&self) -> BTreeSet<Want> {

@@ -7,12 +7,14 @@
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
+mod alike;
 mod caller;
 mod check;
 mod clock;
 mod connection;
 #[cfg(feature = "sqlite")]
 mod copy;
+mod early;
 mod encryption;
 mod error;
 mod fetch;

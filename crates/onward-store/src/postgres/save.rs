@@ -17,7 +17,8 @@ use crate::store::{EndedCounts, KindStatistics};
 /// What goes along with a statement.
 pub(super) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
 
-type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+/// A statement on its way, or several.
+pub(super) type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Statements on their way.
 pub(super) struct Statements<'a> {
@@ -65,10 +66,15 @@ pub(super) struct Saving<'a> {
     pub(super) mode: Mode,
 }
 
-/// Writes what has changed and commits.
-pub(super) async fn save_and_commit(client: &LinkTo<'_>, sql: &Sql, saving: &Saving<'_>) -> Result<(), Error> {
+/// Writes what has changed and commits, behind what was sent before.
+pub(super) async fn save_and_commit<'a>(
+    client: &'a LinkTo<'a>,
+    sql: &'a Sql,
+    saving: &'a Saving<'a>,
+    before: Vec<Sent<'a>>,
+) -> Result<(), Error> {
     let difference = saving.difference;
-    let mut statements = Statements { client, sql, sent: Vec::new() };
+    let mut statements = Statements { client, sql, sent: before };
     rows(&mut statements, difference);
     counters(&mut statements, saving);
     statements.notify(saving.notify);

@@ -2,6 +2,7 @@
 
 use tokio_postgres::types::{ToSql, Type};
 
+use super::alike;
 use super::save::{Statements, Values};
 use crate::memory::{ChangedRow, Difference, TaskRow};
 
@@ -22,6 +23,9 @@ pub(super) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Differe
     statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &difference.removed_ended);
     statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_live);
     statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_ended);
+    alike::insert(statements, &difference.live_alike);
+    alike::start(statements, &difference.started_alike);
+    alike::finish(statements, &difference.finished_alike);
     insert(statements, &difference.live);
     start(statements, &difference.started);
     change(statements, &difference.changed);

@@ -1,12 +1,15 @@
 //! One transaction: the lock, what calls look for, what they change.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 
+use futures_util::FutureExt;
 use futures_util::future::join4;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Link, LinkTo};
+use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
 use super::fetch::{Fetcher, take};
 use super::migrate;
@@ -16,7 +19,8 @@ use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
 use super::wake;
 use crate::error::{Error, Result};
-use crate::memory::{Counters, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by};
+use crate::limits;
+use crate::memory::{Answered, Counters, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by};
 use crate::store::Hint;
 use crate::write::Write;
 
@@ -102,19 +106,47 @@ pub(super) async fn apply(
     last: &mut Last,
     mode: &(dyn Fn() -> Mode + Sync),
 ) -> Fate {
-    let decided = match decide(client, shared, calls, last, client.begin()).await {
-        Ok(decided) => decided,
-        Err(error) => {
-            // A connection on which this fails is not used again.
-            let is_over = client.batch_execute("ROLLBACK").await.is_err();
-            let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
-            return Fate::Failed { error, again };
-        }
-    };
+    let mut early = Early::of(client, &shared.sql, calls);
+    let mut decided = decide(client, shared, calls, last, client.begin(), &mut early).await;
+    if let Ok(None) = decided {
+        drop(early);
+        early = Early::never(client, &shared.sql);
+        decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
+            Ok(()) => decide(client, shared, calls, last, client.begin(), &mut early).await,
+            Err(error) => Err(error),
+        };
+    }
+    match decided {
+        Ok(Some(decided)) => commit(client, shared, last, decided, early, mode).await,
+        Ok(None) => fail(client, undecided(), &mut early).await,
+        Err(error) => fail(client, error, &mut early).await,
+    }
+}
+
+/// Ends a transaction that came to nothing.
+async fn fail(client: &Link, error: Error, early: &mut Early<'_>) -> Fate {
+    // What was written before may have failed first, and what came behind it because of that.
+    let error = early.written().await.err().map_or(error, classified);
+    // A connection on which this fails is not used again.
+    let is_over = client.batch_execute("ROLLBACK").await.is_err();
+    let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
+    Fate::Failed { error, again }
+}
+
+/// Writes what was decided, and commits. What the writer keeps is worked out while the server writes.
+async fn commit(
+    client: &Link,
+    shared: &Shared,
+    last: &mut Last,
+    decided: Decided,
+    mut early: Early<'_>,
+    mode: &(dyn Fn() -> Mode + Sync),
+) -> Fate {
     let Decided { partial, numbers, kept, mut ran } = decided;
-    let difference = match partial.difference(&mut ran) {
+    let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
         Err(error) => {
+            let _ = early.written().await;
             let _ = client.batch_execute("ROLLBACK").await;
             return Fate::Failed { error, again: false };
         }
@@ -124,14 +156,23 @@ pub(super) async fn apply(
     let mode = mode();
     let numbers = numbers.after(&difference);
     let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
-    match save_and_commit(client, &shared.sql, &saving).await {
+    let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, early.into_sent()));
+    // All of it is on its way when this is first polled, and who carries it gets a turn.
+    let at_once = saved.as_mut().now_or_never();
+    tokio::task::yield_now().await;
+    let kept = kept.map(|mut kept| {
+        kept.follow(&partial, &ran);
+        kept
+    });
+    let few_wait = partial.few_wait().unwrap_or(last.few_wait);
+    let items = Some((numbers.version, ran.items()));
+    drop(partial);
+    let saved = match at_once {
+        Some(saved) => saved,
+        None => saved.await,
+    };
+    match saved {
         Ok(()) => {
-            let kept = kept.map(|mut kept| {
-                kept.follow(&partial, &ran);
-                kept
-            });
-            let items = Some((numbers.version, ran.items()));
-            let few_wait = partial.few_wait().unwrap_or(last.few_wait);
             *last = Last { marker, items, write: Some(numbers.write), kept: kept.unwrap_or_default(), few_wait };
             Fate::Committed { ran, marker, mode }
         }
@@ -144,11 +185,18 @@ pub(super) async fn apply(
     }
 }
 
+#[cold]
+fn undecided() -> Error {
+    Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store")
+}
+
 /// Applies calls within a transaction that others begin and commit, and that sees what was committed before each statement; `begin` stands before
 /// the lock. Each call is all or nothing; what is refused, the caller undoes.
 pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
-    let Decided { partial, numbers, mut ran, .. } = decide(client, shared, calls, &mut Last::new(), begin).await?;
-    let difference = partial.difference(&mut ran)?;
+    let mut early = Early::never(client, &shared.sql);
+    let decided = decide(client, shared, calls, &mut Last::new(), begin, &mut early).await?;
+    let Decided { partial, numbers, mut ran, .. } = decided.ok_or_else(undecided)?;
+    let difference = partial.difference(&mut ran, &early.written)?;
     let notify = (ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
     let numbers = numbers.after(&difference);
     save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
@@ -181,14 +229,15 @@ struct Decided {
     ran: Ran,
 }
 
-/// Loads what calls look for until they are decided.
+/// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already.
 async fn decide(
     client: &LinkTo<'_>,
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
     begin: &str,
-) -> Result<Decided> {
+    early: &mut Early<'_>,
+) -> Result<Option<Decided>> {
     let mut first = Vec::new();
     calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
@@ -199,15 +248,31 @@ async fn decide(
     let Begun { mut header, numbers, kept } = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
-        match header.partial.run(calls, header.now)? {
-            Ok(ran) => return Ok(Decided { partial: header.partial, numbers, kept, ran }),
+        match step_by_step(&header, calls, early).await? {
+            Ok(ran) => return Ok(Some(Decided { partial: header.partial, numbers, kept, ran })),
+            Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {
+                early.written().await.map_err(classified)?;
                 let fetched = fetcher.fetch(wants).await?;
                 take(&mut header.partial, fetched)?;
             }
         }
     }
-    Err(Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store"))
+    Err(undecided())
+}
+
+/// Decides calls, and sends rows of what is settled on the way.
+async fn step_by_step(header: &Header, calls: &[&[Write]], early: &mut Early<'_>) -> Result<Answered<Ran>> {
+    let mut decision = header.partial.decision(calls, header.now);
+    let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
+    while decision.advance(writes)? {
+        if early.is_allowed()
+            && let Some(rows) = decision.settled(&header.partial, &mut early.written)?
+        {
+            early.send(rows).await;
+        }
+    }
+    Ok(decision.end(&header.partial))
 }
 
 /// What is sent at once when a transaction begins.
@@ -235,7 +300,8 @@ async fn begin_to_write(
     last: &mut Last,
 ) -> Result<Begun> {
     let kept = std::mem::take(&mut last.kept);
-    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
+    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) =
+        wants.into_iter().partition(|want| kept.has(want));
     let begin = shared.sql.and_lock(begin);
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];

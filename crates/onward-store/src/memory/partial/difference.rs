@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::alike::{Alike, Gathered};
+use super::decision::Written;
 use super::items::{ItemChanges, ItemRow};
 use super::row::{ChangedRow, TaskRow};
 use super::run::Counters;
 use crate::error::Result;
-use crate::limits::HISTORY_DAYS;
+use crate::limits::{HISTORY_DAYS, RESENT_BYTES};
 use crate::memory::keys::Taken;
 use crate::memory::state::State;
 use crate::memory::task::Task;
@@ -68,6 +70,10 @@ pub(crate) struct Difference {
     pub(crate) finished: Vec<ChangedRow>,
     /// Other tasks that have ended: new ones, and such of which anything may have changed.
     pub(crate) ended: Vec<TaskRow>,
+    /// What is as `live`, as `started` and as `finished`, of tasks that are alike.
+    pub(crate) live_alike: Vec<Alike>,
+    pub(crate) started_alike: Vec<Alike>,
+    pub(crate) finished_alike: Vec<Alike>,
     /// Tasks among `rewritten` that had ended before.
     pub(crate) revived: Vec<i64>,
     /// Tasks among `ended` that were live before.
@@ -102,9 +108,10 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    pub(super) fn between(before: &State, after: &State) -> Result<Self> {
+    /// What has changed, but for what was written of it.
+    pub(super) fn between(before: &State, after: &State, written: &Written) -> Result<Self> {
         let mut difference = Self::default();
-        difference.tasks(before, after)?;
+        difference.tasks(before, after, written)?;
         difference.keys(before, after);
         difference.links(before, after);
         difference.counts(before, after);
@@ -118,50 +125,114 @@ impl Difference {
         !self.items.is_empty() || !self.removed_items.is_empty()
     }
 
-    fn tasks(&mut self, before: &State, after: &State) -> Result<()> {
+    fn tasks(&mut self, before: &State, after: &State, written: &Written) -> Result<()> {
+        let mut sorts = Sorts::new();
+        let mut before = before.tasks.shared().peekable();
         for task in after.tasks.shared() {
-            match before.tasks.share(task.id) {
+            while let Some(gone) = before.next_if(|old| old.id < task.id) {
+                self.removed(written.get(gone.id).unwrap_or(gone));
+            }
+            let old = before.next_if(|old| old.id == task.id);
+            // What did not change was not written either, and that is most of what is loaded.
+            if old.is_some_and(|old| Arc::ptr_eq(old, task)) {
+                continue;
+            }
+            match written.get(task.id).or(old) {
                 Some(old) if Arc::ptr_eq(old, task) => {}
-                old => self.task(old.map(Arc::as_ref), task)?,
+                old => self.task(old.map(Arc::as_ref), task, &mut sorts)?,
             }
         }
-        for task in before.tasks.shared().filter(|task| after.tasks.share(task.id).is_none()) {
-            let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
-            removed.push(task.id.0);
-            if task.instance.is_some() {
-                self.dropped_turns.push(task.id.0);
-                self.taken_messages.push((task.id.0, i64::MAX));
-            }
-        }
-        Ok(())
+        before.for_each(|gone| self.removed(written.get(gone.id).unwrap_or(gone)));
+        self.removed_new(after, written);
+        self.sorted(sorts)
     }
 
-    fn task(&mut self, old: Option<&Task>, task: &Task) -> Result<()> {
+    /// Forgets a task that the store has as it is here.
+    fn removed(&mut self, task: &Task) {
+        let removed = if task.state.is_ended() { &mut self.removed_ended } else { &mut self.removed_live };
+        removed.push(task.id.0);
+        if task.instance.is_some() {
+            self.dropped_turns.push(task.id.0);
+            self.taken_messages.push((task.id.0, i64::MAX));
+        }
+    }
+
+    /// Forgets tasks that were written and are gone again.
+    fn removed_new(&mut self, after: &State, written: &Written) {
+        for task in written.new().filter(|task| after.tasks.share(task.id).is_none()) {
+            self.removed(task);
+        }
+    }
+
+    /// Takes the end of a task, if that is all that has changed of it.
+    pub(super) fn takes_end(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+        let is_end =
+            !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && says_the_same(old, task);
+        if is_end {
+            self.changed_task(old, task, sorts)?;
+        }
+        Ok(is_end)
+    }
+
+    /// Takes a new task, if it is one that shall run.
+    pub(super) fn takes_new(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+        let is_plain = !task.state.is_ended() && task.instance.is_none();
+        if is_plain {
+            self.new_task(task, sorts)?;
+        }
+        Ok(is_plain)
+    }
+
+    fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
         self.turns(old, task);
         self.messages(old, task)?;
         match old {
-            None => self.new_task(task),
-            Some(old) if !old.state.is_ended() && says_the_same(old, task) => self.changed_task(old, task),
+            None => self.new_task(task, sorts),
+            Some(old) if !old.state.is_ended() && says_the_same(old, task) => self.changed_task(old, task, sorts),
             Some(old) => self.rewritten_task(old, task),
         }
     }
 
-    fn new_task(&mut self, task: &Task) -> Result<()> {
+    fn new_task(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
         self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
-        let rows = if task.state.is_ended() { &mut self.ended } else { &mut self.live };
-        rows.push(TaskRow::of(task, true)?);
+        if task.state.is_ended() {
+            self.ended.push(TaskRow::of(task, true)?);
+        } else {
+            sorts.new.add(task);
+        }
         Ok(())
     }
 
-    fn changed_task(&mut self, old: &Task, task: &Task) -> Result<()> {
-        let rows = if task.state.is_ended() {
-            &mut self.finished
+    fn changed_task(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+        if task.state.is_ended() && task.new.payload.len() <= RESENT_BYTES {
+            sorts.finished.add(task);
+        } else if task.state.is_ended() {
+            self.finished.push(ChangedRow::of(task)?);
         } else if only_starts(old, task) {
-            &mut self.started
+            sorts.started.add(task);
         } else {
-            &mut self.changed
-        };
-        rows.push(ChangedRow::of(task)?);
+            self.changed.push(ChangedRow::of(task)?);
+        }
+        Ok(())
+    }
+
+    /// Tasks that are like many others are written with them; each other has a row of its own.
+    pub(super) fn sorted(&mut self, sorts: Sorts) -> Result<()> {
+        let (alike, others) = sorts.new.parted()?;
+        self.live_alike = alike;
+        for task in others {
+            self.live.push(TaskRow::of(&task, true)?);
+        }
+        let (alike, others) = sorts.started.parted()?;
+        self.started_alike = alike;
+        for task in others {
+            self.started.push(ChangedRow::of(&task)?);
+        }
+        let (alike, others) = sorts.finished.parted()?;
+        self.finished_alike = alike;
+        for task in others {
+            self.finished.push(ChangedRow::of(&task)?);
+        }
         Ok(())
     }
 
@@ -260,6 +331,19 @@ impl Difference {
             ends: after.ends.cast_signed(),
             last_entry: after.entry - 1,
         };
+    }
+}
+
+/// What happens to most tasks of a batch.
+pub(super) struct Sorts {
+    new: Gathered,
+    started: Gathered,
+    finished: Gathered,
+}
+
+impl Sorts {
+    pub(super) fn new() -> Self {
+        Self { new: Gathered::new_ones(), started: Gathered::started_ones(), finished: Gathered::finished_ones() }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Deciding over a part of a store: the same code as that of the memory store, over the rows that another one has loaded.
 
+mod alike;
 mod changes;
+mod decision;
 mod difference;
 mod items;
 mod kept;
@@ -10,7 +12,9 @@ mod run;
 mod tests;
 mod wanted;
 
+pub(crate) use alike::Alike;
 pub(crate) use changes::{decode, encode, read_changes};
+pub(crate) use decision::Written;
 pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag};
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use kept::Kept;

@@ -273,6 +273,42 @@ fn is_plain(new: &NewTask) -> bool {
         && !orchestration
 }
 
+/// Whether a task's columns, its numbers and its times are all there is of it.
+pub(super) fn is_brief(task: &Task) -> bool {
+    // Without `..`, so that whoever adds a field says here whether it is one of those.
+    let Task {
+        new,
+        errors,
+        progress,
+        io,
+        memo,
+        awaited,
+        move_to,
+        members,
+        follower,
+        instance,
+        id: _,
+        state: _,
+        submitted_at: _,
+        run_at: _,
+        expires_at: _,
+        expiry_before_claim: _,
+        attempts: _,
+        claims: _,
+        lost: _,
+        started_at: _,
+        finished_at: _,
+        session: _,
+        cancel_requested: _,
+        result: _,
+        end: _,
+    } = task;
+    let has_said_nothing = errors.is_empty() && progress.is_none() && io.is_none() && memo.is_none();
+    let is_by_itself =
+        awaited.is_none() && move_to.is_none() && *members == 0 && follower.is_none() && instance.is_none();
+    has_said_nothing && is_by_itself && is_plain(new)
+}
+
 fn body(task: &Task) -> Result<String> {
     let new = &task.new;
     let microseconds = |at: Option<Timestamp>| at.map(Timestamp::as_microseconds);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::changes::encode;
+use super::decision::{Decision, Written};
 use super::difference::{Difference, KeyRow};
 use super::items::Items;
 use super::row::{Links, TaskRow};
@@ -69,10 +69,10 @@ pub(crate) struct Ran {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     pub(crate) hint: Hint,
     pub(crate) news: Vec<TaskNews>,
-    stamp: i64,
-    log: Vec<(i64, i64, String)>,
-    forget_before: i64,
-    after: State,
+    pub(super) stamp: i64,
+    pub(super) log: Vec<(i64, i64, String)>,
+    pub(super) forget_before: i64,
+    pub(super) after: State,
 }
 
 /// What was asked for, or what is to be loaded before it can be answered.
@@ -310,32 +310,30 @@ impl Partial {
     }
 
     /// Decides calls, one after another.
+    #[cfg(test)]
     pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Answered<Ran>> {
-        let mut state = self.state.clone();
-        state.now = Moment { wall: now.wall, steady: now.steady };
-        let (mut outcomes, mut log, mut forget_before) = (Vec::with_capacity(calls.len()), Vec::new(), 0);
-        for call in calls {
-            let write = |write: &Write| state.write(write.clone()).unwrap_or_else(Outcome::Refused);
-            outcomes.push(call.iter().map(write).collect());
-            // The newest entry of before stays.
-            forget_before = forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
-            let changes = std::mem::take(&mut state.changes);
-            if !changes.is_empty() {
-                log.push((state.entry, state.last_task + 1, encode(&changes)?));
-                state.entry += 1;
-            }
-        }
-        let wants = self.state.tasks.known.take_wants();
-        if !wants.is_empty() {
-            return Ok(Err(wants));
-        }
-        let (hint, news) = (state.hint, std::mem::take(&mut state.news));
-        Ok(Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state }))
+        let mut decision = self.decision(calls, now);
+        while decision.advance(usize::MAX)? {}
+        Ok(decision.end(self))
     }
 
-    /// What writes have changed.
-    pub(crate) fn difference(&self, ran: &mut Ran) -> Result<Difference> {
-        let mut difference = Difference::between(&self.state, &ran.after)?;
+    /// Begins to decide calls.
+    pub(crate) fn decision<'c>(&self, calls: &'c [&'c [Write]], now: Now) -> Decision<'c> {
+        Decision::new(&self.state, calls, now)
+    }
+
+    /// Whether anything was looked for that is not loaded.
+    pub(super) fn wants_anything(&self) -> bool {
+        self.state.tasks.known.wants_anything()
+    }
+
+    pub(super) fn take_wants(&self) -> BTreeSet<Want> {
+        self.state.tasks.known.take_wants()
+    }
+
+    /// What writes have changed, but for what was written of it already.
+    pub(crate) fn difference(&self, ran: &mut Ran, written: &Written) -> Result<Difference> {
+        let mut difference = Difference::between(&self.state, &ran.after, written)?;
         difference.log = std::mem::take(&mut ran.log);
         difference.forget_before = ran.forget_before;
         Ok(difference)
@@ -434,7 +432,7 @@ fn counted(running: &RunningElsewhere) -> RunningCounts {
     counts
 }
 
-fn stamp(state: &State) -> i64 {
+pub(super) fn stamp(state: &State) -> i64 {
     state.entry - 1 + state.last_task
 }
 

@@ -5,6 +5,7 @@ mod caller;
 mod cluster;
 mod copy;
 mod disk;
+mod early;
 mod encryption;
 mod errors;
 mod failover;

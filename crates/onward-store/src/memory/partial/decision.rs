@@ -1,0 +1,159 @@
+//! Calls that are decided step by step, so that what is settled of them can be written while the rest is decided.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::changes::encode;
+use super::difference::{Difference, Sorts};
+use super::run::{Answered, Now, Partial, Ran, claimed_by, stamp};
+use crate::error::Result;
+use crate::memory::state::{Moment, State};
+use crate::memory::task::Task;
+use crate::news::TaskNews;
+use crate::outcome::Outcome;
+use crate::task::TaskId;
+use crate::write::Write;
+
+/// Tasks whose rows were written before everything was decided, as they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    tasks: HashMap<TaskId, Arc<Task>>,
+    /// Those of them that did not exist before.
+    new: Vec<TaskId>,
+}
+
+impl Written {
+    /// Whether there are tasks among them that did not exist before.
+    pub(crate) fn has_new(&self) -> bool {
+        !self.new.is_empty()
+    }
+
+    pub(super) fn get(&self, id: TaskId) -> Option<&Arc<Task>> {
+        self.tasks.get(&id)
+    }
+
+    pub(super) fn new(&self) -> impl Iterator<Item = &Arc<Task>> {
+        self.new.iter().filter_map(|id| self.tasks.get(id))
+    }
+}
+
+/// Calls of which the first writes are decided.
+#[derive(Debug)]
+pub(crate) struct Decision<'c> {
+    calls: &'c [&'c [Write]],
+    /// The next write: of which call, and which of that.
+    at: (usize, usize),
+    /// Behind the last claim: what is new stays as it is.
+    behind_claims: (usize, usize),
+    state: State,
+    outcomes: Vec<Vec<Outcome>>,
+    log: Vec<(i64, i64, String)>,
+    forget_before: i64,
+    /// How much of the news has been looked at, and up to which number the new tasks.
+    seen: (usize, i64),
+}
+
+impl<'c> Decision<'c> {
+    /// Nothing is decided yet.
+    pub(super) fn new(before: &State, calls: &'c [&'c [Write]], now: Now) -> Self {
+        let mut state = before.clone();
+        state.now = Moment { wall: now.wall, steady: now.steady };
+        let seen = (state.news.len(), state.last_task);
+        let (outcomes, log) = (Vec::with_capacity(calls.len()), Vec::new());
+        Self { calls, at: (0, 0), behind_claims: behind_claims(calls), state, outcomes, log, forget_before: 0, seen }
+    }
+
+    /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
+    pub(crate) fn advance(&mut self, mut writes: usize) -> Result<bool> {
+        let mut is_first = true;
+        while let Some(call) = self.calls.get(self.at.0) {
+            let left = call.get(self.at.1..).unwrap_or_default();
+            // What was decided before a claim is sent before it, for a claim takes long.
+            let most = left.iter().skip(usize::from(is_first)).take(writes).take_while(|write| !claims(write)).count();
+            let (now, later) = left.split_at(left.len().min(writes).min(most + usize::from(is_first)));
+            is_first &= now.is_empty();
+            if self.outcomes.len() == self.at.0 {
+                self.outcomes.push(Vec::with_capacity(call.len()));
+            }
+            let state = &mut self.state;
+            let outcomes = now.iter().map(|write| state.write(write.clone()).unwrap_or_else(Outcome::Refused));
+            if let Some(all) = self.outcomes.last_mut() {
+                all.extend(outcomes);
+            }
+            writes -= now.len();
+            if !later.is_empty() {
+                self.at.1 += now.len();
+                return Ok(true);
+            }
+            self.end_call()?;
+        }
+        Ok(false)
+    }
+
+    fn end_call(&mut self) -> Result<()> {
+        self.at = (self.at.0 + 1, 0);
+        let state = &mut self.state;
+        // The newest entry of before stays.
+        self.forget_before = self.forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
+        let changes = std::mem::take(&mut state.changes);
+        if !changes.is_empty() {
+            self.log.push((state.entry, state.last_task + 1, encode(&changes)?));
+            state.entry += 1;
+        }
+        Ok(())
+    }
+
+    /// Rows of tasks that have ended by now, and of new ones where no claim follows: they are likely to stay as they are, and what changes all the
+    /// same is written once more. None where anything that was decided so far has to be decided again.
+    pub(crate) fn settled(&mut self, partial: &Partial, written: &mut Written) -> Result<Option<Difference>> {
+        if partial.wants_anything() {
+            return Ok(None);
+        }
+        let (mut difference, mut sorts) = (Difference::default(), Sorts::new());
+        let count = written.tasks.len();
+        for news in self.state.news.get(self.seen.0..).unwrap_or_default() {
+            let (TaskNews::Completed { task: id, .. } | TaskNews::Ended { task: id }) = news else { continue };
+            let (before, task) = (partial.state().tasks.share(*id), self.state.tasks.share(*id));
+            if let (Some(before), Some(task)) = (before, task)
+                && !written.tasks.contains_key(id)
+                && difference.takes_end(before, task, &mut sorts)?
+            {
+                written.tasks.insert(*id, Arc::clone(task));
+            }
+        }
+        self.seen.0 = self.state.news.len();
+        if self.at >= self.behind_claims {
+            for task in (self.seen.1 + 1..=self.state.last_task).filter_map(|id| self.state.tasks.share(TaskId(id))) {
+                if !written.tasks.contains_key(&task.id) && difference.takes_new(task, &mut sorts)? {
+                    written.tasks.insert(task.id, Arc::clone(task));
+                    written.new.push(task.id);
+                }
+            }
+            self.seen.1 = self.state.last_task;
+        }
+        difference.sorted(sorts)?;
+        Ok((written.tasks.len() > count).then_some(difference))
+    }
+
+    /// What came of all of it, or what is to be loaded before that can be said.
+    pub(crate) fn end(self, partial: &Partial) -> Answered<Ran> {
+        let wants = partial.take_wants();
+        if !wants.is_empty() {
+            return Err(wants);
+        }
+        let Self { mut state, outcomes, log, forget_before, .. } = self;
+        let (hint, news) = (state.hint, std::mem::take(&mut state.news));
+        Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
+    }
+}
+
+fn claims(write: &Write) -> bool {
+    claimed_by(std::slice::from_ref(write)) > 0
+}
+
+/// The place of the write behind the last that claims.
+fn behind_claims(calls: &[&[Write]]) -> (usize, usize) {
+    let last = |call: &[Write]| call.iter().rposition(claims);
+    let found = calls.iter().enumerate().rev().find_map(|(at, call)| Some((at, last(call)? + 1)));
+    found.unwrap_or_default()
+}

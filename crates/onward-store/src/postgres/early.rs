@@ -1,0 +1,66 @@
+//! Rows that are written while the rest of their batch is decided: the server need not wait for the program, nor the program for the server.
+
+use std::collections::BTreeSet;
+
+use futures_util::FutureExt;
+use futures_util::future::{join_all, ready};
+use tokio_postgres::Error;
+
+use super::connection::LinkTo;
+use super::save::{Sent, save_rows};
+use super::sql::Sql;
+use crate::limits;
+use crate::memory::{Difference, Want, Written};
+use crate::write::Write;
+
+/// What is on its way of a batch that is being decided.
+pub(super) struct Early<'c> {
+    client: &'c LinkTo<'c>,
+    sql: &'c Sql,
+    sent: Vec<Sent<'c>>,
+    pub(super) written: Written,
+    is_allowed: bool,
+}
+
+impl<'c> Early<'c> {
+    /// For calls, where they are many writes.
+    pub(super) fn of(client: &'c LinkTo<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
+        let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * limits::DECIDED_AT_ONCE;
+        Self { is_allowed, ..Self::never(client, sql) }
+    }
+
+    /// Everything is decided before anything is written.
+    pub(super) fn never(client: &'c LinkTo<'c>, sql: &'c Sql) -> Self {
+        Self { client, sql, sent: Vec::new(), written: Written::default(), is_allowed: false }
+    }
+
+    pub(super) fn is_allowed(&self) -> bool {
+        self.is_allowed
+    }
+
+    /// Sends rows. What came of them is heard in the end.
+    pub(super) async fn send(&mut self, rows: Difference) {
+        let (client, sql) = (self.client, self.sql);
+        let mut saving: Sent<'c> = Box::pin(async move { save_rows(client, sql, &rows).await });
+        // They are on their way when this is first polled, and who carries them gets a turn.
+        let done = (&mut saving).now_or_never();
+        self.sent.push(done.map_or(saving, |done| Box::pin(ready(done))));
+        tokio::task::yield_now().await;
+    }
+
+    /// Whether what is wanted can be loaded after this was written as before it: what looks at nothing that was written, but by numbers of tasks that are known.
+    pub(super) fn leaves(&self, wants: &BTreeSet<Want>) -> bool {
+        let is_left = |want: &Want| matches!(want, Want::Task(_) | Want::Key(..) | Want::Lane(_) | Want::Lanes);
+        self.sent.is_empty() || (!self.written.has_new() && wants.iter().all(is_left))
+    }
+
+    /// Waits until what was sent is written.
+    pub(super) async fn written(&mut self) -> Result<(), Error> {
+        join_all(std::mem::take(&mut self.sent)).await.into_iter().collect()
+    }
+
+    /// What was sent, and which tasks these are.
+    pub(super) fn into_sent(self) -> Vec<Sent<'c>> {
+        self.sent
+    }
+}
