@@ -300,8 +300,7 @@ async fn begin_to_write(
     last: &mut Last,
 ) -> Result<Begun> {
     let kept = std::mem::take(&mut last.kept);
-    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) =
-        wants.into_iter().partition(|want| kept.has(want));
+    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
     let begin = shared.sql.and_lock(begin);
     let counters = shared.sql.text(COUNTERS_TO_WRITE);
     let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
