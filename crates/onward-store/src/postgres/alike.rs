@@ -19,7 +19,7 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// Columns that all have in common. A body is read once, not for each row.
-    fn common(row: &'a TaskRow) -> Self {
+    fn of_all(row: &'a TaskRow) -> Self {
         let mut columns = Self::default();
         columns.same("state", row.state, Type::INT2);
         columns.same("queue", row.queue.as_str(), Type::TEXT);
@@ -99,7 +99,7 @@ impl<'a> Columns<'a> {
 }
 
 fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, lot: &'a Alike) {
-    let mut columns = Columns::common(&lot.row);
+    let mut columns = Columns::of_all(&lot.row);
     columns.of_each(lot);
     columns.insert_into(statements, table);
 }

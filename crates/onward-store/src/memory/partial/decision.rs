@@ -32,7 +32,7 @@ impl Written {
         self.tasks.get(&id)
     }
 
-    pub(super) fn new(&self) -> impl Iterator<Item = &Arc<Task>> {
+    pub(super) fn new_tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.new.iter().filter_map(|id| self.tasks.get(id))
     }
 }

@@ -159,7 +159,7 @@ impl Difference {
 
     /// Forgets tasks that were written and are gone again.
     fn removed_new(&mut self, after: &State, written: &Written) {
-        for task in written.new().filter(|task| after.tasks.share(task.id).is_none()) {
+        for task in written.new_tasks().filter(|task| after.tasks.share(task.id).is_none()) {
             self.removed(task);
         }
     }
