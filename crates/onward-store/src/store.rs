@@ -411,10 +411,15 @@ pub struct PauseRecord {
 }
 
 impl PauseRecord {
-    /// Whether it has not ended by itself by then. Whoever writes next removes one that has; until then nobody is to be told of it.
+    /// Whether it has not ended by itself by then.
     pub(crate) fn holds_at(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| until > now)
+        pause_holds(self.until, now)
     }
+}
+
+/// Whether a pause that ends then has not ended by itself. Whoever writes next removes one that has; until then nobody is to be told of it.
+pub(crate) fn pause_holds(until: Option<Timestamp>, now: Timestamp) -> bool {
+    until.is_none_or(|until| until > now)
 }
 
 /// What an acknowledgement means.

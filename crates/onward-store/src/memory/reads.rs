@@ -7,7 +7,7 @@ use super::state::State;
 use super::task::Task;
 use crate::limits;
 use crate::name::Name;
-use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage};
+use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage, pause_holds};
 use crate::task::{TaskId, TaskRecord, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -75,7 +75,7 @@ impl State {
             running: 0,
             ended: EndedCounts::default(),
             oldest_waiting: None,
-            paused: pause.is_some_and(|until| until.is_none_or(|until| until > now)),
+            paused: pause.is_some_and(|until| pause_holds(*until, now)),
             weight: settings.weight,
             concurrency: settings.concurrency,
             affinity_wait: settings.affinity_wait,

@@ -145,11 +145,7 @@ async fn commit(
     let Decided { partial, numbers, kept, mut ran } = decided;
     let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
-        Err(error) => {
-            let _ = early.written().await;
-            let _ = client.batch_execute("ROLLBACK").await;
-            return Fate::Failed { error, again: false };
-        }
+        Err(error) => return fail(client, error, &mut early).await,
     };
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));

@@ -11,6 +11,7 @@ use crate::orchestration::Hold;
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
 use crate::served::Served;
+use crate::store::pause_holds;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -95,7 +96,7 @@ pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitR
         return vec![WaitReason::Unstarted { until: *kept_until }];
     }
     let mut reasons = standing(facts, now);
-    let pauses = facts.pauses.iter().filter(|(_, until)| until.is_none_or(|until| until > now));
+    let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
     reasons.extend(pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
     reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));

@@ -7,7 +7,7 @@ use rusqlite::params;
 use crate::error::Result;
 use crate::name::Name;
 use crate::sqlite::connection::Database;
-use crate::store::PauseRecord;
+use crate::store::{PauseRecord, pause_holds};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -50,7 +50,7 @@ impl Pauses {
     }
 
     pub(super) fn queue_is_paused(&self, queue: &Name, now: Timestamp) -> bool {
-        self.0.get(&Scope::Queue(queue.clone())).is_some_and(|until| until.is_none_or(|until| until > now))
+        self.0.get(&Scope::Queue(queue.clone())).is_some_and(|until| pause_holds(*until, now))
     }
 
     pub(super) fn is_empty(&self) -> bool {

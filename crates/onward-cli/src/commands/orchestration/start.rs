@@ -75,9 +75,7 @@ impl Arguments {
             ..NewTask::of(self.kind.clone())
         })
     }
-}
 
-impl Arguments {
     /// The start, and what is sent with it.
     fn write(&self) -> anyhow::Result<Write> {
         let start = Write::Submit(Box::new(self.task()?));

@@ -218,21 +218,10 @@ impl Difference {
 
     /// Tasks that are like many others are written with them; each other has a row of its own.
     pub(super) fn sorted(&mut self, sorts: Sorts) -> Result<()> {
-        let (alike, others) = sorts.new.parted()?;
-        self.live_alike = alike;
-        for task in others {
-            self.live.push(TaskRow::of(&task, true)?);
-        }
-        let (alike, others) = sorts.started.parted()?;
-        self.started_alike = alike;
-        for task in others {
-            self.started.push(ChangedRow::of(&task)?);
-        }
-        let (alike, others) = sorts.finished.parted()?;
-        self.finished_alike = alike;
-        for task in others {
-            self.finished.push(ChangedRow::of(&task)?);
-        }
+        let rewritten = |task: &Task| TaskRow::of(task, true);
+        self.live_alike = part(sorts.new, &mut self.live, rewritten)?;
+        self.started_alike = part(sorts.started, &mut self.started, ChangedRow::of)?;
+        self.finished_alike = part(sorts.finished, &mut self.finished, ChangedRow::of)?;
         Ok(())
     }
 
@@ -332,6 +321,15 @@ impl Difference {
             last_entry: after.entry - 1,
         };
     }
+}
+
+/// Those that are like many others; each other gets a row.
+fn part<Row>(sort: Gathered, rows: &mut Vec<Row>, row: impl Fn(&Task) -> Result<Row>) -> Result<Vec<Alike>> {
+    let (alike, others) = sort.parted()?;
+    for task in others {
+        rows.push(row(&task)?);
+    }
+    Ok(alike)
 }
 
 /// What happens to most tasks of a batch.
