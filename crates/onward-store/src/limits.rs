@@ -232,3 +232,7 @@ pub const UNREAD_PAUSE: Duration = Duration::from_secs(10);
 
 /// For how long a PostgreSQL store tries a call again while its server is away, unless it was opened with another time.
 pub const SERVER_AWAY: Duration = Duration::from_secs(60);
+
+/// How many bytes that a commit appends to SQLite's log are gathered before they are written. SQLite's VFS for unix writes less than 128 KiB
+/// in one call, and what is written soon after it was gathered is still in the processor's cache.
+pub const LOG_GATHERED_BYTES: usize = 64 * 1024;

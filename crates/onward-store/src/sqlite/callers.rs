@@ -21,10 +21,10 @@ use crate::news::NewsSender;
 use crate::outcome::Submitted;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::core::Core;
+use crate::sqlite::file_layer;
 use crate::sqlite::housekeeping::Bell;
 use crate::sqlite::index::MEMORY_TASKS;
 use crate::sqlite::log::LogBuffer;
-use crate::sqlite::page_checksums;
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::told_tasks::ToldTasks;
@@ -82,7 +82,7 @@ impl Callers {
                 self.path.display()
             )));
         }
-        if self.page_checksums && !page_checksums::goes_through_layer(connection) {
+        if self.page_checksums && !file_layer::goes_through_layer(connection) {
             return Err(Error::invalid(
                 "the pages of the store's file have checksums, which the connection would not write; get one from `SqliteStore::connect`",
             ));

@@ -7,10 +7,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
 use crate::rules::share;
+use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
 use crate::sqlite::migrations::{self, SCHEMA};
 use crate::sqlite::names::SERIES_LINES;
 use crate::sqlite::open::{connect, has_page_checksums, open_through};
-use crate::sqlite::page_checksums::{self, CHECKSUM_BYTES, TRUSTING_NAME};
 use crate::sqlite::store::SqliteStore;
 
 /// How many pages a backup copies between two looks at its progress.
@@ -66,7 +66,7 @@ impl SqliteStore {
     pub async fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let from = from.as_ref();
         let name = from.display().to_string();
-        let source = open_to_read(from, None).map_err(|error| error.about(&name))?;
+        let source = open_to_read(from, NAME).map_err(|error| error.about(&name))?;
         check_backup(&source).map_err(|error| error.about(&name))?;
         copy(&source, to.as_ref(), progress)
     }
@@ -82,10 +82,10 @@ impl SqliteStore {
     pub async fn rebuild(from: impl AsRef<Path>, to: impl AsRef<Path>, page_checksums: bool) -> Result<()> {
         let from = from.as_ref();
         let name = from.display().to_string();
-        let source = open_to_read(from, Some(TRUSTING_NAME)).map_err(|error| error.about(&name))?;
+        let source = open_to_read(from, TRUSTING_NAME).map_err(|error| error.about(&name))?;
         check_backup(&source).map_err(|error| error.about(&name))?;
         if page_checksums {
-            page_checksums::reserve(&source, CHECKSUM_BYTES)?;
+            file_layer::reserve(&source, CHECKSUM_BYTES)?;
         }
         write_new(to.as_ref(), |partial| {
             let partial_name =
@@ -164,11 +164,11 @@ impl SqliteStore {
     }
 }
 
-fn open_to_read(path: &Path, vfs: Option<&str>) -> Result<Connection> {
+fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {
     if !path.exists() {
         return Err(Error::not_found("there is no such file"));
     }
-    open_through(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, vfs)
+    open_through(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, layer)
 }
 
 fn check_backup(source: &Connection) -> Result<()> {

@@ -17,11 +17,11 @@ use crate::news::NewsSender;
 use crate::outcome::Outcome;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
+use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::migrations;
-use crate::sqlite::page_checksums::{self, CHECKSUM_BYTES};
 use crate::sqlite::presence::{Marks, Presence};
 use crate::sqlite::readers::Readers;
 use crate::sqlite::store::{OpenFile, SqliteStore};
@@ -125,8 +125,8 @@ impl SqliteOptions {
         self
     }
 
-    /// The registered SQLite VFS through which the store's connections reach their files. Default: the one that looks at checksums of
-    /// pages. For tests that put themselves between SQLite and the disk; backups and migrations do not go through it.
+    /// The registered SQLite VFS through which the store's connections reach their files, below what Onward itself puts between SQLite and
+    /// them. Default: the system's. For tests that put themselves between SQLite and the disk; backups and migrations do not go through it.
     #[doc(hidden)]
     #[must_use]
     pub fn vfs(mut self, name: &str) -> Self {
@@ -281,7 +281,7 @@ impl SqliteOptions {
     /// A file gets its checksums with its first page, or never.
     fn reserve_checksums(&self, connection: &Connection) -> Result<()> {
         if self.page_checksums && is_empty(connection)? {
-            return page_checksums::reserve(connection, CHECKSUM_BYTES);
+            return file_layer::reserve(connection, CHECKSUM_BYTES);
         }
         self.check_checksums(connection)
     }
@@ -326,17 +326,17 @@ fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl 
     }
 }
 
-/// Opens a connection without changing the file, through the layer that looks at checksums of pages or another.
+/// Opens a connection without changing the file, through our layer on top of this VFS.
 pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
-    let mut connection = open_through(path, CONNECT, vfs)?;
+    let mut connection = open_through(path, CONNECT, &file_layer::over(vfs)?)?;
     wait_for_locks(&mut connection)?;
     Ok(connection)
 }
 
-/// Opens a connection through the layer that looks at checksums of pages, or another.
-pub(super) fn open_through(path: &Path, flags: OpenFlags, vfs: Option<&str>) -> Result<Connection> {
-    page_checksums::register()?;
-    Ok(Connection::open_with_flags_and_vfs(path, flags, vfs.unwrap_or(page_checksums::NAME))?)
+/// Opens a connection through one of our layers, by its name.
+pub(super) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result<Connection> {
+    file_layer::register()?;
+    Ok(Connection::open_with_flags_and_vfs(path, flags, layer)?)
 }
 
 /// Whether a file has no page yet.
@@ -346,7 +346,7 @@ fn is_empty(connection: &Connection) -> Result<bool> {
 
 /// Whether the pages of a file have room for checksums.
 pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
-    Ok(page_checksums::reserved(connection)? == CHECKSUM_BYTES)
+    Ok(file_layer::reserved(connection)? == CHECKSUM_BYTES)
 }
 
 /// Sets what holds for every connection, and reads back what decides about durability.

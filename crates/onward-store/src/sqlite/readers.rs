@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Result;
+use crate::sqlite::file_layer;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::open::open_through;
 
@@ -43,7 +44,7 @@ impl Readers {
 
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = open_through(&self.path, flags, self.vfs.as_deref())?;
+        let mut connection = open_through(&self.path, flags, &file_layer::over(self.vfs.as_deref())?)?;
         wait_for_locks(&mut connection)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         rusqlite::vtab::array::load_module(&connection)?;

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::ptr;
 use std::slice;
 use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use rusqlite::ffi;
 
@@ -21,14 +22,11 @@ pub(super) const NAME: &str = "onward-power-loss";
 
 const C_NAME: &CStr = c"onward-power-loss";
 
-/// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open` and `delete`.
-#[repr(C)]
-struct Layer {
-    own: ffi::sqlite3_vfs,
-    system: *mut ffi::sqlite3_vfs,
-}
+/// The system's VFS. Not found by way of the VFS that a method is called with, which may be another layer on top of this one.
+static SYSTEM: AtomicPtr<ffi::sqlite3_vfs> = AtomicPtr::new(ptr::null_mut());
 
-/// The methods of one open file. The file's `pMethods` points to `own`, which is the first field.
+/// The methods of one open file. The file's `pMethods` points to `own`, which is the first field, or to those of a layer on top of this one;
+/// behind the system's file is a pointer to this.
 #[repr(C)]
 struct Methods {
     own: ffi::sqlite3_io_methods,
@@ -48,34 +46,34 @@ pub(super) fn register() {
         let copy = unsafe { ptr::read(system) };
         let own = ffi::sqlite3_vfs {
             zName: C_NAME.as_ptr(),
+            szOsFile: copy.szOsFile + size_of::<*mut Methods>() as c_int,
             pNext: ptr::null_mut(),
             xOpen: Some(open),
             xDelete: Some(delete),
             ..copy
         };
-        let layer = Box::into_raw(Box::new(Layer { own, system }));
-        // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by
-        // Rust again but to read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so the
-        // pointers are equal. It is a whole VFS: the methods that were not replaced are the system's and find in it the
-        // `pAppData`, `szOsFile` and `mxPathname` that they would find in their own.
-        let code = unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) };
+        SYSTEM.store(system, Ordering::Release);
+        let layer = Box::into_raw(Box::new(own));
+        // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again. It is
+        // a whole VFS: the methods that were not replaced are the system's and find in it the `pAppData` and `mxPathname` that they would
+        // find in their own, and its files have room for the system's.
+        let code = unsafe { ffi::sqlite3_vfs_register(layer, 0) };
         assert_eq!(code, ffi::SQLITE_OK, "the layer can be registered");
     });
 }
 
 /// `xOpen`: opens the system's file and, if it is one of a store that is recorded, takes the place of its methods.
 unsafe extern "C" fn open(
-    vfs: *mut ffi::sqlite3_vfs,
+    _vfs: *mut ffi::sqlite3_vfs,
     name: ffi::sqlite3_filename,
     file: *mut ffi::sqlite3_file,
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer` that is never freed.
-    let system = unsafe { (*vfs.cast::<Layer>()).system };
+    let system = SYSTEM.load(Ordering::Acquire);
     let open_in_system = || {
         // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those SQLite made for our
-        // `xOpen`, under the same contract; `file` has `szOsFile` bytes, which is copied from `system`.
+        // `xOpen`, under the same contract; `file` has more than the `szOsFile` bytes of `system`.
         unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) }
     };
     // SAFETY: SQLite's file names are null or strings that end in a zero and live as long as the file is open.
@@ -92,9 +90,8 @@ unsafe extern "C" fn open(
 }
 
 /// `xDelete`.
-unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sync_directory: c_int) -> c_int {
-    // SAFETY: as in `open`.
-    let system = unsafe { (*vfs.cast::<Layer>()).system };
+unsafe extern "C" fn delete(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sync_directory: c_int) -> c_int {
+    let system = SYSTEM.load(Ordering::Acquire);
     let delete_in_system = || {
         // SAFETY: `system` is a registered VFS; the arguments are SQLite's own, passed on under the same contract.
         unsafe { (*system).xDelete.map_or(ffi::SQLITE_IOERR, |delete| delete(system, name, sync_directory)) }
@@ -138,14 +135,25 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, recorded: RecordedFile) {
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is
     // the last call on the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = methods.cast() };
+    // SAFETY: as above, and `place` is within it.
+    unsafe { *place(file) = methods };
+}
+
+/// Where the pointer to a file's methods is: behind the system's file.
+///
+/// # Safety
+/// `file` is one that SQLite gave to our `xOpen`.
+unsafe fn place(file: *mut ffi::sqlite3_file) -> *mut *mut Methods {
+    // SAFETY: `SYSTEM` is a registered VFS, and SQLite made the file as large as our `szOsFile` says, which is larger by one pointer. The
+    // system's size is a multiple of a pointer's.
+    unsafe { file.cast::<u8>().add((*SYSTEM.load(Ordering::Acquire)).szOsFile as usize).cast() }
 }
 
 /// # Safety
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
 unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
-    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed
-    // before `close` and of which nobody ever has a mutable reference.
-    unsafe { &*(*file).pMethods.cast::<Methods>() }
+    // SAFETY: `take_place` has put there a pointer to a box that is not freed before `close` and of which nobody ever has a mutable reference.
+    unsafe { &**place(file) }
 }
 
 /// `xWrite`.
@@ -179,9 +187,9 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int 
 
 /// `xClose`: gives the file its own methods back and has the system close it.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `Methods`. SQLite
+    // SAFETY: only files of `take_place` have this method, so the pointer came from `Box::into_raw` of a `Methods`. SQLite
     // closes a file once and during no other call on it, so no reference to the box is left and it is freed only here.
-    let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
+    let methods = unsafe { Box::from_raw(*place(file)) };
     // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
     unsafe { (*file).pMethods = methods.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.

@@ -1,44 +1,24 @@
-//! The layer between SQLite and the file system.
-//!
-//! It is the system's VFS, of which `xOpen` is replaced; and database files are the system's own files, of whose methods those that read
-//! and write are replaced. All else (locks, shared memory, syncs, other files) is the system's.
+//! A database file: pages get their checksums when they are written to it, and are looked at when they are read.
 //!
 //! Nothing here may panic: the callers are C functions.
-#![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
+#![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::OnceLock;
 
-use rusqlite::{Connection, ffi};
+use rusqlite::ffi;
 
+use super::log_file::LogFile;
 use super::page::{Pages, is_intact, is_sealed, seal};
-use crate::error::{Error, Result};
 
-/// The name under which SQLite knows the layer.
-pub(in crate::sqlite) const NAME: &str = "onward";
-
-const C_NAME: &CStr = c"onward";
-
-/// The name under which SQLite knows the layer that takes pages as they are, and writes them with checksums all the same.
-pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
-
-const C_TRUSTING_NAME: &CStr = c"onward-trusting";
-
-/// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open`.
-#[repr(C)]
-struct Layer {
-    own: ffi::sqlite3_vfs,
-    system: *mut ffi::sqlite3_vfs,
-    /// Whether checksums are looked at.
-    looks: bool,
-}
+/// The number of the lock, in the memory that a database's users share, that who writes to the log holds (`WAL_WRITE_LOCK`).
+const WRITE_LOCK: c_int = 0;
 
 /// The methods of one open database file. The file's `pMethods` points to `own`, which is the first field. SQLite uses a file in one thread
 /// at a time.
 #[repr(C)]
-struct Methods {
+pub(super) struct Methods {
     own: ffi::sqlite3_io_methods,
     system: *const ffi::sqlite3_io_methods,
     /// Whether checksums are looked at.
@@ -49,115 +29,15 @@ struct Methods {
     early: Cell<i64>,
     /// Where a page gets its checksum, since what SQLite hands over is not to be written to.
     sealed: RefCell<Vec<u8>>,
-}
-
-/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only what asks for its name goes through it.
-///
-/// # Errors
-/// If SQLite has no VFS of the system, or no memory.
-pub(in crate::sqlite) fn register() -> Result<()> {
-    static CODE: OnceLock<c_int> = OnceLock::new();
-    let register = || match register_as(C_NAME, true) {
-        ffi::SQLITE_OK => register_as(C_TRUSTING_NAME, false),
-        code => code,
-    };
-    match *CODE.get_or_init(register) {
-        ffi::SQLITE_OK => Ok(()),
-        code => Err(Error::io(format!("SQLite did not take the layer that looks at pages (code {code})"))),
-    }
-}
-
-fn register_as(name: &'static CStr, looks: bool) -> c_int {
-    // SAFETY: a null name asks for the default VFS; the call initializes SQLite if need be, and may come from any thread.
-    let system = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
-    if system.is_null() {
-        return ffi::SQLITE_CANTOPEN;
-    }
-    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. The system's are never unregistered, so it is valid for
-    // reads; the struct is plain data and may be copied.
-    let copy = unsafe { ptr::read(system) };
-    let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
-    let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
-    // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again but to
-    // read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so the pointers are equal. It is a whole
-    // VFS: the methods that were not replaced are the system's and find in it the `pAppData`, `szOsFile` and `mxPathname` that they would
-    // find in their own.
-    unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
-}
-
-/// Has the pages of a file get checksums. To be called before the first page is written, and without effect later, but on what
-/// `VACUUM INTO` writes.
-///
-/// # Errors
-/// If SQLite does not know the request.
-pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<()> {
-    control_reserved(connection, c_int::from(bytes)).map(drop)
-}
-
-/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the file was read.
-///
-/// # Errors
-/// If SQLite does not know the request.
-pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
-    // What is no number of bytes changes nothing.
-    Ok(u8::try_from(control_reserved(connection, -1)?).unwrap_or(u8::MAX))
-}
-
-fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> {
-    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone meanwhile; the request takes a pointer to an
-    // `int`, which is read and written during the call only.
-    let code = unsafe {
-        let argument = (&raw mut bytes).cast();
-        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_RESERVE_BYTES, argument)
-    };
-    match code {
-        ffi::SQLITE_OK => Ok(bytes),
-        code => Err(Error::io(format!("SQLite does not tell of room for checksums (code {code})"))),
-    }
-}
-
-/// Whether what a connection reads and writes goes through the layer.
-pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
-    let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
-    // SAFETY: as in `control_reserved`; this request takes a pointer to a pointer to a VFS.
-    let code = unsafe {
-        let argument = (&raw mut vfs).cast();
-        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_VFS_POINTER, argument)
-    };
-    if code != ffi::SQLITE_OK || vfs.is_null() {
-        return false;
-    }
-    // SAFETY: the VFS of an open connection is registered, and so is its name a string that ends in a zero; it is compared before
-    // this function returns.
-    unsafe { CStr::from_ptr((*vfs).zName) == C_NAME }
-}
-
-/// `xOpen`: opens the system's file and, if it is a database, takes the place of its methods.
-unsafe extern "C" fn open(
-    vfs: *mut ffi::sqlite3_vfs,
-    name: ffi::sqlite3_filename,
-    file: *mut ffi::sqlite3_file,
-    flags: c_int,
-    flags_out: *mut c_int,
-) -> c_int {
-    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer` that is never freed and never changed.
-    let &Layer { system, looks, .. } = unsafe { &*vfs.cast::<Layer>() };
-    // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those SQLite made for our `xOpen`, under the same
-    // contract; `file` has `szOsFile` bytes, which is copied from `system`.
-    let code =
-        unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) };
-    if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-        // SAFETY: the system's `xOpen` has just succeeded on `file`, and nobody else knows it yet.
-        unsafe { take_place(file, looks) };
-    }
-    code
+    /// The log, while it is open.
+    log: Cell<*const LogFile>,
 }
 
 /// Replaces the methods of an open file that read and write.
 ///
 /// # Safety
 /// `file` was opened by the system's VFS, and no other thread uses it yet.
-unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
+pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
     // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
@@ -168,10 +48,18 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
         xClose: Some(close),
         xRead: Some(read),
         xWrite: Some(write),
+        xShmLock: Some(lock_memory),
         ..copy
     };
-    let methods =
-        Methods { own, system, looks, pages: Cell::new(None), early: Cell::new(0), sealed: RefCell::default() };
+    let methods = Methods {
+        own,
+        system,
+        looks,
+        pages: Cell::new(None),
+        early: Cell::new(0),
+        sealed: RefCell::default(),
+        log: Cell::new(ptr::null()),
+    };
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
     // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = Box::into_raw(Box::new(methods)).cast() };
@@ -179,13 +67,18 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
 
 /// # Safety
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
-unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
+pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
     // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed before `close` and
     // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<Methods>() }
 }
 
 impl Methods {
+    /// Says which log belongs to the file; null when it is closed.
+    pub(super) fn set_log(&self, log: *const LogFile) {
+        self.log.set(log);
+    }
+
     /// The system's `xRead`.
     ///
     /// # Safety
@@ -326,11 +219,25 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     code
 }
 
+/// `xShmLock`: the system's; what a transaction that ends has written to the log and not committed is forgotten before others may write there.
+unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, count: c_int, flags: c_int) -> c_int {
+    // SAFETY: as in `read`.
+    let methods = unsafe { methods(file) };
+    if flags & ffi::SQLITE_SHM_UNLOCK != 0 && first == WRITE_LOCK {
+        // SAFETY: the log says here where it is from when it is opened until it is closed, and is used in one thread at a time with this file.
+        unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::forget);
+    }
+    // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+    unsafe { (*methods.system).xShmLock.map_or(ffi::SQLITE_IOERR_SHMLOCK, |lock| lock(file, first, count, flags)) }
+}
+
 /// `xClose`: gives the file its own methods back and has the system close it.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `Methods`. SQLite closes a file once
     // and during no other call on it, so no reference to the box is left and it is freed only here.
     let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
+    // SAFETY: as in `lock_memory`. SQLite closes the log first, so there is none here any more.
+    unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::lose_database);
     // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
     unsafe { (*file).pMethods = methods.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.

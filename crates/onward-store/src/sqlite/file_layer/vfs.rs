@@ -1,0 +1,168 @@
+//! The layer as SQLite knows it.
+//!
+//! It is another VFS, mostly that of the system, of which `xOpen` is replaced; and database files and logs are files of that VFS, of whose
+//! methods some are replaced. All else (locks, shared memory, other files) is that VFS's.
+//!
+//! Nothing here may panic: the callers are C functions.
+#![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
+
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, c_int};
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rusqlite::{Connection, ffi};
+
+use super::{database_file, log_file};
+use crate::error::{Error, Result};
+
+/// The name under which SQLite knows the layer.
+pub(in crate::sqlite) const NAME: &str = "onward";
+
+const C_NAME: &CStr = c"onward";
+
+/// The name under which SQLite knows the layer that takes pages as they are, and writes them with checksums all the same.
+pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
+
+const C_TRUSTING_NAME: &CStr = c"onward-trusting";
+
+/// The layer. SQLite has a pointer to `own`, which is the first field, and hands it back to `open`.
+#[repr(C)]
+struct Layer {
+    own: ffi::sqlite3_vfs,
+    system: *mut ffi::sqlite3_vfs,
+    /// Whether checksums are looked at.
+    looks: bool,
+}
+
+/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only what asks for its name goes through it.
+///
+/// # Errors
+/// If SQLite has no VFS of the system, or no memory.
+pub(in crate::sqlite) fn register() -> Result<()> {
+    static CODE: OnceLock<c_int> = OnceLock::new();
+    let register = || match register_as(C_NAME, None, true) {
+        ffi::SQLITE_OK => register_as(C_TRUSTING_NAME, None, false),
+        code => code,
+    };
+    taken(*CODE.get_or_init(register))
+}
+
+/// The name of the layer on top of another VFS that SQLite knows, of the system's if none is named. The other's `xOpen` is called with that
+/// VFS and its other methods with the layer in its place, and it may not look for its own table in a file's `pMethods`.
+///
+/// # Errors
+/// If SQLite knows no such VFS, or has no memory.
+pub(in crate::sqlite) fn over(vfs: Option<&str>) -> Result<Cow<'static, str>> {
+    static REGISTERED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    register()?;
+    let Some(vfs) = vfs else { return Ok(NAME.into()) };
+    let name = format!("{NAME}-over-{vfs}");
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !registered.contains(&name) {
+        let no_name = |_| Error::invalid(format!("no VFS can have the name `{vfs}`"));
+        let (below, c_name) = (CString::new(vfs).map_err(no_name)?, CString::new(&*name).map_err(no_name)?);
+        taken(register_as(Box::leak(c_name.into_boxed_c_str()), Some(&below), true))?;
+        registered.push(name.clone());
+    }
+    Ok(name.into())
+}
+
+fn taken(code: c_int) -> Result<()> {
+    match code {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(Error::io(format!("SQLite did not take the layer below it (code {code})"))),
+    }
+}
+
+fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int {
+    // SAFETY: a null name asks for the default VFS, and another is a string that ends in a zero; the call initializes SQLite if need be, and
+    // may come from any thread.
+    let system = unsafe { ffi::sqlite3_vfs_find(below.map_or(ptr::null(), CStr::as_ptr)) };
+    if system.is_null() {
+        return ffi::SQLITE_CANTOPEN;
+    }
+    // SAFETY: what `sqlite3_vfs_find` answers, other than null, is a registered VFS. None is ever unregistered here, so it is valid for
+    // reads; the struct is plain data and may be copied.
+    let copy = unsafe { ptr::read(system) };
+    let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
+    let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
+    // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again but to
+    // read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so the pointers are equal. It is a whole
+    // VFS: the methods that were not replaced are the system's and find in it the `pAppData`, `szOsFile` and `mxPathname` that they would
+    // find in their own.
+    unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
+}
+
+/// Has the pages of a file get checksums. To be called before the first page is written, and without effect later, but on what
+/// `VACUUM INTO` writes.
+///
+/// # Errors
+/// If SQLite does not know the request.
+pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<()> {
+    control_reserved(connection, c_int::from(bytes)).map(drop)
+}
+
+/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the file was read.
+///
+/// # Errors
+/// If SQLite does not know the request.
+pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
+    // What is no number of bytes changes nothing.
+    Ok(u8::try_from(control_reserved(connection, -1)?).unwrap_or(u8::MAX))
+}
+
+fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> {
+    // SAFETY: the connection is open as long as it is borrowed, and used by this thread alone meanwhile; the request takes a pointer to an
+    // `int`, which is read and written during the call only.
+    let code = unsafe {
+        let argument = (&raw mut bytes).cast();
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_RESERVE_BYTES, argument)
+    };
+    match code {
+        ffi::SQLITE_OK => Ok(bytes),
+        code => Err(Error::io(format!("SQLite does not tell of room for checksums (code {code})"))),
+    }
+}
+
+/// Whether what a connection reads and writes goes through the layer.
+pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
+    let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
+    // SAFETY: as in `control_reserved`; this request takes a pointer to a pointer to a VFS.
+    let code = unsafe {
+        let argument = (&raw mut vfs).cast();
+        ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), ffi::SQLITE_FCNTL_VFS_POINTER, argument)
+    };
+    if code != ffi::SQLITE_OK || vfs.is_null() {
+        return false;
+    }
+    // SAFETY: the VFS of an open connection is registered, and so is its name a string that ends in a zero; it is compared before
+    // this function returns.
+    unsafe { CStr::from_ptr((*vfs).zName) == C_NAME }
+}
+
+/// `xOpen`: opens the system's file and, if it is a database or a log, takes the place of its methods.
+unsafe extern "C" fn open(
+    vfs: *mut ffi::sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    flags_out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite calls with the VFS that was registered, which is the first field of a `Layer` that is never freed and never changed.
+    let &Layer { system, looks, .. } = unsafe { &*vfs.cast::<Layer>() };
+    // SAFETY: `system` is a registered VFS, and every one has an `xOpen`. The arguments are those SQLite made for our `xOpen`, under the same
+    // contract; `file` has `szOsFile` bytes, which is copied from `system`.
+    let code =
+        unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) };
+    if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
+        // SAFETY: the system's `xOpen` has just succeeded on `file`, and nobody else knows it yet.
+        unsafe { database_file::take_place(file, looks) };
+    }
+    if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_WAL != 0 {
+        // SAFETY: as above. SQLite opens a log by the name that it made for it, while the database file to which it belongs is open, and
+        // through the same VFS, so that `take_place` was done on that.
+        unsafe { log_file::take_place(file, ffi::sqlite3_database_file_object(name)) };
+    }
+    code
+}
