@@ -1,5 +1,7 @@
 //! What the fuzz targets share: a connection is given the same bytes whole and in pieces, and must see the same.
 
+pub mod targets;
+
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 

@@ -60,6 +60,13 @@ impl Connection {
         self.state.output.rest();
     }
 
+    /// Whether there is memory that [`rest`](Self::rest) would give back.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.input.has_memory_to_spare() || self.state.output.has_memory_to_spare()
+    }
+
     /// Takes received bytes from the front of a slice and answers how many: for streams that cannot read into
     /// [`read_buf`](Self::read_buf). Fewer than all means that [`poll_event`](Self::poll_event) must be called before the others fit.
     #[must_use = "what was not taken must be handed in again"]

@@ -184,9 +184,15 @@ impl Input {
     /// There is nothing to be read: what only a busy peer needs is given back.
     #[inline]
     pub(crate) fn rest(&mut self) {
-        if self.capacity > READ_BUFFER_BYTES && self.peek().is_empty() {
+        if self.has_memory_to_spare() {
             self.give_back();
         }
+    }
+
+    /// Whether there is any.
+    #[inline]
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.capacity > READ_BUFFER_BYTES && self.peek().is_empty()
     }
 
     #[cold]

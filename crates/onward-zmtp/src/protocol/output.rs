@@ -127,9 +127,15 @@ impl Output {
     /// There is nothing to be written: what only a busy peer needs is given back.
     #[inline]
     pub(crate) fn rest(&mut self) {
-        if self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty() {
+        if self.has_memory_to_spare() {
             self.arena = Vec::new();
         }
+    }
+
+    /// Whether there is any.
+    #[inline]
+    pub(crate) fn has_memory_to_spare(&self) -> bool {
+        self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty()
     }
 
     fn recycle(&mut self) {

@@ -19,6 +19,7 @@ use super::error::{Error, Result};
 use super::limits::{TURN_BYTES, WRITE_PIECES};
 use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
 use super::queue::{Payload as _, Taken};
+use super::rest::Rest;
 use super::shared::Shared;
 use super::stop::Stop;
 use super::transport::Stream;
@@ -48,6 +49,7 @@ pub(super) struct Driver {
     timer: Pin<Box<Sleep>>,
     /// When the timer goes off; `None` when it does not.
     armed: Option<Instant>,
+    rest: Rest,
     uncertain: Uncertain,
 }
 
@@ -68,6 +70,7 @@ impl Driver {
             waits: Waits::default(),
             timer: Box::pin(sleep_until(now)),
             armed: None,
+            rest: Rest::default(),
             uncertain: Uncertain::default(),
         }
     }
@@ -120,9 +123,10 @@ impl Driver {
             self.decode(context)?;
             let step = self.send(context)? + self.receive(context)?;
             if step == 0 && !self.keep_time(context)? {
-                self.connection.rest();
+                self.rest.begin(&mut self.connection, context);
                 return Ok(false);
             }
+            self.rest.moved();
             moved += step;
         }
         Ok(true)

@@ -38,8 +38,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a listener waits after the operating system could not accept a connection: there are no file descriptors left, say.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the operating system is asked to buffer for a Unix stream, in bytes each way; its own default is too little for batches.
-pub const IPC_BUFFER_BYTES: usize = 1024 * 1024;
+/// What the operating system is asked to buffer for a Unix stream, in bytes each way; its own default is too little for batches, and what is much more
+/// than one batch does not stay in a processor's cache until it is read.
+pub const IPC_BUFFER_BYTES: usize = 384 * 1024;
 
 /// The longest text of an endpoint, in bytes.
 pub const ENDPOINT_BYTES: usize = 1024;
@@ -49,6 +50,9 @@ pub const WRITE_PIECES: usize = 128;
 
 /// How many messages of each peer are read ahead of the program at least, if the mark allows it, however many peers share one mark.
 pub const READ_AHEAD_MESSAGES: usize = 64;
+
+/// How long a connection over which nothing passes any more keeps the memory that only a busy one needs, in which it may soon be busy again.
+pub const REST_AFTER: Duration = Duration::from_millis(10);
 
 /// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
 pub const TURN_BYTES: usize = 512 * 1024;

@@ -118,6 +118,7 @@ mod pipe;
 mod proxy;
 mod queue;
 mod receive;
+mod rest;
 mod roster;
 mod rotation;
 mod send;

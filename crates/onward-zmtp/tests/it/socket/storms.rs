@@ -1,6 +1,7 @@
 //! Many connections, one after the other, while messages flow.
 
 use onward_zmtp::socket::SocketOptions;
+use onward_zmtp::socket::limits::REST_AFTER;
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
 use super::events::{no_tasks, peers, until, within};
@@ -96,5 +97,34 @@ fn a_small_message_costs_one_allocation_from_end_to_end() {
     runtime.block_on(carry(5 * BATCH));
     let counted = counted(|| runtime.block_on(carry(MESSAGES)));
     assert!(counted.calls <= MESSAGES + MESSAGES / 100, "{} allocations for {MESSAGES} messages", counted.calls);
+    runtime.block_on(async { drop((push, pull)) });
+}
+
+/// Shows: M5
+#[test]
+fn connections_over_which_nothing_passes_any_more_keep_no_large_buffers() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let payload = bytes::Bytes::from(vec![0xCD; 4000]);
+    let (mut push, mut pull) = runtime.block_on(async {
+        let (push, pull) = (PushSocket::new(), PullSocket::new());
+        push.connect(pull.bind("ipc://@buffers-at-rest").await.unwrap()).unwrap();
+        peers(1, || push.statistics()).await;
+        (push, pull)
+    });
+    let counted = counted(|| {
+        runtime.block_on(async {
+            for _ in 0..1000 {
+                push.send(payload.clone()).await.unwrap();
+                drop(pull.try_recv());
+            }
+            until(|| pull.try_recv().is_none() && push.statistics().outgoing.messages == 0).await;
+            tokio::time::advance(2 * REST_AFTER).await;
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        });
+    });
+    assert!(counted.peak > 256 * 1024, "{} bytes are no large buffers", counted.peak);
+    assert!(counted.live < 200 * 1024, "{} bytes are kept", counted.live);
     runtime.block_on(async { drop((push, pull)) });
 }

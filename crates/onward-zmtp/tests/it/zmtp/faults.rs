@@ -40,6 +40,22 @@ fn a_length_that_the_protocol_does_not_know_is_malformed() {
     assert!(error(&feed(&mut pull, &announces(0, 1 << 63))).is_malformed());
 }
 
+/// rzmq 0.5 overflowed by the nine octets of the header, libzmq before 4.3.1 by the length (CVE-2019-6250).
+#[test]
+fn the_longest_length_that_the_protocol_knows_overflows_nothing() {
+    let mut limits = Limits::default();
+    (limits.frame_bytes, limits.message_bytes) = (usize::MAX, usize::MAX);
+    for length in [i64::MAX as u64, i64::MAX as u64 - 8] {
+        for before in [&b""[..], b"\x01\x05first"] {
+            let mut pull = introduced(Options::new(SocketType::Pull).limits(limits), "PUSH");
+            let bytes = [before, &announces(0, length), &[0; 1000]].concat();
+            let counted = counted(|| feed(&mut pull, &bytes));
+            assert_eq!(counted.result, []);
+            assert!(counted.peak < 128 * 1024, "{} bytes were allocated", counted.peak);
+        }
+    }
+}
+
 /// Beats: announced-length
 #[test]
 fn a_length_of_8_gibibytes_reserves_nothing_even_where_it_is_allowed() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod allocations;
 mod compatibility;
+mod corpora;
 mod curve;
 mod faults;
 mod heartbeats;

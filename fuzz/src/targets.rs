@@ -1,0 +1,101 @@
+//! The targets: what each makes of its input.
+
+use std::sync::{Arc, OnceLock};
+
+use onward_zmtp::protocol::{Connection, Event, Message, Options, SocketType};
+
+use super::{compare, connection, cuts, damage, drain, greeting, moment, octet, options, security};
+
+const READY_OF_SUB: &[u8] = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB";
+const READY_OF_PUSH: &[u8] = b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH";
+
+/// Octets of any kind from the first one on, for each side of each mechanism.
+pub fn zmtp_greeting(data: &[u8]) {
+    let (side, data) = octet(data);
+    let (cuts, bytes) = cuts(data);
+    let options = Arc::new(options(SocketType::Router, security(side)));
+    compare(|| connection(&options, 1), bytes, cuts);
+}
+
+/// A greeting as it should be, then anything.
+pub fn zmtp_null(data: &[u8]) {
+    let (cuts, bytes) = cuts(data);
+    let options = Arc::new(options(SocketType::Router, security(0)));
+    compare(|| connection(&options, 1), &[&greeting(1, "NULL", false), bytes].concat(), cuts);
+}
+
+/// A greeting as it should be, then anything, for client and server.
+pub fn zmtp_plain(data: &[u8]) {
+    let (side, data) = octet(data);
+    let (cuts, bytes) = cuts(data);
+    let options = Arc::new(options(SocketType::Router, security(1 + side % 2)));
+    compare(|| connection(&options, 1), &[&greeting(1, "PLAIN", side % 2 == 0), bytes].concat(), cuts);
+}
+
+/// A handshake as it should be, then frames and commands of any kind, from peers of ZMTP 3.0 and 3.1.
+pub fn zmtp_traffic(data: &[u8]) {
+    let (kind, data) = octet(data);
+    let (cuts, bytes) = cuts(data);
+    let (socket_type, ready) =
+        if kind & 1 == 0 { (SocketType::Xpub, READY_OF_SUB) } else { (SocketType::Pull, READY_OF_PUSH) };
+    let options = Arc::new(options(socket_type, security(0)));
+    let bytes = [&greeting(kind >> 1 & 1, "NULL", false), ready, bytes].concat();
+    compare(|| connection(&options, 1), &bytes, cuts);
+}
+
+/// A conversation with changes, or a greeting with anything behind it, for client and server.
+pub fn zmtp_curve(data: &[u8]) {
+    let (side, data) = octet(data);
+    let (cuts, data) = cuts(data);
+    let said = conversation();
+    let (options, seed, bytes) = match side % 4 {
+        0 => (&said.server, 2, damage(said.by_client.clone(), data)),
+        1 => (&said.client, 1, damage(said.by_server.clone(), data)),
+        2 => (&said.server, 2, [&greeting(1, "CURVE", false), data].concat()),
+        _ => (&said.client, 1, [&greeting(1, "CURVE", true), data].concat()),
+    };
+    compare(|| connection(options, seed), &bytes, cuts);
+}
+
+struct Conversation {
+    client: Arc<Options>,
+    server: Arc<Options>,
+    by_client: Vec<u8>,
+    by_server: Vec<u8>,
+}
+
+fn hear(connection: &mut Connection, bytes: &[u8]) {
+    assert_eq!(connection.receive(bytes), bytes.len());
+    while let Some(event) = connection.poll_event(moment()).unwrap() {
+        if matches!(event, Event::Authenticate(_)) {
+            connection.accept().unwrap();
+        }
+    }
+}
+
+/// What client and server say to each other when nothing is wrong; the same each time.
+fn conversation() -> &'static Conversation {
+    static CONVERSATION: OnceLock<Conversation> = OnceLock::new();
+    CONVERSATION.get_or_init(|| {
+        let client = Arc::new(options(SocketType::Xsub, security(3)));
+        let server = Arc::new(options(SocketType::Xpub, security(4)));
+        let (mut one, mut other) = (connection(&client, 1), connection(&server, 2));
+        let (mut by_client, mut by_server) = (Vec::new(), Vec::new());
+        let mut is_talking = false;
+        for _ in 0..10 {
+            let (to_server, to_client) = (drain(&mut one), drain(&mut other));
+            hear(&mut other, &to_server);
+            hear(&mut one, &to_client);
+            by_client.extend(to_server);
+            by_server.extend(to_client);
+            if !is_talking && one.peer().is_some() && other.peer().is_some() {
+                is_talking = true;
+                one.subscribe(b"topic").unwrap();
+                one.send(Message::from("up")).unwrap();
+                other.send(Message::from_iter(["two", "frames"])).unwrap();
+            }
+        }
+        assert!(is_talking, "the handshake is not done");
+        Conversation { client, server, by_client, by_server }
+    })
+}
