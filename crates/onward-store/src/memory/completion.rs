@@ -17,7 +17,7 @@ use crate::task::{Lease, TaskId, TaskState, check_payload};
 use crate::timestamp::Timestamp;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
-#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Awaited {
     pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.

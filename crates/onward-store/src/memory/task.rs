@@ -15,7 +15,7 @@ use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId
 use crate::timestamp::Timestamp;
 
 /// What is kept of a task, live or ended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Task {
     pub(crate) id: TaskId,
     /// As its submitter described it; only the priority and the queue change.

@@ -4,10 +4,11 @@
 //! else they turn out to look for; what they changed, and the commit. What happens in between is decided by the code of the
 //! memory store over the rows that were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
 //!
-//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches,
+//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches, [`append`] is the short way of steps,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
 mod alike;
+mod append;
 mod caller;
 mod check;
 mod clock;

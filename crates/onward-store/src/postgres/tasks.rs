@@ -4,7 +4,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::alike;
 use super::save::{Statements, Values};
-use crate::memory::{ChangedRow, Difference, TaskRow};
+use crate::memory::{AdvancedRow, ChangedRow, Difference, TaskRow};
 
 /// The values of one column, and their type.
 macro_rules! column {
@@ -29,6 +29,7 @@ pub(super) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Differe
     insert(statements, &difference.live);
     start(statements, &difference.started);
     change(statements, &difference.changed);
+    advance(statements, &difference.advanced);
     finish(statements, &difference.finished);
     put(statements, "task", "ended", &difference.rewritten, &difference.revived);
     put(statements, "ended", "task", &difference.ended, &difference.moved);
@@ -85,9 +86,10 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     }
     statements.send(
         "UPDATE {s}.task t SET state = u.state, place = u.place, run_at = u.run_at, expires_at = u.expires_at, \
-           overdue_at = u.overdue_at, session = u.session, cancel_requested = u.cancel_requested, result = u.result, body = u.body::json \
-         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
-           AS u (id, state, place, run_at, expires_at, overdue_at, session, cancel_requested, result, body) \
+           overdue_at = u.overdue_at, session = u.session, cancel_requested = u.cancel_requested, result = u.result, body = u.body::json, \
+           instance = coalesce(u.instance, t.instance) \
+         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+           AS u (id, state, place, run_at, expires_at, overdue_at, session, cancel_requested, result, body, instance) \
          WHERE t.id = u.id",
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
@@ -100,6 +102,21 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
             column!(rows, Type::BOOL_ARRAY, |row| row.cancel_requested),
             column!(rows, Type::BYTEA_ARRAY, |row| row.result.as_deref()),
             column!(rows, Type::TEXT_ARRAY, |row| row.body.as_str()),
+            column!(rows, Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
+        ],
+    );
+}
+
+/// Writes what is kept of orchestrations that run on.
+fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [AdvancedRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    statements.send(
+        "UPDATE {s}.task t SET instance = u.instance FROM unnest($1, $2) AS u (id, instance) WHERE t.id = u.id",
+        vec![
+            column!(rows, Type::INT8_ARRAY, |row| row.id),
+            column!(rows, Type::BYTEA_ARRAY, |row| row.instance.as_slice()),
         ],
     );
 }

@@ -8,6 +8,7 @@ use futures_util::future::join4;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::append::append;
 use super::connection::{Link, LinkTo};
 use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
@@ -39,13 +40,13 @@ pub(super) struct Marker {
 /// What a writer knows of the store since its last transaction.
 #[derive(Debug)]
 pub(super) struct Last {
-    marker: Marker,
+    pub(super) marker: Marker,
     /// Everything that is not a task, and its version.
-    items: Option<(i64, Items)>,
-    /// The number of its transaction among all that write to the store; `None` if it has not written yet.
-    write: Option<i64>,
+    pub(super) items: Option<(i64, Items)>,
+    /// The number of its transaction among all that write to the store, and the numbers that it gave last; `None` if it has not written yet.
+    pub(super) write: Option<(i64, Counters)>,
     /// What it knows of tasks as long as nobody else has written since.
-    kept: Kept,
+    pub(super) kept: Kept,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
 }
@@ -55,6 +56,11 @@ impl Last {
     pub(super) fn new() -> Self {
         let writer = super::store::node().cast_signed();
         Self { marker: Marker { writer, batch: 0 }, items: None, write: None, kept: Kept::default(), few_wait: false }
+    }
+
+    /// Has it know nothing of the store but its own last batch.
+    pub(super) fn forget(&mut self) {
+        (self.items, self.write, self.kept) = (None, None, Kept::default());
     }
 }
 
@@ -106,6 +112,9 @@ pub(super) async fn apply(
     last: &mut Last,
     mode: &(dyn Fn() -> Mode + Sync),
 ) -> Fate {
+    if let Some(fate) = append(client, shared, calls, last, mode).await {
+        return fate;
+    }
     let mut early = Early::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, last, client.begin(), &mut early).await;
     if let Ok(None) = decided {
@@ -169,7 +178,8 @@ async fn commit(
     };
     match saved {
         Ok(()) => {
-            *last = Last { marker, items, write: Some(numbers.write), kept: kept.unwrap_or_default(), few_wait };
+            let write = Some((numbers.write, difference.counters));
+            *last = Last { marker, items, write, kept: kept.unwrap_or_default(), few_wait };
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -326,7 +336,7 @@ async fn begin_to_write(
     };
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
-    if last.write == Some(numbers.write) {
+    if last.write.is_some_and(|(write, _)| write == numbers.write) {
         kept.give(&known, &mut header.partial);
         return Ok(Begun { header, numbers, kept: Some(kept) });
     }

@@ -221,11 +221,13 @@ pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
     connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
-/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then.
+/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then. One that has not begun, because it is a
+/// single statement that is still on its way, never will: the number has moved on that it looks for.
 async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(super::error::classified)?;
     let batch = batch_of(client, shared, marker).await?;
-    client.batch_execute("COMMIT").await.map_err(super::error::classified)?;
+    let move_on = "SELECT setval('{s}.last_write', (SELECT last_value + 1 FROM {s}.last_write)); COMMIT";
+    client.batch_execute(&shared.sql.text(move_on)).await.map_err(super::error::classified)?;
     Ok(batch)
 }

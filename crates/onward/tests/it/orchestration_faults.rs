@@ -292,7 +292,7 @@ fn survive_many(kind: usize, count: u64) {
 /// Shows: D1, D2, D3, D4, D12, B7
 #[test]
 fn orchestrations_on_the_memory_store_survive_any_death() {
-    survive_many(0, 1000);
+    survive_many(0, 3000);
 }
 
 /// Shows: D1, D2, D3, D4, D12, B7

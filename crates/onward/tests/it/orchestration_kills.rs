@@ -1,6 +1,6 @@
 //! Orchestrations in three processes, of which one after the other is killed with `kill -9`.
 //!
-//! `ONWARD_ROUNDS` says how many are killed (default: 30, and 10 on PostgreSQL), `ONWARD_SEED` when.
+//! `ONWARD_ROUNDS` says how many are killed (default: 30), `ONWARD_SEED` when.
 
 use std::process::{Child, Command, Stdio};
 
@@ -69,7 +69,7 @@ async fn orchestrations_on_sqlite_survive_processes_that_are_killed() {
 #[tokio::test]
 async fn orchestrations_on_postgres_survive_processes_that_are_killed() {
     let Some(store) = crate::postgres::new_schema() else { return };
-    survive_kills(&store, 10).await;
+    survive_kills(&store, 30).await;
 }
 
 async fn survive_kills(store: &str, kills: u64) {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::alike::{Alike, Gathered};
 use super::decision::Written;
 use super::items::{ItemChanges, ItemRow};
-use super::row::{ChangedRow, TaskRow};
+use super::row::{AdvancedRow, ChangedRow, TaskRow};
 use super::run::Counters;
 use crate::error::Result;
 use crate::limits::{HISTORY_DAYS, RESENT_BYTES};
@@ -64,6 +64,8 @@ pub(crate) struct Difference {
     pub(crate) started: Vec<ChangedRow>,
     /// Live tasks of which what their submitters said is as it was.
     pub(crate) changed: Vec<ChangedRow>,
+    /// Orchestrations of which a turn has appended events, and that run on.
+    pub(crate) advanced: Vec<AdvancedRow>,
     /// Live tasks of which anything may have changed.
     pub(crate) rewritten: Vec<TaskRow>,
     /// Tasks that were live and have ended, of which what their submitters said is as it was.
@@ -118,6 +120,55 @@ impl Difference {
         let items = ItemChanges::between(before, after)?;
         (difference.items, difference.removed_items) = (items.set, items.gone);
         Ok(difference)
+    }
+
+    /// Whether it does nothing but append events to histories; `counters` are those of before.
+    pub(crate) fn only_appends(&self, counters: Counters) -> bool {
+        // Without `..`, so that whoever adds a sort of rows says here whether it is one of those.
+        let Self {
+            advanced: _,
+            turns,
+            live,
+            started,
+            changed,
+            rewritten,
+            finished,
+            ended,
+            live_alike,
+            started_alike,
+            finished_alike,
+            revived,
+            moved,
+            removed_live,
+            removed_ended,
+            dropped_turns,
+            messages,
+            taken_messages,
+            tags,
+            keys,
+            freed_keys,
+            waits,
+            ended_waits,
+            members,
+            ended_members,
+            items,
+            removed_items,
+            log,
+            forget_before,
+            statistics,
+            days,
+            first_day,
+            counters: after,
+        } = self;
+        let tasks = [live.len(), rewritten.len(), ended.len(), started.len() + changed.len() + finished.len()];
+        let alike = [live_alike.len(), started_alike.len(), finished_alike.len()];
+        let gone = [revived.len(), moved.len(), removed_live.len(), removed_ended.len(), dropped_turns.len()];
+        let beside = [messages.len(), taken_messages.len(), tags.len(), keys.len(), freed_keys.len(), log.len()];
+        let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
+        let rest = [items.len(), removed_items.len(), statistics.len(), days.len()];
+        let others: [&[usize]; 6] = [&tasks, &alike, &gone, &beside, &links, &rest];
+        let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
+        is_all && !turns.is_empty() && *after == counters
     }
 
     /// Whether anything that is not a task has changed.
@@ -188,9 +239,22 @@ impl Difference {
         self.messages(old, task)?;
         match old {
             None => self.new_task(task, sorts),
-            Some(old) if !old.state.is_ended() && says_the_same(old, task) => self.changed_task(old, task, sorts),
-            Some(old) => self.rewritten_task(old, task),
+            Some(old) if old.state.is_ended() || !says_the_same(old, task) => self.rewritten_task(old, task),
+            Some(old) if remembers_the_same(old, task) => self.changed_task(old, task, sorts),
+            Some(old) => self.turned_task(old, task),
         }
+    }
+
+    /// A task of which its submitter's words are as they were, and what it remembers as an orchestration is not.
+    fn turned_task(&mut self, old: &Task, task: &Task) -> Result<()> {
+        match &task.instance {
+            Some(instance) if only_advances(old, task) => self.advanced.push(AdvancedRow::of(task.id, instance)?),
+            Some(instance) if old.instance.is_some() && !task.state.is_ended() => {
+                self.changed.push(ChangedRow::of(task)?.and_instance(instance)?);
+            }
+            _ => self.rewritten_task(old, task)?,
+        }
+        Ok(())
     }
 
     fn new_task(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
@@ -345,16 +409,25 @@ impl Sorts {
     }
 }
 
-/// Whether the columns are as they were that say what a submitter said, and what an orchestration remembers.
-fn says_the_same(old: &Task, task: &Task) -> bool {
-    let (one, other) = (&old.new, &task.new);
-    let is_same_instance = match (&old.instance, &task.instance) {
+/// Whether what an orchestration remembers is as it was.
+fn remembers_the_same(old: &Task, task: &Task) -> bool {
+    match (&old.instance, &task.instance) {
         (None, None) => true,
         (Some(old), Some(new)) => Arc::ptr_eq(old, new),
         _ => false,
-    };
-    is_same_instance
-        && one.priority == other.priority
+    }
+}
+
+/// Whether an orchestration is as it was but for what it remembers.
+fn only_advances(old: &Task, task: &Task) -> bool {
+    let without = |task: &Task| Task { instance: None, ..task.clone() };
+    old.instance.is_some() && without(old) == without(task)
+}
+
+/// Whether the columns are as they were that say what a submitter said.
+fn says_the_same(old: &Task, task: &Task) -> bool {
+    let (one, other) = (&old.new, &task.new);
+    one.priority == other.priority
         && one.queue == other.queue
         && one.kind == other.kind
         && one.group == other.group

@@ -11,8 +11,8 @@ use crate::memory::task::Task;
 use crate::name::Name;
 use crate::task::{SessionId, TaskId};
 
-/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle and have no children; and how
-/// many run in all. It is brought up to date with what each batch changes, and is of no use once somebody else has changed anything.
+/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
+/// waits for them; and how many run in all. It is brought up to date with what each batch changes, and is of no use once somebody else has changed anything.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     tasks: HashMap<TaskId, Arc<Task>>,
@@ -122,7 +122,13 @@ impl Kept {
         }
         self.keys.extend(key_of(task).map(|key| (key, task.id)));
         *self.held.entry(session).or_default() += 1;
-        self.tasks.insert(task.id, Arc::clone(task));
+        let mut task = Arc::clone(task);
+        if task.instance.as_ref().is_some_and(|instance| !instance.chunks.is_empty()) {
+            // What was appended is in the store, as if this had been loaded.
+            let instance = Arc::make_mut(&mut task).instance.as_mut();
+            instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
+        }
+        self.tasks.insert(task.id, task);
     }
 }
 
@@ -136,7 +142,7 @@ fn key_of(task: &Task) -> Option<(Name, String)> {
     task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()))
 }
 
-/// Whether a task that runs has nothing to do with others, has its key itself, is not to stop, and is small.
+/// Whether a task that runs has nothing to do with others, has its key itself, has taken in all that came for it, is not to stop, and is small.
 fn is_alone(state: &State, task: &Task) -> bool {
     let id = task.id;
     let (first, last) = ((id, TaskId(i64::MIN)), (id, TaskId(i64::MAX)));
@@ -148,11 +154,20 @@ fn is_alone(state: &State, task: &Task) -> bool {
         .is_none_or(|key| state.keys.taken.get(&key).is_some_and(|taken| taken.by == id && taken.until.is_none()));
     let is_childless =
         state.tasks.known.part().is_some_and(|part| id.0 > part.last_task || part.children.contains(&id));
-    let bytes = task.new.payload.len() + task.memo.as_ref().map_or(0, bytes::Bytes::len);
     !is_linked
         && has_own_key
         && is_childless
         && !task.cancel_requested
-        && task.instance.is_none()
-        && bytes <= limits::KEPT_TASK_BYTES
+        && task.instance.as_ref().is_none_or(|instance| instance.waiting() == 0)
+        && bytes_of(task) <= limits::KEPT_TASK_BYTES
+}
+
+/// What of a task may be large.
+fn bytes_of(task: &Task) -> usize {
+    let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
+    let shown = task.instance.as_ref().map_or(0, |instance| {
+        let values = instance.values.iter().map(|(key, value)| key.len() + value.len());
+        bytes(&instance.status) + values.sum::<usize>()
+    });
+    task.new.payload.len() + bytes(&task.memo) + shown
 }

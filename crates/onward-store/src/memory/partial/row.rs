@@ -11,7 +11,7 @@ use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
-use crate::orchestration::{decode_instance, encode_instance};
+use crate::orchestration::{Instance, decode_instance, encode_instance};
 use crate::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
@@ -65,6 +65,15 @@ pub(crate) struct ChangedRow {
     pub(crate) end_number: Option<i64>,
     pub(crate) end_entry: Option<i64>,
     pub(crate) body: String,
+    /// What is kept of an orchestration, if that has changed.
+    pub(crate) instance: Option<Vec<u8>>,
+}
+
+/// An orchestration of which nothing has changed but what is kept of it as one.
+#[derive(Debug, Clone)]
+pub(crate) struct AdvancedRow {
+    pub(crate) id: i64,
+    pub(crate) instance: Vec<u8>,
 }
 
 /// What is known of a task beside its row.
@@ -138,7 +147,19 @@ impl ChangedRow {
             end_number: task.end.map(|end| end.number.cast_signed()),
             end_entry: task.end.map(|end| end.entry),
             body: body(task)?,
+            instance: None,
         })
+    }
+
+    /// With what is kept of an orchestration.
+    pub(super) fn and_instance(self, instance: &Instance) -> Result<Self> {
+        Ok(Self { instance: Some(encode_instance(instance)?), ..self })
+    }
+}
+
+impl AdvancedRow {
+    pub(super) fn of(task: TaskId, instance: &Instance) -> Result<Self> {
+        Ok(Self { id: task.0, instance: encode_instance(instance)? })
     }
 }
 

@@ -19,6 +19,7 @@ mod rights;
 mod schemas;
 mod sequences;
 mod server;
+mod steps;
 mod suite;
 mod survive;
 mod trouble;

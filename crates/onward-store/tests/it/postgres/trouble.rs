@@ -58,6 +58,11 @@ impl Troubled {
 
     /// Has the server do something for each of the next `times` rows of tasks that are written: `what` is a statement of PL/pgSQL.
     pub(crate) async fn prepare(&self, moment: Moment, times: u32, what: &str) {
+        self.prepare_for("task", moment, times, what).await;
+    }
+
+    /// The same for rows of another table.
+    pub(crate) async fn prepare_for(&self, table: &str, moment: Moment, times: u32, what: &str) {
         let schema = self.schema();
         let when = match moment {
             Moment::Change => "NOT DEFERRABLE",
@@ -68,7 +73,7 @@ impl Troubled {
             "CREATE SEQUENCE IF NOT EXISTS {schema}.troubles; \
              CREATE FUNCTION {schema}.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                IF nextval('{schema}.troubles') <= {times} THEN {what}; END IF; RETURN NULL; END $$; \
-             CREATE CONSTRAINT TRIGGER trouble AFTER INSERT ON {schema}.task {when} \
+             CREATE CONSTRAINT TRIGGER trouble AFTER INSERT ON {schema}.{table} {when} \
                FOR EACH ROW EXECUTE FUNCTION {schema}.trouble()"
         ))
         .await;

@@ -1,0 +1,191 @@
+//! Turns that only append events, which are written without a look at the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{
+    AfterTurn, Claim, Durability, Lease, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, TaskState, Turn,
+    Write,
+};
+use onward_testkit::postgres::Server;
+
+use super::server::url;
+use super::trouble::{Moment, Troubled, connect, in_time};
+
+/// Far longer than a test takes on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
+
+/// How many steps are counted.
+const STEPS: u64 = 10;
+
+/// Starts and claims orchestrations.
+async fn claimed(store: &PostgresStore, count: usize) -> Vec<Lease> {
+    let new = || NewTask { orchestration: true, ..NewTask::new("order").unwrap() };
+    store.apply((0..count).map(|_| Write::Submit(Box::new(new()))).collect()).await.unwrap();
+    let open = Write::OpenSession(OpenSession::new("node", LONG));
+    let Outcome::SessionOpened(session) = store.apply(vec![open]).await.unwrap()[0] else { panic!("no session") };
+    let claim = Write::Claim(Claim::any(session, count));
+    let Outcome::Claimed(claimed) = store.apply(vec![claim]).await.unwrap().remove(0) else { panic!("no claim") };
+    claimed.tasks.iter().map(|task| task.lease).collect()
+}
+
+/// The end of a step, of which the history has so many already.
+fn step(lease: Lease, length: u64) -> Write {
+    let turn = Turn { events: 1, chunk: vec![7; 20].into(), ..Turn::new(lease, length, AfterTurn::Continue) };
+    Write::Turn(Box::new(turn))
+}
+
+/// Does one, and answers whether it was taken.
+async fn takes(store: &PostgresStore, lease: Lease, length: u64) -> bool {
+    match &store.apply(vec![step(lease, length)]).await.unwrap()[0] {
+        Outcome::Turned(turned) => turned.state == TaskState::Running,
+        Outcome::Refused(_) => false,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+/// How many events a history has, by its own words and by what there is of it.
+async fn length(store: &PostgresStore, lease: Lease) -> (u64, u64) {
+    let record = store.instance(lease.task).await.unwrap().unwrap();
+    let chunks = store.instance_history(lease.task, 0, 1000).await.unwrap();
+    (record.length, chunks.iter().map(|chunk| chunk.events).sum())
+}
+
+/// Shows: D1
+#[tokio::test]
+async fn a_step_behind_another_is_one_statement() {
+    let Some(server) = Server::with_settings(&["shared_preload_libraries=pg_stat_statements"]) else { return };
+    let store = PostgresStore::options().durability(Durability::Normal).open(&server.url()).await.unwrap();
+    let client = connect(&server.url()).await;
+    client.batch_execute("CREATE EXTENSION pg_stat_statements").await.unwrap();
+    let lease = claimed(&store, 1).await[0];
+    for before in 0..3 {
+        assert!(takes(&store, lease, before).await);
+    }
+    client.batch_execute("SELECT pg_stat_statements_reset()").await.unwrap();
+    for before in 3..3 + STEPS {
+        assert!(takes(&store, lease, before).await);
+    }
+    let asked = "SELECT query, calls FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_statements%'";
+    let asked = client.query(asked, &[]).await.unwrap();
+    let asked: Vec<(String, i64)> = asked.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(asked.len(), 1, "{asked:#?}");
+    assert_eq!(asked[0].1, STEPS.cast_signed(), "{asked:#?}");
+    assert_eq!(length(&store, lease).await, (3 + STEPS, 3 + STEPS));
+}
+
+#[tokio::test]
+async fn a_step_is_refused_if_another_node_has_ended_its_session_meanwhile() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &[]).await;
+    let (store, other) = (&troubled.store, troubled.another().await);
+    let lease = claimed(store, 1).await[0];
+    for before in 0..3 {
+        assert!(takes(store, lease, before).await);
+    }
+    other.apply(vec![Write::CloseSession { session: lease.session }]).await.unwrap();
+    let outcomes = store.apply(vec![step(lease, 3)]).await.unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Refused(Refusal::SessionLost(_))]), "{outcomes:?}");
+    assert_eq!(length(store, lease).await, (3, 3));
+}
+
+#[tokio::test]
+async fn a_step_sees_what_another_node_has_written_meanwhile() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &[]).await;
+    let (store, other) = (&troubled.store, troubled.another().await);
+    let lease = claimed(store, 1).await[0];
+    for before in 0..3 {
+        assert!(takes(store, lease, before).await);
+    }
+    // The other has the lease as well as this process: it is the process's affair who writes.
+    assert!(takes(&other, lease, 3).await);
+    assert!(!takes(store, lease, 3).await);
+    assert!(takes(store, lease, 4).await);
+    assert_eq!(length(store, lease).await, (5, 5));
+}
+
+#[tokio::test]
+async fn of_several_steps_at_once_one_that_is_refused_disturbs_no_other() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &[]).await;
+    let store = &troubled.store;
+    let leases = claimed(store, 3).await;
+    for before in 0..3 {
+        let outcomes = store.apply(leases.iter().map(|lease| step(*lease, before)).collect()).await.unwrap();
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Turned(_))), "{outcomes:?}");
+    }
+    let batch = [(0, 3), (1, 2), (0, 4), (2, 3)];
+    let batch = batch.map(|(which, length): (usize, u64)| step(leases[which], length));
+    let outcomes = store.apply(batch.to_vec()).await.unwrap();
+    let taken: Vec<bool> = outcomes.iter().map(|outcome| matches!(outcome, Outcome::Turned(_))).collect();
+    assert_eq!(taken, [true, false, true, true]);
+    for (lease, events) in leases.into_iter().zip([5, 3, 4]) {
+        assert_eq!(length(store, lease).await, (events, events));
+    }
+}
+
+/// What is kept of the first steps in memory must not be written with the next.
+#[tokio::test]
+async fn a_step_whose_connection_breaks_is_done_again_once() {
+    let Some(url) = url() else { return };
+    for moment in [Moment::Change, Moment::Commit] {
+        let troubled = Troubled::new(&url, &[]).await;
+        let store = &troubled.store;
+        let lease = claimed(store, 1).await[0];
+        for before in 0..3 {
+            assert!(takes(store, lease, before).await);
+        }
+        let end = "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60)";
+        troubled.prepare_for("turn", moment, 1, end).await;
+        assert!(takes(store, lease, 3).await, "{moment:?}");
+        assert!(takes(store, lease, 4).await, "{moment:?}");
+        assert_eq!(length(store, lease).await, (5, 5), "{moment:?}");
+        assert!(troubled.troubles().await > 1, "{moment:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_that_the_server_does_not_take_leaves_no_trace() {
+    let Some(url) = url() else { return };
+    for moment in [Moment::Change, Moment::Commit] {
+        let troubled = Troubled::new(&url, &[]).await;
+        let store = &troubled.store;
+        let lease = claimed(store, 1).await[0];
+        for before in 0..3 {
+            assert!(takes(store, lease, before).await);
+        }
+        troubled.prepare_for("turn", moment, 1, "RAISE EXCEPTION 'on purpose' USING ERRCODE = '53200'").await;
+        store.apply(vec![step(lease, 3)]).await.unwrap_err();
+        assert_eq!(length(store, lease).await, (3, 3), "{moment:?}");
+        assert!(takes(store, lease, 3).await, "{moment:?}");
+        assert_eq!(length(store, lease).await, (4, 4), "{moment:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_step_waits_for_whoever_has_the_lock() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &[]).await;
+    let lease = claimed(&troubled.store, 1).await[0];
+    for before in 0..3 {
+        assert!(takes(&troubled.store, lease, before).await);
+    }
+    let mut client = connect(&url).await;
+    let transaction = client.transaction().await.unwrap();
+    let lock = format!("SELECT pg_advisory_xact_lock(hashtextextended('onward {}', 0))", troubled.schema());
+    transaction.batch_execute(&lock).await.unwrap();
+    let troubled = Arc::new(troubled);
+    let stepping = tokio::spawn({
+        let troubled = Arc::clone(&troubled);
+        async move { takes(&troubled.store, lease, 3).await }
+    });
+    in_time("the step waits for the lock", async {
+        let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+        while transaction.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {}
+    })
+    .await;
+    transaction.commit().await.unwrap();
+    assert!(in_time("the step is done", stepping).await.unwrap());
+    assert_eq!(length(&troubled.store, lease).await, (4, 4));
+}
