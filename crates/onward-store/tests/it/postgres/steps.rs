@@ -44,6 +44,15 @@ async fn takes(store: &PostgresStore, lease: Lease, length: u64) -> bool {
     }
 }
 
+/// Starts and claims an orchestration, and does three steps of it, so that the writer keeps it.
+async fn begun(store: &PostgresStore) -> Lease {
+    let lease = claimed(store, 1).await[0];
+    for before in 0..3 {
+        assert!(takes(store, lease, before).await);
+    }
+    lease
+}
+
 /// How many events a history has, by its own words and by what there is of it.
 async fn length(store: &PostgresStore, lease: Lease) -> (u64, u64) {
     let record = store.instance(lease.task).await.unwrap().unwrap();
@@ -58,10 +67,7 @@ async fn a_step_behind_another_is_one_statement() {
     let store = PostgresStore::options().durability(Durability::Normal).open(&server.url()).await.unwrap();
     let client = connect(&server.url()).await;
     client.batch_execute("CREATE EXTENSION pg_stat_statements").await.unwrap();
-    let lease = claimed(&store, 1).await[0];
-    for before in 0..3 {
-        assert!(takes(&store, lease, before).await);
-    }
+    let lease = begun(&store).await;
     client.batch_execute("SELECT pg_stat_statements_reset()").await.unwrap();
     for before in 3..3 + STEPS {
         assert!(takes(&store, lease, before).await);
@@ -79,10 +85,7 @@ async fn a_step_is_refused_if_another_node_has_ended_its_session_meanwhile() {
     let Some(url) = url() else { return };
     let troubled = Troubled::new(&url, &[]).await;
     let (store, other) = (&troubled.store, troubled.another().await);
-    let lease = claimed(store, 1).await[0];
-    for before in 0..3 {
-        assert!(takes(store, lease, before).await);
-    }
+    let lease = begun(store).await;
     other.apply(vec![Write::CloseSession { session: lease.session }]).await.unwrap();
     let outcomes = store.apply(vec![step(lease, 3)]).await.unwrap();
     assert!(matches!(outcomes[..], [Outcome::Refused(Refusal::SessionLost(_))]), "{outcomes:?}");
@@ -94,10 +97,7 @@ async fn a_step_sees_what_another_node_has_written_meanwhile() {
     let Some(url) = url() else { return };
     let troubled = Troubled::new(&url, &[]).await;
     let (store, other) = (&troubled.store, troubled.another().await);
-    let lease = claimed(store, 1).await[0];
-    for before in 0..3 {
-        assert!(takes(store, lease, before).await);
-    }
+    let lease = begun(store).await;
     // The other has the lease as well as this process: it is the process's affair who writes.
     assert!(takes(&other, lease, 3).await);
     assert!(!takes(store, lease, 3).await);
@@ -132,10 +132,7 @@ async fn a_step_whose_connection_breaks_is_done_again_once() {
     for moment in [Moment::Change, Moment::Commit] {
         let troubled = Troubled::new(&url, &[]).await;
         let store = &troubled.store;
-        let lease = claimed(store, 1).await[0];
-        for before in 0..3 {
-            assert!(takes(store, lease, before).await);
-        }
+        let lease = begun(store).await;
         let end = "PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60)";
         troubled.prepare_for("turn", moment, 1, end).await;
         assert!(takes(store, lease, 3).await, "{moment:?}");
@@ -151,10 +148,7 @@ async fn a_step_that_the_server_does_not_take_leaves_no_trace() {
     for moment in [Moment::Change, Moment::Commit] {
         let troubled = Troubled::new(&url, &[]).await;
         let store = &troubled.store;
-        let lease = claimed(store, 1).await[0];
-        for before in 0..3 {
-            assert!(takes(store, lease, before).await);
-        }
+        let lease = begun(store).await;
         troubled.prepare_for("turn", moment, 1, "RAISE EXCEPTION 'on purpose' USING ERRCODE = '53200'").await;
         store.apply(vec![step(lease, 3)]).await.unwrap_err();
         assert_eq!(length(store, lease).await, (3, 3), "{moment:?}");
@@ -167,10 +161,7 @@ async fn a_step_that_the_server_does_not_take_leaves_no_trace() {
 async fn a_step_waits_for_whoever_has_the_lock() {
     let Some(url) = url() else { return };
     let troubled = Troubled::new(&url, &[]).await;
-    let lease = claimed(&troubled.store, 1).await[0];
-    for before in 0..3 {
-        assert!(takes(&troubled.store, lease, before).await);
-    }
+    let lease = begun(&troubled.store).await;
     let mut client = connect(&url).await;
     let transaction = client.transaction().await.unwrap();
     let lock = format!("SELECT pg_advisory_xact_lock(hashtextextended('onward {}', 0))", troubled.schema());
