@@ -31,6 +31,11 @@ impl Choosing {
         self.turn.clone()
     }
 
+    /// Whether what a claim hands out depends on whose turn it is, as it may before the first has said that.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.groups_share || self.mode != QueueMode::Strict || self.configuration.is_none()
+    }
+
     /// In which order what was claimed is to start.
     pub(crate) fn start_order(&self) -> StartOrder {
         match (self.groups_share, self.mode) {

@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::agenda::Agenda;
 use super::batch::{Batch, Part};
+use super::calls::Calls;
 use super::choosing::Choosing;
-use super::floor::{End, Ended, FloorState};
+use super::floor::{End, Ended, Floor, FloorState};
 use super::leftover;
-use super::pace::{Mark, PaceMeter};
+use super::pace::PaceMeter;
 use super::plan::{Load, claim_size, hoarded};
 use super::preempting::Preempting;
 use super::stopping::Stopping;
@@ -60,10 +61,11 @@ pub(crate) struct Dispatcher {
     goal: Goal,
     changes: Changes,
     seen: Hint,
+    pub(super) calls: Calls,
     /// How fast handlers end.
-    ends: PaceMeter,
+    pub(super) ends: PaceMeter,
     /// How fast turns of orchestrations end.
-    turns: PaceMeter,
+    pub(super) turns: PaceMeter,
 }
 
 impl Dispatcher {
@@ -88,6 +90,7 @@ impl Dispatcher {
             goal,
             changes,
             seen,
+            calls: Calls::default(),
             ends: PaceMeter::default(),
             turns: PaceMeter::default(),
         }
@@ -120,11 +123,12 @@ impl Dispatcher {
     async fn work(&mut self) -> Result<()> {
         loop {
             self.notice_stop();
+            self.hear()?;
             self.give_way().await?;
-            let batch = self.next_batch();
+            let batch = if self.may_call() { self.next_batch() } else { Batch::default() };
             if !batch.is_empty() {
-                self.commit(batch).await?;
-            } else if self.is_over().await? {
+                self.begin_call(batch);
+            } else if self.calls.is_empty() && self.is_over().await? {
                 return Ok(());
             } else {
                 self.wait().await?;
@@ -255,7 +259,7 @@ impl Dispatcher {
     }
 
     /// For how long handlers have run, as if all slots had always been taken.
-    fn time_of_each_slot(&self, floor: FloorState, now: Duration) -> Duration {
+    pub(super) fn time_of_each_slot(&self, floor: FloorState, now: Duration) -> Duration {
         let slots = u32::try_from(self.run.inner.settings.concurrency).unwrap_or(u32::MAX);
         floor.slot_time.at(now) / slots.max(1)
     }
@@ -270,13 +274,13 @@ impl Dispatcher {
             concurrency: settings.concurrency,
             prefetch: settings.prefetch,
             running: floor.running,
-            buffered: floor.buffered,
-            unsettled: floor.ended,
+            buffered: floor.buffered + self.calls.claiming(),
+            unsettled: floor.ended + self.calls.writing(),
             pace: self.ends.pace(floor.counts.ended, self.time_of_each_slot(floor, now), now),
         };
-        let may_probe = floor.buffered > 0 && floor.buffered < settings.prefetch;
+        let may_probe = floor.buffered > 0 && floor.buffered < settings.prefetch && self.calls.claiming() == 0;
         let probe = if may_probe { self.agenda.probe } else { 0 };
-        claim_size(load).max(probe).max(usize::from(self.preempting.claims))
+        claim_size(load).max(probe).max(usize::from(self.preempting.claims)).min(self.claimable())
     }
 
     pub(super) fn claim(&self, session: SessionId, limit: usize) -> Claim {
@@ -292,29 +296,8 @@ impl Dispatcher {
         claim
     }
 
-    async fn commit(&mut self, batch: Batch) -> Result<()> {
-        let telemetry = &self.run.inner.telemetry;
-        let began = self.now();
-        let (floor, played) = (self.run.floor.state(), self.run.stage.played());
-        let slots = self.time_of_each_slot(floor, began);
-        telemetry.commit_writes.record(f64::from(u32::try_from(batch.writes.len()).unwrap_or(u32::MAX)));
-        let answer = self.run.inner.store.apply(batch.writes).await;
-        let took = self.now().saturating_sub(began);
-        telemetry.commit_seconds.record(took);
-        self.ends.note(Mark { at: began, time: slots, ended: floor.counts.ended }, took);
-        self.turns.note(Mark { at: began, time: began, ended: played }, took);
-        match answer {
-            Ok(outcomes) => {
-                self.agenda.store_answered();
-                self.settle(batch.parts, outcomes, began);
-                Ok(())
-            }
-            Err(error) => self.keep_unwritten(batch.parts, error),
-        }
-    }
-
     /// Keeps what a failed commit should have written, to write it later.
-    fn keep_unwritten(&mut self, parts: Vec<Part>, error: onward_store::Error) -> Result<()> {
+    pub(super) fn keep_unwritten(&mut self, parts: Vec<Part>, error: onward_store::Error) -> Result<()> {
         self.run.inner.telemetry.store_errors.increment(1);
         if parts.iter().any(Part::gives_leases) {
             self.retired.extend(self.session.take());
@@ -343,7 +326,10 @@ impl Dispatcher {
             return Err(error.into());
         }
         tracing::warn!(%error, "the store could not write; trying again after a pause");
-        self.agenda.store_failed(self.now());
+        // Calls that were under way together fail together, which is one failure.
+        if self.agenda.may_write(self.now()) {
+            self.agenda.store_failed(self.now());
+        }
         Ok(())
     }
 
@@ -418,33 +404,34 @@ impl Dispatcher {
 
     /// Waits for the next thing to do.
     async fn wait(&mut self) -> Result<()> {
-        let wake = self.wake_at();
+        let (wake, may_call) = (self.wake_at(), self.may_call());
         tokio::select! {
             biased;
             () = self.stop.cancelled(), if !self.stopping.is_stopping() => {}
+            answered = self.calls.next(), if !self.calls.is_empty() => return answered.map_or(Ok(()), |it| self.hear_answer(it)),
             // Handlers that end at about the same time shall be in one commit.
-            () = self.run.floor.stirred() => self.gather().await,
-            hint = self.changes.changed() => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
-            () = tick(&self.run, wake) => {}
+            () = self.run.floor.stirred(), if may_call => gather(&self.run.floor).await,
+            hint = self.changes.changed(), if may_call => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
+            () = tick(&self.run, wake), if may_call => {}
         }
         Ok(())
     }
 
-    /// Lets handlers that end at about the same time be in one commit: while others are buffered and some end at each look, it is not over.
-    async fn gather(&self) {
-        let mut ended = self.run.floor.state().ended;
-        for _ in 0..limits::GATHERING {
-            tokio::task::yield_now().await;
-            let floor = self.run.floor.state();
-            if floor.buffered == 0 || floor.ended == ended {
-                return;
-            }
-            ended = floor.ended;
-        }
-    }
-
     pub(super) fn now(&self) -> Duration {
         self.run.inner.clock.steady()
+    }
+}
+
+/// Lets handlers that end at about the same time be in one commit: while others are buffered and some end at each look, it is not over.
+async fn gather(floor: &Floor) {
+    let mut ended = floor.state().ended;
+    for _ in 0..limits::GATHERING {
+        tokio::task::yield_now().await;
+        let state = floor.state();
+        if state.buffered == 0 || state.ended == ended {
+            return;
+        }
+        ended = state.ended;
     }
 }
 

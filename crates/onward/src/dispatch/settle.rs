@@ -75,9 +75,6 @@ impl Dispatcher {
         }
         let tasks = self.without_turns(claimed.tasks);
         let attempts = self.attempts(tasks);
-        for attempt in &attempts {
-            self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
-        }
         let came = attempts.len();
         let go_first = came > 0 && self.start(attempts);
         // There may be more such, and the more of them came now, the more there may be.
@@ -141,8 +138,16 @@ impl Dispatcher {
         self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
     }
 
-    /// Buffers attempts and mans slots for them; answers whether all of them go before something that was buffered.
+    /// Buffers attempts and mans slots for them; answers whether all of them go before something that was buffered. Once the run stops,
+    /// what comes is given back.
     fn start(&mut self, attempts: Vec<Arc<Attempt>>) -> bool {
+        if self.stopping.is_stopping() {
+            self.run.floor.hand_in(attempts.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
+            return false;
+        }
+        for attempt in &attempts {
+            self.tell(attempt, Change::Started { attempt: attempt.task.attempt });
+        }
         let (now, order) = (self.now(), self.choosing.start_order());
         self.agenda.watch_buffer(self.run.floor.state().counts.started, now);
         let Added { slots, go_first } = self.run.floor.add(attempts, order, self.run.inner.settings.concurrency, now);
@@ -222,12 +227,7 @@ impl Dispatcher {
         task.memo = attempt.kept.get().or(task.memo.take());
         task.attempt = task.attempt.saturating_add(u32::from(uses_attempt));
         let next = Arc::new(Attempt::new(task, Arc::clone(&attempt.telemetry)));
-        if self.stopping.is_stopping() {
-            self.run.floor.hand_in([Ended { attempt: next, end: End::Release }]);
-        } else {
-            self.tell(&next, Change::Started { attempt: next.task.attempt });
-            self.start(vec![next]);
-        }
+        self.start(vec![next]);
     }
 
     pub(super) fn count(&mut self, attempt: &Attempt, state: TaskState) {

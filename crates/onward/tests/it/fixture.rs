@@ -124,7 +124,7 @@ pub(crate) async fn error(world: &World, task: TaskId) -> String {
 }
 
 /// Holds handlers until a test lets them go on, and tells the test that they have started.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Gate {
     entered: Arc<Semaphore>,
     opened: Arc<Semaphore>,
