@@ -4,6 +4,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Decoder, Encode};
 use onward_store::{HistoryChunk, TaskState};
 
+use super::flags::CompatibilityFlags;
 use crate::error::{Error, Result};
 
 /// One thing that happened to an orchestration, or that its code did. Numbers of variants and fields are part of the file format: none is ever
@@ -25,6 +26,9 @@ pub enum HistoryEvent {
         /// The [version](super::OrchestrationOptions::version) of the code that began it; none is 0.
         #[n(2)]
         version: Option<u32>,
+        /// How the engine behaves that began it; nothing is no flag.
+        #[n(3)]
+        flags: Option<CompatibilityFlags>,
     },
     /// A turn began; this is the time that the code sees.
     #[n(2)]
@@ -266,7 +270,7 @@ mod tests {
     #[test]
     fn events_are_read_as_they_were_written() {
         let events = vec![
-            HistoryEvent::Started { at: 5, seed: u64::MAX, version: None },
+            HistoryEvent::Started { at: 5, seed: u64::MAX, version: None, flags: None },
             HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
             HistoryEvent::TaskEnded { operation: 1, end: TaskEnd::Completed { result: Some(b"10".to_vec().into()) } },
             HistoryEvent::StepEnded {

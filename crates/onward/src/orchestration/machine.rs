@@ -372,7 +372,7 @@ mod tests {
         })
     }
 
-    const STARTED: HistoryEvent = HistoryEvent::Started { at: 0, seed: 7, version: None };
+    const STARTED: HistoryEvent = HistoryEvent::Started { at: 0, seed: 7, version: None, flags: None };
 
     fn submitted(operation: u64, kind: &str) -> HistoryEvent {
         HistoryEvent::TaskSubmitted { operation, kind: kind.to_owned() }

@@ -8,6 +8,7 @@ use onward_store::{
 };
 
 use super::draft::{Draft, event_of};
+use super::flags::CompatibilityFlags;
 use super::history::{HistoryEvent, encode};
 use super::live::{Live, Unplayable};
 use super::machine::Finish;
@@ -150,7 +151,8 @@ impl<'a> Performance<'a> {
         let at = self.now.as_microseconds();
         if !self.live.machine.has_started() {
             let version = Some(self.live.version).filter(|version| *version > 0);
-            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version });
+            let flags = Some(CompatibilityFlags::KNOWN).filter(|flags| *flags != CompatibilityFlags::default());
+            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version, flags });
             if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
                 self.feed(HistoryEvent::CancelRequested);
             }

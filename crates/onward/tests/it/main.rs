@@ -15,6 +15,7 @@ mod buffered;
 mod bulk;
 #[cfg(test)]
 mod callers;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod cancel;

@@ -145,9 +145,11 @@ impl Timeline {
         fields.insert("event".into(), json!(place));
         fields.insert("at".into(), json!(self.now));
         let what = match event {
-            HistoryEvent::Started { seed, version, .. } => {
+            HistoryEvent::Started { seed, version, flags, .. } => {
+                let flags: Vec<u32> = flags.unwrap_or_default().numbers().collect();
                 fields.insert("seed".into(), json!(seed));
                 fields.insert("version".into(), json!(version.unwrap_or(0)));
+                fields.insert("compatibility_flags".into(), json!(flags));
                 "started"
             }
             HistoryEvent::TurnBegan { .. } => "turn_began",
@@ -289,7 +291,7 @@ mod tests {
     fn an_operation_is_named_again_when_it_is_over() {
         let day = 86_400 * 1_000_000;
         let events = [
-            HistoryEvent::Started { at: 0, seed: 1, version: None },
+            HistoryEvent::Started { at: 0, seed: 1, version: None, flags: None },
             HistoryEvent::TaskSubmitted { operation: 1, kind: "charge".into() },
             HistoryEvent::TimerStarted { operation: 2, until: day },
             HistoryEvent::TurnBegan { at: 5 },
