@@ -84,6 +84,7 @@ decorator! {
     fn changes(&self) -> Changes;
     fn news(&self) -> NewsReceiver;
     fn clock(&self) -> Arc<dyn Clock>;
+    fn claim_size(&self) -> usize;
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
     fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>>;
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage>;

@@ -59,6 +59,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// The store's clock.
     fn clock(&self) -> Arc<dyn Clock>;
 
+    /// For how many tasks a claim should ask at the most where several are under way at once: for few where a claim costs little beside what
+    /// it hands out, so that claims and ends share the commits evenly; for [`limits::CLAIM`](crate::limits::CLAIM) where each costs a round trip.
+    fn claim_size(&self) -> usize;
+
     /// One task with all that is known of it, whether it is live or ended. Cost does not depend on how many there are.
     ///
     /// # Errors

@@ -15,9 +15,6 @@ pub const UNSETTLED: usize = 16_384;
 /// How many calls of the store that end attempts and claim tasks may be under way at once.
 pub const CALLS: usize = 8;
 
-/// How many tasks one of several such calls claims at the most: smaller ones keep slots and commits evenly busy.
-pub const CLAIM_OF_SEVERAL: usize = 256;
-
 /// Buffered tasks should start within this time at the latest (or within two commits, if those take longer).
 pub const BUFFER_HORIZON: Duration = Duration::from_micros(500);
 

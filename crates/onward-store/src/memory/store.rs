@@ -121,6 +121,10 @@ impl Store for MemoryStore {
         Arc::clone(&self.clock)
     }
 
+    fn claim_size(&self) -> usize {
+        limits::CLAIM_OF_SEVERAL
+    }
+
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         self.read(|kept| kept.state.record(task))
     }

@@ -357,6 +357,10 @@ impl Store for PostgresStore {
         self.shared.clock()
     }
 
+    fn claim_size(&self) -> usize {
+        limits::CLAIM
+    }
+
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         self.read(move |shared| async move { reads::look::task(&shared, task).await })
     }

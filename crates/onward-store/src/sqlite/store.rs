@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
 use crate::history::QueueDay;
+use crate::limits;
 use crate::news::NewsReceiver;
 use crate::orchestration::{HistoryChunk, InstanceRecord};
 use crate::outcome::Outcome;
@@ -195,6 +196,10 @@ impl Store for SqliteStore {
 
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
+    }
+
+    fn claim_size(&self) -> usize {
+        limits::CLAIM_OF_SEVERAL
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {

@@ -89,7 +89,7 @@ impl Dispatcher {
     /// How many tasks a claim may ask for. What depends on whose turn it is waits for the claim before, which says that.
     pub(super) fn claimable(&self) -> usize {
         match (self.choosing.takes_turns(), self.calls.claiming()) {
-            (false, _) if self.makes_several() => limits::CLAIM_OF_SEVERAL,
+            (false, _) if self.makes_several() => self.run.inner.store.claim_size(),
             (false, _) | (true, 0) => onward_store::limits::CLAIM,
             (true, _) => 0,
         }
