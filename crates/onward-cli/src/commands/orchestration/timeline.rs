@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use onward::orchestration::{HistoryEvent, StepEnd, TaskEnd};
+use onward::orchestration::{CompatibilityFlags, HistoryEvent, StepEnd, TaskEnd};
 use onward_store::{TaskId, TaskState, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -146,10 +146,7 @@ impl Timeline {
         fields.insert("at".into(), json!(self.now));
         let what = match event {
             HistoryEvent::Started { seed, version, flags, .. } => {
-                let flags: Vec<u32> = flags.unwrap_or_default().numbers().collect();
-                fields.insert("seed".into(), json!(seed));
-                fields.insert("version".into(), json!(version.unwrap_or(0)));
-                fields.insert("compatibility_flags".into(), json!(flags));
+                start_fields(&mut fields, *seed, *version, *flags);
                 "started"
             }
             HistoryEvent::TurnBegan { .. } => "turn_began",
@@ -219,6 +216,12 @@ impl Timeline {
             fields.insert("task".into(), json!(task));
         }
     }
+}
+
+fn start_fields(fields: &mut Map<String, Value>, seed: u64, version: Option<u32>, flags: Option<CompatibilityFlags>) {
+    fields.insert("seed".into(), json!(seed));
+    fields.insert("version".into(), json!(version.unwrap_or(0)));
+    fields.insert("compatibility_flags".into(), flags.unwrap_or_default().numbers().collect());
 }
 
 fn signal_fields(fields: &mut Map<String, Value>, name: &str, payload: &[u8]) {
