@@ -89,7 +89,7 @@ fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures() {
     assert_eq!(place.onward(&["task", "retry", "1", "3"]).stdout, "task 1 waits again\ntask 3 waits again\n");
     assert_eq!((listed("dead"), listed("waiting")), (vec![4.into()], vec![3.into(), 1.into()]));
     let purge = ["queue", "purge", "default", "--state", "dead", "--yes"];
-    assert_eq!(place.onward(&purge).stdout, "removed 1 tasks\n");
+    assert_eq!(place.onward(&purge).stdout, "removed 1 task\n");
     assert_eq!((listed("dead"), listed("failed")), (vec![], vec![2.into()]));
 }
 
