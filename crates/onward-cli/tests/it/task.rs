@@ -134,3 +134,15 @@ fn a_tree_shows_a_task_with_its_descendants() {
     let states: Vec<_> = place.json(&["task", "tree", "1"]).iter().map(|task| task["state"].clone()).collect();
     assert_eq!(states, ["cancelled"; 4]);
 }
+
+/// Shows: T11
+#[test]
+fn each_task_of_a_tree_is_the_same_object_as_in_a_list() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "order", "--timeout", "5s", "tea"]);
+    place.onward(&["submit", "--kind", "pack", "--parent", "1", "--timeout", "5s", "in a box"]);
+    let mut listed = place.json(&["task", "list"]);
+    listed.reverse();
+    assert_eq!(place.json(&["task", "tree", "1"]), listed);
+    assert!(place.onward(&["task", "tree", "3"]).stderr.contains("there is no task 3"));
+}

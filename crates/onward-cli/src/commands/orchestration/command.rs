@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Status(Orchestrations),
     /// Print what happened to an orchestration and what its code did about it, in order
     History(One),
-    /// Show orchestrations with their activities and the orchestrations that they started
+    /// Show orchestrations with their activities and the orchestrations that they started; with --json each as a list has it, without payload and result
     Tree(Orchestrations),
     /// Send an orchestration something that its code waits for, or will wait for, under a name
     Signal(signal::Arguments),
