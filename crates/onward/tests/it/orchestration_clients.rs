@@ -1,10 +1,12 @@
 //! What programs do to orchestrations from outside, and what these can ask for, on every store.
 
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::orchestration::{
     CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, RecordedHistory,
+    check_files,
 };
 use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
@@ -365,6 +367,34 @@ async fn a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does(
         engine.run_until_idle().await.unwrap();
         let said = engine.query::<_, u32>(task, "total", &1).await.unwrap_err().to_string();
         assert!(said.contains("no query `total`") && said.contains("sum"), "{said}");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_is_answered_from_a_recorded_history_by_a_program_that_has_the_code() {
+    let directory = tempfile::tempdir().unwrap();
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        engine.update::<_, u32>(task, "add", &4).await.unwrap();
+        stop(&engine, run).await;
+        let recorded = engine.record_history(task).await.unwrap();
+        assert_eq!(engine.query_history::<_, u32>(&recorded, "sum", &10).unwrap(), 40);
+
+        let file = directory.path().join("work.cbor");
+        std::fs::write(&file, recorded.to_bytes().unwrap()).unwrap();
+        let asked = async |name: &str, question: &str| {
+            let words = ["--query".as_ref(), name.as_ref(), question.as_ref(), file.as_path()];
+            let register = |engine: &Engine| {
+                engine.orchestrate(sum);
+            };
+            check_files(words.map(std::path::Path::to_owned), register).await
+        };
+        assert_eq!(asked("sum", "10").await, ExitCode::SUCCESS);
+        assert_eq!(asked("total", "10").await, ExitCode::from(1));
+        assert_eq!(asked("sum", "ten").await, ExitCode::from(2));
     }
 }
 

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use super::named::{One, Orchestrations};
 use super::{
-    cancel, check, delete, export, fork, history, list, pause, record, retry, show, signal, start, status, terminate,
-    tree, update, wait,
+    cancel, check, delete, export, fork, history, list, pause, query, record, retry, show, signal, start, status,
+    terminate, tree, update, wait,
 };
 use crate::commands::task::Chosen;
 use crate::exit_code::ExitCode;
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Signal(signal::Arguments),
     /// Ask the code of an orchestration for something, and print its answer
     Update(update::Arguments),
+    /// Ask the code of an orchestration something that changes nothing, and print its answer; a program that has the code replays the history for that
+    Query(query::Arguments),
     /// Ask orchestrations to stop: their code may clean up first
     Cancel(Orchestrations),
     /// End orchestrations as cancelled, at once and without a word to their code
@@ -67,6 +69,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Tree(named) => tree::run(options, named).await,
         Command::Signal(arguments) => signal::run(options, arguments).await,
         Command::Update(arguments) => update::run(options, arguments).await,
+        Command::Query(arguments) => query::run(options, arguments).await,
         Command::Cancel(named) => cancel::run(options, named).await,
         Command::Terminate(arguments) => terminate::run(options, arguments).await,
         Command::Retry(named) => retry::run(options, named).await,
