@@ -157,8 +157,15 @@ async fn a_terminated_orchestration_hears_nothing() {
     }
 }
 
+/// What was said to a log.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -190,7 +197,7 @@ async fn what_the_code_tells_a_log_is_told_once() {
         first.run_until_idle().await.unwrap();
         first.signal(task, "go", &()).await.unwrap();
         finish(&engine(&world, code).await, task).await.unwrap();
-        let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let lines = lines.text();
         assert_eq!(lines.matches("before the event").count(), 1, "{lines}");
         assert_eq!(lines.matches("after it").count(), 1, "{lines}");
     }
@@ -618,6 +625,29 @@ async fn a_version_goes_on_with_earlier_ones_where_it_says_so() {
             },
         );
         assert_eq!(finish(&new, task).await.unwrap(), "1, and 3");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn what_continues_as_new_goes_on_with_the_newest_version() {
+    for world in worlds().await {
+        let says = |version: u32| {
+            move |work: Work, context: OrchestrationContext| async move {
+                if work.0 == 7 {
+                    context.event::<()>("go")?.await?;
+                    return Err(context.continue_as_new(&Work(8)));
+                }
+                Ok(version.to_string())
+            }
+        };
+        let old = engine(&world, says(0)).await;
+        let task = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        let both = engine(&world, says(0)).await;
+        both.orchestrate_with(OrchestrationOptions::new().version(1), says(1));
+        both.signal(task, "go", &()).await.unwrap();
+        assert_eq!(finish(&both, task).await.unwrap(), "1");
     }
 }
 
