@@ -338,6 +338,37 @@ fn an_orchestration_is_started_from_the_shell_once_for_each_key() {
 
 /// Shows: D10
 #[test]
+fn orchestrations_are_found_by_the_tags_that_they_were_started_with() {
+    let place = place();
+    let start = ["orchestration", "start", "review", "--tag", "city=Pisa", "--tag", "customer=7"];
+    place.onward(&start);
+    let listed = |tags: &[&str]| numbers(&place.json(&[&["orchestration", "list"], tags].concat()));
+    assert_eq!(listed(&["--tag", "city=Pisa"]), [9]);
+    assert_eq!(listed(&["--tag", "city=Pisa", "--tag", "customer=8"]), [0; 0]);
+    assert_eq!(listed(&["--tag-key-prefix", "cust"]), [9]);
+}
+
+/// Shows: D1, D6
+#[test]
+fn a_start_waits_for_the_result_where_asked() {
+    let place = place();
+    let start = ["orchestration", "start", "review", "--key", "R", "--signal", "approved=\"by ada\"", "--wait"];
+    let ran = ask(&place, &start);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "\"by ada\"\n"), "{}", ran.stderr);
+}
+
+/// Shows: D3, D6
+#[test]
+fn nobody_waits_longer_than_asked() {
+    let place = place();
+    for words in [&["wait", "3"][..], &["wait", "1", "--status", "\"never\""], &["update", "3", "add", "4"]] {
+        let ran = place.onward(&[&["orchestration"], words, &["--timeout", "1ms"]].concat());
+        assert_eq!(ran.code, Some(1), "{words:?}: {}", ran.stderr);
+    }
+}
+
+/// Shows: D10
+#[test]
 fn what_is_no_orchestration_is_told_with_what_to_do() {
     let place = place();
     let said = |arguments: &[&str]| {
