@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::json::{bytes_field, task_json};
 use super::record::size_text;
-use super::text::one_line;
+use super::text::{counted, one_line};
 
 /// How much of a value is shown, in columns; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
@@ -20,9 +20,9 @@ pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
         let _ = writeln!(text, "{name:<12} {value}");
     };
     if instance.generation > 0 {
-        fact("begun anew", format!("{} times", instance.generation));
+        fact("begun anew", counted(instance.generation.into(), "time"));
     }
-    fact("history", format!("{} events, {}", instance.length, size_text(instance.bytes)));
+    fact("history", format!("{}, {}", counted(instance.length, "event"), size_text(instance.bytes)));
     fact("messages", format!("{} wait, of {} that came", instance.waiting, instance.received));
     match instance.hold {
         Hold::None => {}

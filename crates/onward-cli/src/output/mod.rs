@@ -16,4 +16,4 @@ pub(crate) use progress_bar::{ProgressBar, Unit};
 pub(crate) use record::{progress, show_task, size_text};
 pub(crate) use reference::reference;
 pub(crate) use table::{Align, Table};
-pub(crate) use text::{colored_state, duration_text, moment, one_line, optional};
+pub(crate) use text::{colored_state, counted, duration_text, moment, one_line, optional};

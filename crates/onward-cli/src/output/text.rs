@@ -16,6 +16,11 @@ pub(crate) fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> S
     value.map_or_else(|| "-".to_owned(), show)
 }
 
+/// So many of something, with an `s` behind the word where there is not exactly one.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// A duration with about three digits: `850µs`, `12.3ms`, `4.56s`, `3m20s`, `2h05m`.
 pub(crate) fn duration_text(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -72,6 +77,14 @@ mod tests {
         ]
         .map(duration_text);
         assert_eq!(shown, ["850µs", "12.0ms", "3m20s", "2h05m"]);
+    }
+
+    #[test]
+    fn one_of_something_is_no_plural() {
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "dead letter")),
+            ["0 dead letters", "1 dead letter", "2 dead letters"]
+        );
     }
 
     #[test]

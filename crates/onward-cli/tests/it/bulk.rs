@@ -26,10 +26,10 @@ fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted() {
     let ran = place.onward(&[&["task", "cancel"], &filter[..]].concat());
     assert_eq!(
         (ran.stdout.as_str(), states(&place)),
-        ("cancelled 1 tasks\n", vec!["cancelled".into(), "waiting".into(), "waiting".into()])
+        ("cancelled 1 task\n", vec!["cancelled".into(), "waiting".into(), "waiting".into()])
     );
     let ran = place.onward(&["task", "retry", "--state", "cancelled"]);
-    assert_eq!((ran.stdout.as_str(), states(&place)), ("retried 1 tasks\n", vec!["waiting".to_owned(); 3]));
+    assert_eq!((ran.stdout.as_str(), states(&place)), ("retried 1 task\n", vec!["waiting".to_owned(); 3]));
     let deleted = place.json(&["task", "delete", "--tag-key-prefix", "cust"]);
     assert_eq!(deleted, [json!({ "deleted": 3, "asked": 0, "passed_over": 0 })]);
     assert!(states(&place).is_empty());

@@ -78,7 +78,7 @@ fn a_line_that_fails_is_shown_and_the_others_go_on() {
     assert_eq!(place.read("bad"), "2\n");
     settings().bind(|| {
         insta::assert_snapshot!(ran.stderr, @r"
-        line 2 (2) is dead after 1 attempts: exit status 7
+        line 2 (2) is dead after 1 attempt: exit status 7
             no such file
         3 lines: 2 done, 1 failed; 0 of them finished earlier; [duration], [rate]
         ");

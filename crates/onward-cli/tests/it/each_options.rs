@@ -1,6 +1,10 @@
 //! `onward each`: where lines come from and where results go.
 
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
 use crate::harness::{Place, numbers};
+use crate::terminal::{read_until, terminal};
 
 /// Shows: B9
 #[test]
@@ -84,4 +88,40 @@ fn a_rate_spaces_the_starts() {
     let summary: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
     // Four intervals of 50 ms lie between five starts.
     assert!(summary["seconds"].as_f64().unwrap() >= 0.2, "{summary}");
+}
+
+/// Shows: B9, T7
+#[test]
+fn retries_and_their_delays_are_those_that_were_asked_for() {
+    let place = Place::new();
+    place.onward_with(&["each", "--retries", "4", "--backoff", "linear:1s:2s:1m", "--", "true"], "a\n");
+    let retry = &place.json(&["task", "show", "1"])[0]["retry"];
+    let asked = r#"{"attempts":5,"backoff":"linear","increment":2.0,"initial":1.0,"maximum":60.0}"#;
+    assert_eq!(retry.to_string(), asked);
+}
+
+/// Shows: B9
+#[test]
+fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take() {
+    let place = Place::new();
+    place.pipe("hold");
+    place.write("list", &numbers(3));
+    let (mut outer, inner) = terminal();
+    let script = "test $0 != 3 || cat hold";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
+        .args(["each", "--jobs", "1", "--input", "list", "--", "sh", "-c", script])
+        .current_dir(place.path("."))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::from(inner))
+        .spawn()
+        .unwrap();
+    let mut drawn = read_until(&mut outer, "2/3 lines").into_bytes();
+    place.write("hold", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // A terminal that nobody has open any more ends with an error.
+    let _ = outer.read_to_end(&mut drawn);
+    let drawn = String::from_utf8_lossy(&drawn);
+    let behind = drawn.split("2/3 lines").nth(1).and_then(|behind| behind.split('\r').next()).unwrap();
+    assert!(behind.contains("/s  ") && behind.matches(':').count() == 2, "{behind}");
 }

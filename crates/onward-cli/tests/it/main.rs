@@ -11,6 +11,7 @@ mod each_options;
 mod finish;
 mod generated;
 mod harness;
+mod json;
 mod limit;
 mod orchestration;
 #[cfg(feature = "postgres")]
@@ -21,6 +22,7 @@ mod store;
 mod submit;
 mod tag;
 mod task;
+mod terminal;
 #[cfg(feature = "top")]
 mod top;
 mod work;

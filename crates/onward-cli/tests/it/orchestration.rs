@@ -338,6 +338,37 @@ fn an_orchestration_is_started_from_the_shell_once_for_each_key() {
 
 /// Shows: D10
 #[test]
+fn orchestrations_are_found_by_the_tags_that_they_were_started_with() {
+    let place = place();
+    let start = ["orchestration", "start", "review", "--tag", "city=Pisa", "--tag", "customer=7"];
+    place.onward(&start);
+    let listed = |tags: &[&str]| numbers(&place.json(&[&["orchestration", "list"], tags].concat()));
+    assert_eq!(listed(&["--tag", "city=Pisa"]), [9]);
+    assert_eq!(listed(&["--tag", "city=Pisa", "--tag", "customer=8"]), [0; 0]);
+    assert_eq!(listed(&["--tag-key-prefix", "cust"]), [9]);
+}
+
+/// Shows: D1, D6
+#[test]
+fn a_start_waits_for_the_result_where_asked() {
+    let place = place();
+    let start = ["orchestration", "start", "review", "--key", "R", "--signal", "approved=\"by ada\"", "--wait"];
+    let ran = ask(&place, &start);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "\"by ada\"\n"), "{}", ran.stderr);
+}
+
+/// Shows: D3, D6
+#[test]
+fn nobody_waits_longer_than_asked() {
+    let place = place();
+    for words in [&["wait", "3"][..], &["wait", "1", "--status", "\"never\""], &["update", "3", "add", "4"]] {
+        let ran = place.onward(&[&["orchestration"], words, &["--timeout", "1ms"]].concat());
+        assert_eq!(ran.code, Some(1), "{words:?}: {}", ran.stderr);
+    }
+}
+
+/// Shows: D10
+#[test]
 fn what_is_no_orchestration_is_told_with_what_to_do() {
     let place = place();
     let said = |arguments: &[&str]| {
@@ -634,6 +665,36 @@ fn a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first(
     assert_eq!(again.stdout, "task 9 has the key already; nothing was changed\n", "{}", again.stderr);
 }
 
+/// Shows: D3
+#[test]
+fn a_query_is_answered_by_the_program_that_has_the_code() {
+    let place = place();
+    program(
+        &place,
+        r#"#!/bin/sh
+test -s "$5" || exit 2
+test "$3" = total && { echo '{"error":"there is no query `total`"}'; exit 1; }
+echo "{\"answer\":\"$1 $2 $3 $4\"}"
+"#,
+    );
+    let query = |words: &[&str]| {
+        let query = ["orchestration", "query", "--program", "./program", "--argument", "check"];
+        place.onward(&[&query[..], words].concat())
+    };
+    let answered = query(&["1", "sum", "-4"]);
+    assert_eq!(
+        (answered.code, answered.stdout.as_str()),
+        (Some(0), "\"check --query sum -4\"\n"),
+        "{}",
+        answered.stderr
+    );
+    assert_eq!(query(&["--key", "A-17", "sum"]).stdout, "\"check --query sum null\"\n");
+    let unknown = query(&["1", "total"]);
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("no query `total`"), "{}", unknown.stderr);
+    let other = place.onward(&["orchestration", "query", "--program", "/bin/echo", "1", "sum"]);
+    assert!(other.code == Some(1) && other.stderr.contains("check_main"), "{}", other.stderr);
+}
+
 /// A program that agrees with all histories but those of a kind.
 fn checker(place: &Place, but: &str) {
     let script = format!(
@@ -646,10 +707,15 @@ for file in "$@"; do
 done
 "#
     );
-    place.write("checker", &script);
-    let mut permissions = std::fs::metadata(place.path("checker")).unwrap().permissions();
+    program(place, &script);
+}
+
+/// Makes a script the file `program`, which can be run.
+fn program(place: &Place, script: &str) {
+    place.write("program", script);
+    let mut permissions = std::fs::metadata(place.path("program")).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-    std::fs::set_permissions(place.path("checker"), permissions).unwrap();
+    std::fs::set_permissions(place.path("program"), permissions).unwrap();
 }
 
 /// Shows: D5
@@ -660,13 +726,13 @@ fn recorded_histories_are_checked_by_the_program_that_has_the_code() {
     assert_eq!(recorded[0]["file"], "histories/order-1.cbor");
     assert_eq!(place.json(&["orchestration", "record", "histories"]).len(), 5);
     checker(&place, "nothing");
-    let checked = place.onward(&["orchestration", "check", "--program", "checker", "histories"]);
+    let checked = place.onward(&["orchestration", "check", "--program", "program", "histories"]);
     assert_eq!((checked.code, checked.stdout.lines().count()), (Some(0), 6), "{}", checked.stderr);
     checker(&place, "trip");
-    let checked = place.onward(&["orchestration", "check", "--program", "./checker", "histories"]);
+    let checked = place.onward(&["orchestration", "check", "--program", "./program", "histories"]);
     assert_eq!(checked.code, Some(1), "{}", checked.stderr);
     assert!(checked.stdout.contains("histories/trip-5.cbor: it does something else"), "{}", checked.stdout);
-    let checked = place.json(&["orchestration", "check", "--program", "./checker", "histories/trip-5.cbor"]);
+    let checked = place.json(&["orchestration", "check", "--program", "./program", "histories/trip-5.cbor"]);
     assert_eq!((checked.len(), &checked[0]["agrees"]), (1, &json!(false)));
 }
 

@@ -95,7 +95,7 @@ fn a_store_moves_from_a_file_to_the_server_and_back() {
     place.onward(&["submit", "--kind", "k", "--tag", "customer=42", "precious"]);
     let copied = place.onward(&["store", "copy", "onward.db", &store]);
     assert_eq!(copied.code, Some(0), "{}", copied.stderr);
-    assert!(copied.stdout.contains("with 1 tasks to postgres://"), "{}", copied.stdout);
+    assert!(copied.stdout.contains("with 1 task to postgres://"), "{}", copied.stdout);
     let worked = place.onward(&["--store", &store, "work", "--kind", "k", "--until-idle", "--", "cat"]);
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
     let back = place.json(&["store", "copy", &store, "back.db"]);

@@ -130,7 +130,7 @@ fn a_submit_that_waits_exits_with_1_when_its_task_fails() {
     worker.signal(rustix::process::Signal::INT);
     worker.wait();
     assert_eq!(ran.code, Some(1));
-    insta::assert_snapshot!(ran.stderr, @"task 1 is failed after 1 attempts: exit status 100: broken");
+    insta::assert_snapshot!(ran.stderr, @"task 1 is failed after 1 attempt: exit status 100: broken");
 }
 
 /// Shows: T12

@@ -89,7 +89,7 @@ fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures() {
     assert_eq!(place.onward(&["task", "retry", "1", "3"]).stdout, "task 1 waits again\ntask 3 waits again\n");
     assert_eq!((listed("dead"), listed("waiting")), (vec![4.into()], vec![3.into(), 1.into()]));
     let purge = ["queue", "purge", "default", "--state", "dead", "--yes"];
-    assert_eq!(place.onward(&purge).stdout, "removed 1 tasks\n");
+    assert_eq!(place.onward(&purge).stdout, "removed 1 task\n");
     assert_eq!((listed("dead"), listed("failed")), (vec![], vec![2.into()]));
 }
 
@@ -133,4 +133,16 @@ fn a_tree_shows_a_task_with_its_descendants() {
     place.onward(&["task", "cancel", "1"]);
     let states: Vec<_> = place.json(&["task", "tree", "1"]).iter().map(|task| task["state"].clone()).collect();
     assert_eq!(states, ["cancelled"; 4]);
+}
+
+/// Shows: T11
+#[test]
+fn each_task_of_a_tree_is_the_same_object_as_in_a_list() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "order", "--timeout", "5s", "tea"]);
+    place.onward(&["submit", "--kind", "pack", "--parent", "1", "--timeout", "5s", "in a box"]);
+    let mut listed = place.json(&["task", "list"]);
+    listed.reverse();
+    assert_eq!(place.json(&["task", "tree", "1"]), listed);
+    assert!(place.onward(&["task", "tree", "3"]).stderr.contains("there is no task 3"));
 }

@@ -1,38 +1,15 @@
 //! `onward top` on a pseudo terminal, and where there is none.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use onward_store::rusqlite::Connection;
 use onward_store::{Clock, SystemClock};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::harness::Place;
-
-/// Both ends of a terminal of 100 by 24.
-fn terminal() -> (File, File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let inner = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    tcsetwinsize(&inner, Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-    (File::from(master), inner)
-}
-
-/// Reads until a text is there; an end before it is a failure.
-fn read_until(terminal: &mut File, text: &str) {
-    let mut seen = Vec::new();
-    let mut bytes = [0; 4096];
-    while !String::from_utf8_lossy(&seen).contains(text) {
-        let count = terminal.read(&mut bytes).unwrap();
-        assert!(count > 0, "the terminal was closed");
-        seen.extend_from_slice(&bytes[..count]);
-    }
-}
+use crate::terminal::{read_until, terminal};
 
 /// Starts `onward top` on the store of a place.
 fn top(place: &Place, terminal: &File) -> Child {

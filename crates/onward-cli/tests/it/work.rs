@@ -1,5 +1,8 @@
 //! `onward work`.
 
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
 use crate::harness::Place;
 
 fn work(place: &Place, script: &str) -> crate::harness::Ran {
@@ -199,4 +202,48 @@ fn a_command_gives_way_to_an_urgent_task_and_runs_again() {
         (&task["state"], &task["attempts"], task["errors"].as_array().map(Vec::len)),
         (&"completed".into(), &1.into(), Some(0))
     );
+}
+
+/// What is served at an address, once somebody serves there.
+fn served(address: SocketAddr) -> String {
+    let mut answer = String::new();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn metrics_are_served_for_prometheus_while_it_works() {
+    let place = Place::new();
+    place.pipe("second");
+    place.pipe("hold");
+    place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
+    // A port that is free, and stays so until the worker takes it.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let script = "read number; test $number = 1 || { echo > second; cat hold; }";
+    let worker = place.start(
+        &[
+            "work",
+            "--kind",
+            "k",
+            "--jobs",
+            "1",
+            "--metrics",
+            &address.to_string(),
+            "--until-idle",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
+        "",
+    );
+    place.await_writer("second");
+    let answer = served(address);
+    for line in [r#"onward_tasks_ended_total{kind="k",state="completed"} 1"#, "onward_running 1"] {
+        assert!(answer.lines().any(|served| served == line), "{line}: {answer}");
+    }
+    place.write("hold", "");
+    assert_eq!(worker.wait().code, Some(0));
 }

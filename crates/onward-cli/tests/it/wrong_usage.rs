@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use onward_store::rusqlite::Connection;
+
 use crate::harness::Place;
 
 fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
@@ -61,6 +63,40 @@ fn a_file_of_something_else_is_no_store_and_stays_as_it_is() {
     let ran = place.onward(&["submit", "--kind", "k"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert_eq!(place.read("onward.db"), before);
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_store_of_a_newer_version_exits_with_3_and_stays_as_it_is() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k"]);
+    Connection::open(place.path("onward.db")).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    let before = std::fs::read(place.path("onward.db")).unwrap();
+    let ran = place.onward(&["submit", "--kind", "k"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("use the newer program"), "{}", ran.stderr);
+    assert_eq!(std::fs::read(place.path("onward.db")).unwrap(), before);
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_damaged_store_exits_with_3_and_the_remedy() {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(2000));
+    let mut bytes = std::fs::read(place.path("onward.db")).unwrap();
+    bytes[4096..].fill(0x5a);
+    std::fs::write(place.path("onward.db"), &bytes).unwrap();
+    let ran = place.onward(&["task", "list"]);
+    assert!(ran.code == Some(3) && ran.stderr.contains("onward store restore"), "{:?} {}", ran.code, ran.stderr);
+    assert_eq!(std::fs::read(place.path("onward.db")).unwrap(), bytes);
+}
+
+/// Shows: B11
+#[test]
+fn the_reason_why_a_file_is_no_store_is_said_once() {
+    let place = Place::new();
+    place.write("onward.db", &"not a database ".repeat(1000));
+    let ran = place.onward(&["submit", "--kind", "k"]);
+    assert_eq!(ran.stderr.matches("is not a database").count(), 1, "{}", ran.stderr);
 }
 
 /// Shows: B11

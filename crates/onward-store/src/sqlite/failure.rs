@@ -1,8 +1,27 @@
 //! SQLite's failures in the words of this crate.
 
+use std::fmt;
+
 use rusqlite::ErrorCode;
 
 use crate::error::Error;
+
+/// What SQLite reported, as the cause beneath an error: once, where its own chain of causes says it again with a number before it.
+#[derive(Debug)]
+struct Reported(rusqlite::Error);
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            rusqlite::Error::SqliteFailure(error, Some(text)) => {
+                write!(f, "{text} (SQLite's error {})", error.extended_code)
+            }
+            failure => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Reported {}
 
 /// What went wrong in SQLite, with the remedy. Where it happened is added by whoever knows the path.
 impl From<rusqlite::Error> for Error {
@@ -27,9 +46,12 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::CannotOpen) => {
                 Self::not_found("the store cannot be opened; check that its directory exists")
             }
-            _ => Self::io(format!("the store reported: {failure}")),
+            _ => {
+                let reported = Reported(failure);
+                return Self::io(format!("the store reported: {reported}")).caused_by(reported);
+            }
         };
-        error.caused_by(failure)
+        error.caused_by(Reported(failure))
     }
 }
 

@@ -43,6 +43,35 @@ async fn an_all_whose_transaction_was_rolled_back_by_sqlite_tells_why() {
     assert!(error.to_string().contains("no poison here"), "{error}");
 }
 
+/// Of a transaction that is too large for SQLite's memory much is in the log before its end, and the last of that is still gathered.
+///
+/// Shows: T21
+#[tokio::test]
+async fn nothing_of_a_transaction_that_was_taken_back_is_written_over_what_others_commit() {
+    let (one, directory) = refusing(Durability::Normal, "ROLLBACK").await;
+    let path = directory.path().join("onward.db");
+    let open = || SqliteStore::options().durability(Durability::Normal).open(&path);
+    let other = open().await.unwrap();
+    // With all in the database nothing is read from the log when a transaction is taken back, and so nothing written to it.
+    Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let large = |letter: &str| submission(&letter.repeat(900_000));
+    let taken_back = (0..12).map(|_| large("x")).chain([submission("poison")]).collect();
+    one.apply(vec![Write::All(taken_back)]).await.unwrap_err();
+    let mut kept = Vec::new();
+    for _ in 0..10 {
+        kept.push(id(other.apply(vec![large("y")]).await));
+    }
+    id(submit(&one, "mail").await);
+    drop((one, other));
+    let store = open().await.unwrap();
+    let report = store.check().await.unwrap();
+    assert_eq!((report.integrity, report.consistency), (Vec::new(), Vec::new()));
+    for task in kept {
+        let payload = store.task(task).await.unwrap().unwrap().payload.unwrap();
+        assert!(payload.len() == 900_000 && payload.iter().all(|byte| *byte == b'y'), "task {task}");
+    }
+}
+
 async fn refusing_poison(class: Durability) -> (SqliteStore, tempfile::TempDir) {
     refusing(class, "ABORT").await
 }

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::recorded::RecordedHistory;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// The word before a query: its name, the question as JSON and the file of a history come behind it.
+const QUERY: &str = "--query";
 
 /// What came of the check of one history: a line of what [`check_main`] prints, as JSON.
 #[derive(Debug, Serialize)]
@@ -26,6 +30,9 @@ struct Report<'a> {
 /// The whole of a program that checks code on recorded histories; `onward orchestration check --program` runs such a program, and so may a test or
 /// a script. `register` is given an engine to [register](Engine::orchestrate) the code with, and the files are the arguments of the process. Each history
 /// is replayed; nothing else is run, and nothing is written anywhere. For each file a line of JSON goes to stdout: `file`, `kind`, `events`, `agrees`, `error`.
+///
+/// With the arguments `--query NAME QUESTION FILE` (as `onward orchestration query --program` gives them) it answers a [query](Engine::query) instead, with the
+/// question as JSON: a line of JSON with `answer`, or with `error` and the exit code 1.
 ///
 /// The exit code is 0 if the code goes on with all of them, 1 if it does not with one, 2 if no file was named or a file could not be read.
 ///
@@ -61,15 +68,34 @@ pub async fn check_files(files: impl IntoIterator<Item = PathBuf>, register: imp
 async fn checked(files: Vec<PathBuf>, register: impl FnOnce(&Engine)) -> Result<ExitCode> {
     let engine = Engine::builder().memory().open().await?;
     register(&engine);
+    if let [word, name, question, file] = &files[..]
+        && word.as_os_str() == QUERY
+    {
+        return answered(&engine, [name, question], file);
+    }
     let mut code = u8::from(files.is_empty()) * 2;
     for file in files {
         let report = check_file(&engine, &file);
         let this = if report.agrees { 0 } else { 1 + u8::from(report.kind.is_none()) };
         code = code.max(this);
         let line = serde_json::to_string(&report)
-            .map_err(|error| crate::error::Error::invalid(format!("a report cannot be written: {error}")))?;
+            .map_err(|error| Error::invalid(format!("a report cannot be written: {error}")))?;
         let _ = writeln!(std::io::stdout(), "{line}");
     }
+    Ok(ExitCode::from(code))
+}
+
+/// Prints what the code answers to a query.
+fn answered(engine: &Engine, asked: [&Path; 2], file: &Path) -> Result<ExitCode> {
+    let [name, question] = asked.map(|word| word.to_string_lossy());
+    let wrong =
+        |what: &str, error: &dyn std::fmt::Display| Error::invalid(format!("the {what} cannot be read: {error}"));
+    let question: Value = serde_json::from_str(&question).map_err(|error| wrong("question", &error))?;
+    let bytes = std::fs::read(file).map_err(|error| wrong("history", &error))?;
+    let answer = engine.query_history::<_, Value>(&RecordedHistory::from_bytes(&bytes)?, &name, &question);
+    let code = u8::from(answer.is_err());
+    let said = answer.map_or_else(|error| json!({ "error": error.to_string() }), |answer| json!({ "answer": answer }));
+    let _ = writeln!(std::io::stdout(), "{said}");
     Ok(ExitCode::from(code))
 }
 

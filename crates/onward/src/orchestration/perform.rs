@@ -286,13 +286,15 @@ impl<'a> Performance<'a> {
                 settings.history_events, settings.history_bytes
             )));
         }
-        let half = settings.history_events / 2;
-        if before <= half && after > half {
-            let (task, most) = (self.lease.task.0, settings.history_events);
+        let is_long = |events, bytes| events > settings.history_events / 2 || bytes > settings.history_bytes / 2;
+        if is_long(after, bytes) && !is_long(before, self.live.bytes) {
+            let (task, most, most_bytes) = (self.lease.task.0, settings.history_events, settings.history_bytes);
             tracing::warn!(
                 task,
                 events = after,
                 most,
+                bytes,
+                most_bytes,
                 "the history of an orchestration grows long; have its code continue as new"
             );
         }

@@ -1,11 +1,13 @@
 //! Questions to the code of an orchestration, which change nothing.
 
+use bytes::Bytes;
 use onward_store::TaskId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::json;
 use super::live::{Live, Unplayable};
+use super::recorded::RecordedHistory;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
@@ -24,11 +26,22 @@ impl Engine {
         question: &Q,
     ) -> Result<A> {
         let question = json("question", question)?;
-        let live = self.replayed(orchestration).await?;
-        let answer = live.machine.journal().answer(name, &question);
-        let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;
-        serde_json::from_slice(&answer)
-            .map_err(|error| Error::invalid(format!("the answer to the query `{name}` is of another type: {error}")))
+        answer(&self.replayed(orchestration).await?, name, &question)
+    }
+
+    /// The same of a [recorded](Self::record_history) history: what its orchestration would have answered at its end.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid), as [`query`](Self::query).
+    pub fn query_history<Q: Serialize, A: DeserializeOwned>(
+        &self,
+        history: &RecordedHistory,
+        name: &str,
+        question: &Q,
+    ) -> Result<A> {
+        let question = json("question", question)?;
+        let live = self.live_of(history).map_err(|failure| Error::invalid(failure.to_string()))?;
+        answer(&live, name, &question)
     }
 
     async fn replayed(&self, orchestration: TaskId) -> Result<Live> {
@@ -39,4 +52,12 @@ impl Engine {
         live.replay(&history).map_err(invalid)?;
         Ok(live)
     }
+}
+
+/// What the code answers to a question, where it stands.
+fn answer<A: DeserializeOwned>(live: &Live, name: &str, question: &Bytes) -> Result<A> {
+    let answer = live.machine.journal().answer(name, question);
+    let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;
+    serde_json::from_slice(&answer)
+        .map_err(|error| Error::invalid(format!("the answer to the query `{name}` is of another type: {error}")))
 }

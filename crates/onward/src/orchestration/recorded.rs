@@ -150,6 +150,16 @@ impl Engine {
     /// # Errors
     /// Why the code cannot go on with it.
     pub fn check_history(&self, history: &RecordedHistory) -> Result<(), CheckFailure> {
+        let mut live = self.live_of(history)?;
+        live.machine.notice_if_stuck();
+        match live.machine.finish() {
+            Some(Finish::Stuck(text)) => Err(CheckFailure::Stuck(text.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The code where the history ends.
+    pub(super) fn live_of(&self, history: &RecordedHistory) -> Result<Live, CheckFailure> {
         let codes = self.inner.codes().map_err(|error| CheckFailure::Registrations(error.to_string()))?;
         let begun = Begun {
             task: TaskId(0),
@@ -162,11 +172,7 @@ impl Engine {
         let limit = self.store().info().payload_limit;
         let mut live = Live::new(limit, &codes, begun, &history.events)?;
         live.machine.replay(&history.events).map_err(CheckFailure::Differs)?;
-        live.machine.notice_if_stuck();
-        match live.machine.finish() {
-            Some(Finish::Stuck(text)) => Err(CheckFailure::Stuck(text.clone())),
-            _ => Ok(()),
-        }
+        Ok(live)
     }
 
     /// What an orchestration was given and what has happened to it; both of one generation.

@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
-use onward::{Engine, NewTask, PayloadCodec, TaskState};
+use onward::{Context, Engine, Failure, NewTask, PayloadCodec, Task, TaskState};
 use onward_store::{Error, Result};
 use onward_testkit::Inverted;
+use serde::{Deserialize, Serialize};
 
-use crate::fixture::{World, state, worlds};
+use crate::fixture::{World, start, state, stop, worlds};
 use crate::orchestrations::{Double, Work};
 
 async fn engine(world: &World, codec: impl PayloadCodec) -> Engine {
@@ -88,5 +89,62 @@ async fn what_cannot_be_encoded_is_not_kept() {
         let said = engine.submit(Double(1)).await.unwrap_err().to_string();
         assert!(said.contains("there is no key"), "{said}");
         assert_eq!(world.store.count(onward::TaskFilter::default()).await.unwrap(), 0);
+    }
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+struct Word(String);
+
+impl Task for Word {
+    const KIND: &'static str = "word";
+    const ORCHESTRATION: bool = true;
+    type Output = Self;
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ask(Word);
+
+impl Task for Ask {
+    const KIND: &'static str = "ask";
+    type Output = Word;
+}
+
+/// Passes words on in every way that there is.
+async fn tell_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
+    if context.generation() == 0 {
+        return Err(context.continue_as_new(&word));
+    }
+    context.set_status(&word)?;
+    context.set_value("kept", &word)?;
+    let heard: Word = context.activity(Ask(word.clone())).await?;
+    let kept = context.step("keep", move || async move { Ok(heard) }).await?;
+    let failed = context.activity_task::<()>(NewTask::new("fails")?).await.unwrap_err();
+    let update = context.updates::<Word>("told")?.next().await;
+    update.accept(&failed.details::<Word>())?;
+    let sent: Word = context.event("sent")?.await?;
+    Ok(Word(format!("{} {}", kept.0, sent.0)))
+}
+
+/// Shows: D1
+#[tokio::test]
+async fn of_what_an_orchestration_is_given_and_says_nothing_is_in_the_file_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = Engine::builder().sqlite(directory.path().join("onward.db")).codec(Inverted).open().await.unwrap();
+    engine.register(|Ask(word): Ask, context: Context| async move {
+        context.checkpoint(&word).await?;
+        Ok(word)
+    });
+    engine.handle("fails", |_| async { Err::<(), _>(Failure::permanent("no").with_details(&Word("secret".into()))) });
+    engine.orchestrate(tell_all);
+    let run = start(&engine);
+    let running = engine.submit(Word("secret".into())).await.unwrap();
+    engine.signal(running.id(), "sent", &Word("secret".into())).await.unwrap();
+    let answer: Option<Word> = engine.update(running.id(), "told", &Word("secret".into())).await.unwrap();
+    assert_eq!((answer.unwrap().0, running.wait().await.unwrap().0), ("secret".to_owned(), "secret secret".to_owned()));
+    stop(&engine, run).await;
+    let entries = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    for path in entries.filter(|path| path.is_file()) {
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"secret"), "{}", path.display());
     }
 }

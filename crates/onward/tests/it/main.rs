@@ -47,6 +47,7 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod orchestration_awaits;
 mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_code;

@@ -1,10 +1,12 @@
 //! What programs do to orchestrations from outside, and what these can ask for, on every store.
 
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onward::orchestration::{
     CheckFailure, HistoryEvent, OrchestrationContext, OrchestrationOptions, OrchestrationStatus, RecordedHistory,
+    check_files,
 };
 use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
@@ -155,8 +157,15 @@ async fn a_terminated_orchestration_hears_nothing() {
     }
 }
 
+/// What was said to a log.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -188,7 +197,7 @@ async fn what_the_code_tells_a_log_is_told_once() {
         first.run_until_idle().await.unwrap();
         first.signal(task, "go", &()).await.unwrap();
         finish(&engine(&world, code).await, task).await.unwrap();
-        let lines = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let lines = lines.text();
         assert_eq!(lines.matches("before the event").count(), 1, "{lines}");
         assert_eq!(lines.matches("after it").count(), 1, "{lines}");
     }
@@ -365,6 +374,34 @@ async fn a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does(
         engine.run_until_idle().await.unwrap();
         let said = engine.query::<_, u32>(task, "total", &1).await.unwrap_err().to_string();
         assert!(said.contains("no query `total`") && said.contains("sum"), "{said}");
+    }
+}
+
+/// Shows: D3
+#[tokio::test]
+async fn a_query_is_answered_from_a_recorded_history_by_a_program_that_has_the_code() {
+    let directory = tempfile::tempdir().unwrap();
+    for world in worlds().await {
+        let engine = engine(&world, sum).await;
+        let task = start(&engine).await;
+        let run = start_run(&engine);
+        engine.update::<_, u32>(task, "add", &4).await.unwrap();
+        stop(&engine, run).await;
+        let recorded = engine.record_history(task).await.unwrap();
+        assert_eq!(engine.query_history::<_, u32>(&recorded, "sum", &10).unwrap(), 40);
+
+        let file = directory.path().join("work.cbor");
+        std::fs::write(&file, recorded.to_bytes().unwrap()).unwrap();
+        let asked = async |name: &str, question: &str| {
+            let words = ["--query".as_ref(), name.as_ref(), question.as_ref(), file.as_path()];
+            let register = |engine: &Engine| {
+                engine.orchestrate(sum);
+            };
+            check_files(words.map(std::path::Path::to_owned), register).await
+        };
+        assert_eq!(asked("sum", "10").await, ExitCode::SUCCESS);
+        assert_eq!(asked("total", "10").await, ExitCode::from(1));
+        assert_eq!(asked("sum", "ten").await, ExitCode::from(2));
     }
 }
 
@@ -588,6 +625,29 @@ async fn a_version_goes_on_with_earlier_ones_where_it_says_so() {
             },
         );
         assert_eq!(finish(&new, task).await.unwrap(), "1, and 3");
+    }
+}
+
+/// Shows: D5
+#[tokio::test]
+async fn what_continues_as_new_goes_on_with_the_newest_version() {
+    for world in worlds().await {
+        let says = |version: u32| {
+            move |work: Work, context: OrchestrationContext| async move {
+                if work.0 == 7 {
+                    context.event::<()>("go")?.await?;
+                    return Err(context.continue_as_new(&Work(8)));
+                }
+                Ok(version.to_string())
+            }
+        };
+        let old = engine(&world, says(0)).await;
+        let task = start(&old).await;
+        old.run_until_idle().await.unwrap();
+        let both = engine(&world, says(0)).await;
+        both.orchestrate_with(OrchestrationOptions::new().version(1), says(1));
+        both.signal(task, "go", &()).await.unwrap();
+        assert_eq!(finish(&both, task).await.unwrap(), "1");
     }
 }
 

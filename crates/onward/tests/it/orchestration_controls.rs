@@ -11,6 +11,7 @@ use onward::{Backoff, Context, Engine, Failure, RetryPolicy, TaskFilter, TaskSta
 use serde_json::{Value, json};
 
 use crate::fixture::{HOUR, SECOND, World, record, state, worlds};
+use crate::orchestration_clients::Lines;
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
 
 /// Shows: D8
@@ -283,5 +284,28 @@ async fn turns_replays_and_histories_are_counted() {
         assert_eq!(recorded.value("onward_history_events_total kind=work"), f64::from(u32::try_from(events).unwrap()));
         assert!(recorded.value("onward_history_bytes_total kind=work") > 0.0);
         assert!(recorded.value("onward_replays_total kind=work") >= 1.0);
+    }
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn what_an_engine_has_no_code_for_is_told_to_its_log_and_counted() {
+    for world in worlds().await {
+        let recorded = Recorded::default();
+        let _installed = metrics::set_default_local_recorder(&recorded);
+        let lines = Lines::default();
+        let told = lines.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || told.clone()).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let without = world.engine().await;
+        without.handle_any(|_| async { Ok::<_, Failure>("done") });
+        let task = start(&without).await;
+        without.run_until_idle().await.unwrap();
+        assert_eq!(recorded.value("onward_turns_total kind=work outcome=given_back"), 1.0);
+        let said = lines.text();
+        assert!(
+            said.contains("no code for orchestrations of kind `work`") && said.contains(&format!("task={task}")),
+            "{said}"
+        );
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use onward::orchestration::{Either, OrchestrationContext, select};
+use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, OrchestrationStatus, select};
 use onward::{Engine, NewTask, Task, TaskFilter, TaskId, TaskState};
 use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{SECOND, WORLDS, start as start_run, state, stop, world, worlds};
+use crate::fixture::{SECOND, WORLDS, World, start as start_run, state, stop, world, worlds};
 use crate::orchestrations::{Double, Work, engine, finish, start};
 
 /// Counts how often a history is read.
@@ -266,4 +266,69 @@ async fn what_is_detached_in_the_turn_that_continues_as_new_is_started() {
         assert_eq!(state(&world, detached).await, TaskState::Waiting);
         assert_eq!(world.store.count(TaskFilter::default()).await.unwrap(), 2);
     }
+}
+
+/// Shows: D7
+#[tokio::test]
+async fn what_is_random_and_the_time_cost_no_event() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            for _ in 0..1000 {
+                let _ = (context.uuid(), context.random(), context.now());
+            }
+            Ok(String::new())
+        })
+        .await;
+        let task = start(&engine).await;
+        finish(&engine, task).await.unwrap();
+        let history = engine.orchestration_history(task).await.unwrap();
+        assert!(matches!(history[..], [HistoryEvent::Started { .. }]), "{history:?}");
+    }
+}
+
+/// Three of them come in turn, and one is kept: each has been put away when its next event comes.
+///
+/// Shows: D11
+#[tokio::test]
+async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept() {
+    for (kept, begun) in [(1, 9), (3, 3)] {
+        for world in worlds().await {
+            assert_eq!(begun_in_turn(&world, kept).await, begun);
+        }
+    }
+}
+
+/// How often code is begun when three orchestrations have three turns each, one after the other, and so many are kept.
+async fn begun_in_turn(world: &World, kept: usize) -> u64 {
+    let begun = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&begun);
+    let engine = world.builder().orchestrations_kept(kept).open().await.unwrap();
+    engine.orchestrate(move |_: Work, context: OrchestrationContext| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            for turn in 0..3_u32 {
+                context.set_status(&turn)?;
+                context.event::<()>("go")?.await?;
+            }
+            Ok(String::new())
+        }
+    });
+    let run = start_run(&engine);
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        tasks.push(start(&engine).await);
+        is_at(&engine, *tasks.last().unwrap(), 0).await;
+    }
+    for (turn, task) in (1..3).flat_map(|turn| tasks.iter().map(move |task| (turn, *task))) {
+        engine.signal(task, "go", &()).await.unwrap();
+        is_at(&engine, task, turn).await;
+    }
+    stop(&engine, run).await;
+    begun.load(Ordering::SeqCst)
+}
+
+/// Waits until an orchestration says that it is so far.
+async fn is_at(engine: &Engine, task: TaskId, turn: u32) {
+    let says = move |shown: &OrchestrationStatus| shown.status::<u32>().unwrap() == Some(turn);
+    engine.wait_for_status(task, says).await.unwrap();
 }

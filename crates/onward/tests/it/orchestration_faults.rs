@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use onward::orchestration::{Either, OrchestrationContext, select, try_join_all};
-use onward::{Engine, Failure, Task, TaskId, TaskState};
+use onward::{Engine, Failure, Store, Task, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
@@ -262,15 +262,16 @@ async fn assert_came_right(world: &World, task: TaskId, program: &Program, seed:
     assert_eq!(record.state, TaskState::Completed, "seed {seed}: {:?}, {program:?}", record.errors);
     let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
     assert_eq!(value, program.value(), "seed {seed}: {program:?}");
-    assert_history_is_whole(world, task).await;
+    assert_history_is_whole(&*world.store, task).await;
     // It submitted each task, and none twice.
     let submitted = world.store.count(onward::TaskFilter::default()).await.unwrap();
     assert_eq!(submitted, 1 + program.tasks() as u64, "seed {seed}: {program:?}");
 }
 
-async fn assert_history_is_whole(world: &World, task: TaskId) {
-    let record = world.store.instance(task).await.unwrap().unwrap();
-    let chunks = world.store.instance_history(task, 0, 1000).await.unwrap();
+/// Its chunks follow each other without a gap, and are as many events as the store says.
+pub(crate) async fn assert_history_is_whole(store: &dyn Store, task: TaskId) {
+    let record = store.instance(task).await.unwrap().unwrap();
+    let chunks = store.instance_history(task, 0, 1000).await.unwrap();
     let mut next = 0;
     for chunk in chunks {
         assert_eq!(chunk.first, next);

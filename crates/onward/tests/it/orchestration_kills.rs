@@ -8,7 +8,7 @@ use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 
 use crate::fixture::SECOND;
-use crate::orchestration_faults::{Program, register};
+use crate::orchestration_faults::{Program, assert_history_is_whole, register};
 
 const STORE: &str = "ONWARD_TEST_STORE";
 const PROCESSES: usize = 3;
@@ -129,6 +129,7 @@ async fn assert_came_right(engine: &Engine, task: TaskId, program: &Program) {
     assert_eq!(record.state, TaskState::Completed, "{:?} {program:?}", record.errors);
     let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
     assert_eq!(value, program.value(), "{program:?}");
+    assert_history_is_whole(&**engine.store(), task).await;
 }
 
 /// Each orchestration submitted what its code says, and nothing twice.

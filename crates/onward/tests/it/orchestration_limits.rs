@@ -1,9 +1,10 @@
 //! What is too large or too much for orchestrations, on every store.
 
 use onward::orchestration::OrchestrationContext;
-use onward::{Dependencies, NewTask, TaskId, TaskState};
+use onward::{Dependencies, EngineBuilder, NewTask, TaskId, TaskState};
 
-use crate::fixture::{error, state, worlds};
+use crate::fixture::{World, error, state, worlds};
+use crate::orchestration_clients::Lines;
 use crate::orchestrations::{Work, engine, finish, start};
 
 /// Shows: D9
@@ -64,5 +65,39 @@ async fn a_task_that_no_turn_submits_is_told_to_the_code() {
         let said = finish(&engine, task).await.unwrap();
         assert_eq!(said.matches("depends on others").count(), 2, "{said}");
         assert_eq!(said.matches("child of another").count(), 1, "{said}");
+    }
+}
+
+/// What an engine says to a log while an orchestration takes ten steps of a hundred bytes, one after the other.
+async fn said_of_ten_steps(world: &World, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
+    let lines = Lines::default();
+    let told = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let engine = limited(world.builder()).open().await.unwrap();
+    engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        for _ in 0..10 {
+            context.step("hundred", || async { Ok("x".repeat(100)) }).await?;
+        }
+        Ok(String::new())
+    });
+    let task = start(&engine).await;
+    finish(&engine, task).await.unwrap();
+    lines.text()
+}
+
+/// Shows: D9
+#[tokio::test]
+async fn a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy() {
+    for world in worlds().await {
+        for said in [
+            said_of_ten_steps(&world, |builder| builder.history_events(16)).await,
+            said_of_ten_steps(&world, |builder| builder.history_bytes(2000)).await,
+        ] {
+            assert_eq!(said.matches("grows long").count(), 1, "{said}");
+            assert!(said.contains("continue as new"), "{said}");
+        }
+        let said = said_of_ten_steps(&world, |builder| builder).await;
+        assert!(!said.contains("grows long"), "{said}");
     }
 }

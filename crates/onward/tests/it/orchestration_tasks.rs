@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use onward::orchestration::{ActivityError, Either, OrchestrationContext, select};
-use onward::{Context, Engine, Failure, NewTask, Scope, Task, TaskId, TaskState};
+use onward::orchestration::{ActivityError, Either, OrchestrationContext, join_all, select};
+use onward::{
+    Context, Engine, Failure, LimitScope, Name, NewTask, Priority, Scope, SetLimit, Task, TaskFilter, TaskId,
+    TaskState, WaitReason,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{SECOND, World, error, record, start, state, stop, worlds};
+use crate::fixture::{Gate, SECOND, World, error, record, start, state, stop, worlds};
 
 /// An orchestration whose code each test says.
 #[derive(Serialize, Deserialize)]
@@ -95,7 +98,7 @@ async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told()
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move {
             let task = context.activity_task::<()>(NewTask::new("call")?);
-            task.session("robot-4").priority(onward::Priority(200)).tag("city", "Pisa").await?;
+            task.session("robot-4").priority(Priority(200)).tag("city", "Pisa").await?;
             Ok(String::new())
         })
         .await;
@@ -176,7 +179,7 @@ async fn a_paused_orchestration_has_no_turns_and_loses_nothing() {
     for world in worlds().await {
         let engine = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
         let task = go(&engine, 1).await;
-        let kind = Scope::Kind(onward_store::Name::new("work").unwrap());
+        let kind = Scope::Kind(Name::new("work").unwrap());
         engine.pause(kind.clone()).await.unwrap();
         engine.signal(task, "go", &"gone").await.unwrap();
         engine.run_until_idle().await.unwrap();
@@ -242,6 +245,7 @@ async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed() 
         assert_eq!((result(&world, task).await, said.load(Ordering::SeqCst)), ("gone".to_owned(), 3));
     }
 }
+
 /// Shows: D4
 #[tokio::test]
 async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew() {
@@ -260,5 +264,81 @@ async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_beg
         world.clock.advance(SECOND);
         engine.run_until_idle().await.unwrap();
         assert_eq!(result(&world, task).await, "7");
+    }
+}
+
+/// Calls three activities of a group at once.
+async fn three_calls(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
+    let calls = (0..3).map(|_| NewTask::new("call").map(|call| context.activity_task::<()>(call).group("tenant-7")));
+    join_all(calls.collect::<Result<Vec<_>, _>>()?).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok("called".to_owned())
+}
+
+/// Shows: D2, T9
+#[tokio::test]
+async fn the_limit_of_a_group_holds_for_activities_and_why_names_it() {
+    for world in worlds().await {
+        let engine = engine(&world, three_calls).await;
+        let gate = Gate::new();
+        engine.handle("call", gate.handler());
+        let group = Name::new("tenant-7").unwrap();
+        engine.set_limit(SetLimit::group(group.clone()).concurrency(1)).await.unwrap();
+        let run = start(&engine);
+        let task = engine.submit(Work(1)).await.unwrap().id();
+        gate.entered(1).await;
+        let why = engine.why(TaskId(task.0 + 2)).await.unwrap();
+        let limit_on = LimitScope::Group(group);
+        assert!(matches!(&why[0], WaitReason::Concurrency { limit_on: on, .. } if *on == limit_on), "{why:?}");
+        let running = TaskFilter { states: vec![TaskState::Running], ..TaskFilter::default() };
+        assert_eq!(world.store.count(running).await.unwrap(), 1);
+        gate.open(3);
+        engine.wait(task).await.unwrap();
+        assert_eq!(result(&world, task).await, "called");
+        stop(&engine, run).await;
+    }
+}
+
+/// Shows: D2, T8
+#[tokio::test]
+async fn an_activity_without_further_attempts_is_a_dead_letter() {
+    for world in worlds().await {
+        let engine = engine(&world, |_, context| async move {
+            let failed = context.activity_task::<()>(NewTask::new("call")?).await.unwrap_err();
+            Ok(failed.to_string())
+        })
+        .await;
+        engine.handle("call", |_| async { Err::<(), _>(Failure::retryable("engaged")) });
+        let task = go(&engine, 1).await;
+        let dead = TaskFilter { states: vec![TaskState::Dead], ..TaskFilter::default() };
+        let dead = world.store.tasks(dead, onward_store::Page { before: None, limit: 10 }).await.unwrap().tasks;
+        assert_eq!(
+            dead.iter().map(|task| (task.id, task.kind.as_str())).collect::<Vec<_>>(),
+            [(TaskId(task.0 + 1), "call")]
+        );
+        assert!(result(&world, task).await.contains("engaged"));
+    }
+}
+
+/// Shows: D2, T4
+#[tokio::test]
+async fn the_most_urgent_activity_runs_first() {
+    for world in worlds().await {
+        let engine = world.builder().concurrency(1).open().await.unwrap();
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let noted = Arc::clone(&order);
+        engine.handle("call", move |context: Context| {
+            noted.lock().unwrap().push(context.priority().0);
+            async { Ok::<_, Failure>(()) }
+        });
+        engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+            let call = |priority| {
+                NewTask::new("call").map(|call| context.activity_task::<()>(call).priority(Priority(priority)))
+            };
+            let calls = [1, 200, 100].into_iter().map(call).collect::<Result<Vec<_>, _>>()?;
+            join_all(calls).await;
+            Ok(String::new())
+        });
+        go(&engine, 1).await;
+        assert_eq!(*order.lock().unwrap(), [200, 100, 1]);
     }
 }

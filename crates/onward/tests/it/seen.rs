@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use onward::{Change, EventCursor, Failure, TaskId, TaskState};
 use onward_testkit::FaultyStore;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::fixture::{Gate, SECOND, error, record, start, state, stop, submit, task, worlds};
+use crate::orchestration_clients::Lines;
 
 /// Shows: T16
 /// Beats: lost-events
@@ -170,5 +172,36 @@ async fn a_handler_gets_the_state_that_the_engine_was_given() {
         let id = submit(&engine, "needs").await;
         engine.drain().await.unwrap();
         assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"from the engine"[..]));
+    }
+}
+
+#[tokio::test]
+async fn the_spans_of_a_submit_and_of_its_attempt_have_the_number_of_the_task() {
+    for world in worlds().await {
+        let lines = Lines::default();
+        let told = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_span_events(FmtSpan::CLOSE)
+            .with_writer(move || told.clone());
+        let _guard = tracing::subscriber::set_default(subscriber.finish());
+        let engine = world.engine().await;
+        engine.handle("any", |_| async {
+            tracing::info!("in the handler");
+            Ok::<(), Failure>(())
+        });
+        submit(&engine, "any").await;
+        let id = submit(&engine, "any").await;
+        engine.drain().await.unwrap();
+        let said = lines.text();
+        let about = |span: &str, what: &str| {
+            let number = format!("task={id}");
+            said.lines().filter(|line| line.contains(span) && line.contains(&number) && line.contains(what)).count()
+        };
+        assert_eq!(
+            (about("submit{", "close"), about("attempt{", "in the handler"), about("attempt{", "close")),
+            (1, 1, 1),
+            "{said}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::{PostgresReport, PostgresStore};
 
 use super::finding::Finding;
-use crate::output::duration_text;
+use crate::output::{counted, duration_text};
 
 /// The oldest version that is supported, as the server numbers it.
 const OLDEST: u32 = 150_000;
@@ -121,7 +121,11 @@ fn connections(report: &PostgresReport) -> Finding {
 }
 
 fn dead_rows(report: &PostgresReport) -> Finding {
-    let found = format!("{} rows of live tasks, {} dead ones not yet cleared away", report.live_rows, report.dead_rows);
+    let found = format!(
+        "{} of live tasks, {} not yet cleared away",
+        counted(report.live_rows, "row"),
+        counted(report.dead_rows, "dead one")
+    );
     if report.dead_rows <= DEAD_MANY.max(report.live_rows) {
         return Finding::ok("vacuum", found);
     }
@@ -133,7 +137,7 @@ fn inbox(report: &PostgresReport) -> Finding {
         0 => Finding::ok("inbox", "nothing that was submitted by onward_submit was refused"),
         refused => Finding::warn(
             "inbox",
-            format!("{refused} tasks that were submitted by onward_submit cannot be taken"),
+            format!("{} from onward_submit cannot be taken", counted(refused, "task")),
             "the column error of the table inbox says why; submit them again as they should be, and delete the rows",
         ),
     }

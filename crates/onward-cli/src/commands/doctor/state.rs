@@ -4,7 +4,7 @@ use onward_store::{Durability, QueueRecord, SessionRecord, SqliteStore, Store};
 
 use super::finding::Finding;
 use crate::commands::queue::scope_text;
-use crate::output::{moment, optional};
+use crate::output::{counted, moment, optional};
 
 /// From this share on, unused room in the file is worth giving back: a half.
 const FREE_SHARE: u64 = 2;
@@ -72,7 +72,8 @@ fn durability(store: &dyn Store) -> Finding {
 fn sessions(sessions: &[SessionRecord], queues: &[QueueRecord]) -> Finding {
     let running: u64 = queues.iter().map(|queue| queue.running).sum();
     let held: u64 = sessions.iter().map(|session| session.running).sum();
-    let found = format!("{} sessions hold {held} of {running} running tasks", sessions.len());
+    let found =
+        format!("{held} of {} held by {}", counted(running, "running task"), counted(sessions.len() as u64, "session"));
     if held == running {
         return Finding::ok("sessions", found);
     }
@@ -87,7 +88,7 @@ fn dead_letters(queues: &[QueueRecord]) -> Finding {
     }
     Finding::warn(
         "dead",
-        format!("{dead} dead letters"),
+        counted(dead, "dead letter"),
         "look at them with onward task list --state dead; onward task retry TASK",
     )
 }

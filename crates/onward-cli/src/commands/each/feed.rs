@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onward_store::{Outcome, Store, Submitted, TaskId, TaskState, Write};
+use onward_store::{Outcome, Store, Submitted, TaskId, TaskState, Timestamp, Write};
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;
@@ -20,7 +20,7 @@ pub(super) struct Fed {
     pub(super) line: u64,
     /// The task.
     pub(super) task: TaskId,
-    /// Whether the task had ended already.
+    /// Whether the task had ended before this process began with the run.
     pub(super) earlier: bool,
 }
 
@@ -33,13 +33,16 @@ pub(super) struct Feed {
     batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
     fed: u64,
     ended: bool,
+    /// When this process began. What it takes over from one that was killed may end before its line has been read.
+    began: Timestamp,
 }
 
 impl Feed {
     /// Tasks for the lines of a run.
     pub(super) fn new(store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening) -> Self {
         let Opening { identity, batches, .. } = opening;
-        Self { store, arguments, identity, batches, fed: 0, ended: false }
+        let began = store.clock().now();
+        Self { store, arguments, identity, batches, fed: 0, ended: false, began }
     }
 
     /// Whether the input has ended.
@@ -83,20 +86,20 @@ impl Feed {
         Ok(fed)
     }
 
-    /// Whether the task that a line has already is over; with `--retry-failed` one that failed is not, for it waits again.
+    /// Whether the task that a line has already was over when this process began; with `--retry-failed` one that failed is not, for it waits again.
     async fn ended_earlier(&self, submitted: Submitted) -> anyhow::Result<bool> {
         let task = submitted.id();
-        let state = self.store.task(task).await?.map(|record| record.state);
-        match state {
-            // Pruned from history, so it had ended; its key is kept longer.
-            None => Ok(true),
-            Some(state) if !state.is_ended() => Ok(false),
-            Some(TaskState::Completed) => Ok(true),
-            Some(_) if self.arguments.retry_failed => {
+        // Pruned from history, so it had ended; its key is kept longer.
+        let Some(record) = self.store.task(task).await? else { return Ok(true) };
+        match record.state {
+            state if !state.is_ended() => Ok(false),
+            _ if record.finished_at.is_some_and(|at| at >= self.began) => Ok(false),
+            TaskState::Completed => Ok(true),
+            _ if self.arguments.retry_failed => {
                 apply_one(&*self.store, Write::Retry { task }).await?;
                 Ok(false)
             }
-            Some(_) => Ok(true),
+            _ => Ok(true),
         }
     }
 }

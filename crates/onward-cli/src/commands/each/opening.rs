@@ -9,7 +9,7 @@ use crate::apply::{apply_one, unexpected};
 use crate::commands::queue::purge;
 use crate::input::{self, Line, Lines, Source};
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit};
+use crate::output::{ProgressBar, Unit, counted};
 
 /// A run whose input is about to be worked through.
 #[derive(Debug)]
@@ -50,8 +50,8 @@ pub(super) async fn forget(options: &GlobalOptions, store: &dyn Store, identity:
     let Some(queue) = queues.into_iter().find(|queue| queue.name == *identity.queue()) else { return Ok(()) };
     if queue.running > 0 {
         anyhow::bail!(
-            "--again: {} lines of the run `{}` are running now; stop the other process, or wait for it to end",
-            queue.running,
+            "--again: {} of the run `{}` still running; stop the other process, or wait for it to end",
+            counted(queue.running, "line"),
             identity.run()
         );
     }

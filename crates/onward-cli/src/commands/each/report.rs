@@ -5,7 +5,7 @@ use super::record::LineResult;
 use super::sinks::Sinks;
 use super::summary::Tally;
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit, one_line, remark};
+use crate::output::{ProgressBar, Unit, counted, one_line, remark};
 
 /// How many failures are shown one by one.
 const FAILURES_SHOWN: u64 = 20;
@@ -80,7 +80,8 @@ fn show_failure(result: &LineResult, count: u64) {
     let input = one_line(&String::from_utf8_lossy(&result.input), SHOWN_COLUMNS);
     let why = result.error.as_deref().unwrap_or("failed");
     let state = result.state.map_or("pruned", |state| state.as_str());
-    remark(format_args!("line {} ({input}) is {state} after {} attempts: {why}", result.line, result.attempts));
+    let attempts = counted(result.attempts.into(), "attempt");
+    remark(format_args!("line {} ({input}) is {state} after {attempts}: {why}", result.line));
     let stderr = String::from_utf8_lossy(&result.stderr.bytes);
     let last: Vec<&str> = stderr.lines().rev().take(STDERR_LINES).collect();
     last.iter().rev().for_each(|line| remark(format_args!("    {}", one_line(line, SHOWN_COLUMNS))));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::output::duration_text;
+use crate::output::{counted, duration_text};
 
 /// How many lines were reported, and how they ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Tally {
     pub(super) done: u64,
     /// Lines that failed finally.
     pub(super) failed: u64,
-    /// Of all these, lines that had ended before this process came to them.
+    /// Of all these, lines that had ended before this process began.
     pub(super) earlier: u64,
 }
 
@@ -33,8 +33,8 @@ impl Tally {
     /// One line for people.
     pub(super) fn text(&self, took: Duration) -> String {
         format!(
-            "{} lines: {} done, {} failed; {} of them finished earlier; {}, {:.1} lines/s",
-            self.lines(),
+            "{}: {} done, {} failed; {} of them finished earlier; {}, {:.1} lines/s",
+            counted(self.lines(), "line"),
             self.done,
             self.failed,
             self.earlier,

@@ -1,14 +1,13 @@
 //! `onward orchestration check`
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tokio::process::Command;
 
+use super::program::{Program, REMEDY};
 use super::record::EXTENSION;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
@@ -20,12 +19,8 @@ const FILES: usize = 256;
 /// Arguments of `onward orchestration check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The program that has the code; its `main` calls `onward::orchestration::check_main`
-    #[arg(long, value_name = "PROGRAM")]
-    program: PathBuf,
-    /// What the program is given before the files; may be given several times
-    #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
-    arguments: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
     /// Files with histories, or directories of them (those whose names end with .cbor), as `record` and `export` write them
     #[arg(value_name = "HISTORIES", required = true)]
     histories: Vec<PathBuf>,
@@ -46,10 +41,10 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let files = files(&arguments.histories)?;
     let mut reports = Vec::with_capacity(files.len());
     for files in files.chunks(FILES) {
-        reports.extend(check(&arguments, files).await?);
+        reports.extend(check(&arguments.program, files).await?);
     }
     if reports.len() != files.len() {
-        let (said, program) = (reports.len(), arguments.program.display());
+        let (said, program) = (reports.len(), &arguments.program);
         anyhow::bail!("{program} said something of {said} of {} histories; {REMEDY}", files.len());
     }
     let failed = reports.iter().filter(|report| !report.agrees).count();
@@ -68,8 +63,6 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
     Ok(ExitCode::Done)
 }
-
-const REMEDY: &str = "its `main` should end with `onward::orchestration::check_main`, and print nothing else to stdout";
 
 /// The files that are meant, those of a directory by name.
 fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
@@ -97,27 +90,15 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Runs the program on some files.
-async fn check(arguments: &Arguments, files: &[PathBuf]) -> anyhow::Result<Vec<Report>> {
-    let program = &arguments.program;
-    let mut command = Command::new(in_directory(program));
-    command.args(&arguments.arguments).args(files).stdin(Stdio::null()).stderr(Stdio::inherit()).kill_on_drop(true);
-    let ran = command.output().await.with_context(|| format!("the program {} could not be run", program.display()))?;
-    let said = String::from_utf8_lossy(&ran.stdout);
+async fn check(program: &Program, files: &[PathBuf]) -> anyhow::Result<Vec<Report>> {
+    let files: Vec<OsString> = files.iter().map(|file| file.clone().into_os_string()).collect();
+    let said = program.run(&files).await?;
     said.lines().filter(|line| !line.trim().is_empty()).map(|line| read(program, line)).collect()
 }
 
-/// A name without a directory is that of a file here, not of a program somewhere.
-fn in_directory(program: &Path) -> PathBuf {
-    if program.is_file() && program.components().count() == 1 {
-        Path::new(".").join(program)
-    } else {
-        program.to_owned()
-    }
-}
-
-fn read(program: &Path, line: &str) -> anyhow::Result<Report> {
+fn read(program: &Program, line: &str) -> anyhow::Result<Report> {
     serde_json::from_str(line)
-        .with_context(|| format!("{} printed `{line}`, which is no report of a check; {REMEDY}", program.display()))
+        .with_context(|| format!("{program} printed `{line}`, which is no report of a check; {REMEDY}"))
 }
 
 fn table(reports: &[Report]) -> Table {

@@ -4,8 +4,8 @@ use clap::Subcommand;
 
 use super::named::{One, Orchestrations};
 use super::{
-    cancel, check, delete, export, fork, history, list, pause, record, retry, show, signal, start, status, terminate,
-    tree, update, wait,
+    cancel, check, delete, export, fork, history, list, pause, query, record, retry, show, signal, start, status,
+    terminate, tree, update, wait,
 };
 use crate::commands::task::Chosen;
 use crate::exit_code::ExitCode;
@@ -24,12 +24,14 @@ pub(crate) enum Command {
     Status(Orchestrations),
     /// Print what happened to an orchestration and what its code did about it, in order
     History(One),
-    /// Show orchestrations with their activities and the orchestrations that they started
+    /// Show orchestrations with their activities and the orchestrations that they started; with --json each as a list has it, without payload and result
     Tree(Orchestrations),
     /// Send an orchestration something that its code waits for, or will wait for, under a name
     Signal(signal::Arguments),
     /// Ask the code of an orchestration for something, and print its answer
     Update(update::Arguments),
+    /// Ask the code of an orchestration something that changes nothing, and print its answer; a program that has the code replays the history for that
+    Query(query::Arguments),
     /// Ask orchestrations to stop: their code may clean up first
     Cancel(Orchestrations),
     /// End orchestrations as cancelled, at once and without a word to their code
@@ -67,6 +69,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Tree(named) => tree::run(options, named).await,
         Command::Signal(arguments) => signal::run(options, arguments).await,
         Command::Update(arguments) => update::run(options, arguments).await,
+        Command::Query(arguments) => query::run(options, arguments).await,
         Command::Cancel(named) => cancel::run(options, named).await,
         Command::Terminate(arguments) => terminate::run(options, arguments).await,
         Command::Retry(named) => retry::run(options, named).await,

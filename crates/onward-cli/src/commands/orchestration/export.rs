@@ -11,7 +11,7 @@ use serde_json::json;
 use super::named::One;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 
 /// Arguments of `onward orchestration export`.
@@ -37,7 +37,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json {
         print_json(&json!({ "id": id, "events": events, "file": output }))?;
     } else {
-        print_line(format_args!("{events} events of orchestration {id} are in {}", output.display()))?;
+        let events = counted(events as u64, "event");
+        print_line(format_args!("{events} of orchestration {id} written to {}", output.display()))?;
     }
     Ok(ExitCode::Done)
 }

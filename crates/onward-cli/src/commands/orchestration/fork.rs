@@ -9,7 +9,7 @@ use serde_json::json;
 use super::named::One;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 
 /// Arguments of `onward orchestration fork`.
@@ -41,7 +41,8 @@ pub(crate) async fn fork(options: &GlobalOptions, arguments: ForkArguments) -> a
     if options.json {
         print_json(&json!({ "id": id, "forked_from": of, "events": events }))?;
     } else {
-        print_line(format_args!("orchestration {id} started with the first {events} events of orchestration {of}"))?;
+        let first = counted(events, "event");
+        print_line(format_args!("orchestration {id} started with the first {first} of orchestration {of}"))?;
     }
     Ok(ExitCode::Done)
 }
@@ -56,7 +57,8 @@ pub(crate) async fn reset(options: &GlobalOptions, arguments: ResetArguments) ->
         print_json(&json!({ "id": id, "takes_the_place_of": of, "events": events }))?;
     } else {
         print_line(format_args!(
-            "orchestration {id} takes the place of orchestration {of}, with the first {events} events of its history"
+            "orchestration {id} takes the place of orchestration {of}, with the first {} of its history",
+            counted(events, "event")
         ))?;
     }
     Ok(ExitCode::Done)

@@ -1,5 +1,6 @@
 //! `onward orchestration …`
 
+mod asked;
 mod cancel;
 mod check;
 mod command;
@@ -10,6 +11,8 @@ mod history;
 mod list;
 mod named;
 mod pause;
+mod program;
+mod query;
 mod record;
 mod retry;
 mod show;

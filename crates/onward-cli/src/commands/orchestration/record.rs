@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line, remark};
+use crate::output::{counted, print_json, print_line, remark};
 use crate::store_file;
 
 /// What the names of files that hold histories end with.
@@ -52,7 +52,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         if options.json {
             print_json(&json!({ "id": task.id, "kind": task.kind, "events": events, "file": file }))?;
         } else {
-            print_line(format_args!("{events} events of orchestration {} are in {}", task.id, file.display()))?;
+            let events = counted(events as u64, "event");
+            print_line(format_args!("{events} of orchestration {} written to {}", task.id, file.display()))?;
         }
     }
     if written == 0 {

@@ -3,6 +3,8 @@
 use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
 use serde_json::{Value, json};
 
+use crate::output::counted;
+
 /// How many of the tasks that it waits for are named; of more it is said how many there are.
 const NAMED_TASKS: usize = 10;
 
@@ -49,7 +51,7 @@ impl Waiting {
             format!("the end of {what} {} ({}), which is {}", task.id, task.kind, task.state)
         };
         let mut texts: Vec<String> = self.tasks.iter().map(task).collect();
-        texts.extend((self.more > 0).then(|| format!("the end of {} more tasks", self.more)));
+        texts.extend((self.more > 0).then(|| format!("the end of {}", counted(self.more, "further task"))));
         texts.extend(self.timer.map(|at| format!("its next timer, at {at}")));
         texts.extend(self.events.iter().map(|event| self.event_text(event)));
         if texts.is_empty() {

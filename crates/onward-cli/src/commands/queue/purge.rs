@@ -8,7 +8,7 @@ use super::show::find;
 use crate::apply::{apply_one, unexpected};
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit, print_json, print_line};
+use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 
 /// How many tasks one write removes, so that no write holds others up for long.
@@ -97,7 +97,7 @@ fn answer(options: &GlobalOptions, field: &str, said: &str, tasks: u64) -> anyho
     if options.json {
         print_json(&json!({ field: tasks }))?;
     } else {
-        print_line(format_args!("{said} {tasks} tasks"))?;
+        print_line(format_args!("{said} {}", counted(tasks, "task")))?;
     }
     Ok(ExitCode::Done)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::exit_code::ExitCode;
 use crate::location::Location;
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit, print_json, print_line};
+use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 
 /// Arguments of `onward store copy`.
 #[derive(Debug, Args)]
@@ -28,7 +28,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json {
         print_json(&json!({ "from": from.to_string(), "to": to.to_string(), "tasks": tasks }))?;
     } else {
-        print_line(format_args!("copied {from} with {tasks} tasks to {to}; take {from} out of use now"))?;
+        let tasks = counted(tasks, "task");
+        print_line(format_args!("copied {from} with {tasks} to {to}; take {from} out of use now"))?;
     }
     Ok(ExitCode::Done)
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit, print_json, print_line};
+use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 use crate::values::parse_duration;
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json {
         print_json(&json!({ "removed": removed }))?;
     } else {
-        print_line(format_args!("removed {removed} ended tasks"))?;
+        print_line(format_args!("removed {}", counted(removed, "ended task")))?;
     }
     Ok(ExitCode::Done)
 }

@@ -9,7 +9,7 @@ use crate::apply::unexpected;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::input::{self, Delimiter, Line, Lines};
 use crate::options::GlobalOptions;
-use crate::output::{ProgressBar, Unit, print_json, print_line};
+use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 
 /// Hands in the lines batch by batch; each batch is one commit.
@@ -46,7 +46,7 @@ async fn submit_all(
     }
     bar.clear();
     if !options.json && !arguments.wait {
-        print_line(format_args!("{count} tasks submitted"))?;
+        print_line(format_args!("{} submitted", counted(count, "task")))?;
     }
     Ok(tasks)
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::chosen::ByFilter;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{print_json, print_line};
+use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 
 /// The words of a verb: what was done, and what would be.
@@ -67,7 +67,7 @@ fn tell_preview(options: &GlobalOptions, verb: BulkVerb, counts: &[(TaskState, u
     }
     let states: Vec<_> = counts.iter().map(|(state, tasks)| format!("{tasks} {state}")).collect();
     let states = if states.is_empty() { String::new() } else { format!(": {}", states.join(", ")) };
-    Ok(print_line(format_args!("{} {all} tasks{states}", would.replace('_', " ")))?)
+    Ok(print_line(format_args!("{} {}{states}", would.replace('_', " "), counted(all, "task")))?)
 }
 
 fn tell(options: &GlobalOptions, verb: BulkVerb, summary: BulkSummary) -> anyhow::Result<()> {
@@ -78,5 +78,5 @@ fn tell(options: &GlobalOptions, verb: BulkVerb, summary: BulkSummary) -> anyhow
     }
     let asked = if asked > 0 { format!("; {asked} of them run and have been asked to stop") } else { String::new() };
     let over = if passed_over > 0 { format!("; {passed_over} passed over") } else { String::new() };
-    Ok(print_line(format_args!("{} {tasks} tasks{asked}{over}", done.replace('_', " ")))?)
+    Ok(print_line(format_args!("{} {}{asked}{over}", done.replace('_', " "), counted(tasks, "task")))?)
 }

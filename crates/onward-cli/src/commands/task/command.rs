@@ -20,7 +20,7 @@ pub(crate) enum Command {
     Show(Tasks),
     /// Say why tasks do not run, and what would release them
     Why(Tasks),
-    /// Show tasks with their children, their children's children and so on
+    /// Show tasks with their children, their children's children and so on; with --json each as a list has it, without payload and result
     Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Box<Chosen>),

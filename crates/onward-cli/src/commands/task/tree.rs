@@ -40,6 +40,13 @@ pub(crate) async fn show_tree(options: &GlobalOptions, store: &dyn Store, root: 
     Ok(())
 }
 
+/// A task as a listing has it, and so as its children are had.
+async fn listed(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
+    let page = Page { before: Some(TaskId(task.0.saturating_add(1))), limit: 1 };
+    let found = store.tasks(TaskFilter::default(), page).await?.tasks.pop();
+    Ok(found.filter(|found| found.id == task).ok_or(Refusal::TaskNotFound(task))?)
+}
+
 /// A task and its descendants, each with the places of its children.
 struct Tree {
     tasks: Vec<(TaskRecord, Vec<usize>)>,
@@ -49,8 +56,7 @@ struct Tree {
 impl Tree {
     /// Reads level by level, so that of a tree that is too large what is near its root is shown.
     async fn read(store: &dyn Store, root: TaskId) -> anyhow::Result<Self> {
-        let record = store.task(root).await?.ok_or(Refusal::TaskNotFound(root))?;
-        let mut tree = Self { tasks: vec![(record, Vec::new())], is_cut: false };
+        let mut tree = Self { tasks: vec![(listed(store, root).await?, Vec::new())], is_cut: false };
         let mut ahead = VecDeque::from([0]);
         while let Some(place) = ahead.pop_front() {
             for child in tree.children_of(store, place).await? {

@@ -14,7 +14,7 @@ use super::arguments::Arguments;
 use super::handler::TaskWork;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{print_json, remark};
+use crate::output::{counted, print_json, remark};
 use crate::process::{Interrupts, Limits, Runner, find_program};
 use crate::store_file;
 
@@ -115,7 +115,8 @@ fn conclude(options: &GlobalOptions, summary: DrainSummary) -> std::io::Result<(
         return print_json(&json!(summary));
     }
     remark(format_args!(
-        "{completed} completed, {failed} failed, {dead} dead, {cancelled} cancelled; {retried} attempts to be tried again, {lost} lost"
+        "{completed} completed, {failed} failed, {dead} dead, {cancelled} cancelled; {} to be tried again, {lost} lost",
+        counted(retried, "attempt")
     ));
     Ok(())
 }

@@ -1,0 +1,56 @@
+//! `onward orchestration query`
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use onward::Engine;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::asked::Asked;
+use super::program::{Program, REMEDY};
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::output::print_json;
+use crate::store_file;
+
+/// Arguments of `onward orchestration query`.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "onward orchestration query [OPTIONS] --program <PROGRAM> <ORCHESTRATION> <NAME> [PAYLOAD]\n       \
+    onward orchestration query [OPTIONS] --program <PROGRAM> --key <KEY> <NAME> [PAYLOAD]"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// What the program says: one of the two.
+#[derive(Debug, Deserialize)]
+struct Answered {
+    answer: Option<Value>,
+    error: Option<String>,
+}
+
+/// Has a program replay the history as it is now, and prints what its code answers.
+pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let (asked_of, name, question) = arguments.asked.read()?;
+    let store = store_file::open_existing(options).await?;
+    let number = asked_of.record(&*store).await?.id;
+    let recorded = Engine::builder().store(Arc::clone(&store)).open().await?.record_history(number).await?;
+    let file = tempfile::NamedTempFile::new().context("cannot make a file for the history; set TMPDIR")?;
+    tokio::fs::write(file.path(), recorded.to_bytes()?).await.context("the history could not be written")?;
+    let words = ["--query".as_ref(), name.as_ref(), question.to_string().as_ref(), file.path().as_os_str()]
+        .map(std::ffi::OsStr::to_owned);
+    let said = arguments.program.run(&words).await?;
+    let answered: Answered = serde_json::from_str(said.trim())
+        .with_context(|| format!("{} printed `{}`, which is no answer; {REMEDY}", arguments.program, said.trim()))?;
+    match answered.error {
+        Some(error) => anyhow::bail!(error),
+        None => print_json(&answered.answer)?,
+    }
+    Ok(ExitCode::Done)
+}
