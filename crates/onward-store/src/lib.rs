@@ -48,6 +48,7 @@ pub mod limits;
 mod memory;
 mod name;
 mod news;
+mod number_map;
 mod orchestration;
 mod outcome;
 #[cfg(feature = "postgres")]
@@ -82,6 +83,7 @@ pub use io::{Io, IoKind, IoStatistics};
 pub use memory::MemoryStore;
 pub use name::Name;
 pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
+pub use number_map::{NumberHash, NumberHasher, NumberMap};
 pub use orchestration::{
     AfterTurn, ClaimedInstance, HistoryChunk, Hold, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn,
     Turned,

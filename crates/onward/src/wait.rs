@@ -5,8 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use onward_store::{Heard, NewsReceiver, Store, TaskId, TaskNews};
-use rustc_hash::FxHashMap;
+use onward_store::{Heard, NewsReceiver, NumberMap, Store, TaskId, TaskNews};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
@@ -41,7 +40,7 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    tasks: FxHashMap<TaskId, Interest>,
+    tasks: NumberMap<TaskId, Interest>,
     recent: RecentEnds,
     /// How often something may have ended that was not told.
     missed: u64,

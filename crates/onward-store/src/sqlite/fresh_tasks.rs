@@ -1,8 +1,8 @@
 //! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs no look at their rows.
 
 use bytes::Bytes;
-use rustc_hash::FxHashMap;
 
+use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;
 use crate::timestamp::Timestamp;
 
@@ -24,7 +24,7 @@ pub(super) struct FreshTask {
 /// in the table: whatever changes a waiting task takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
-    tasks: FxHashMap<i64, FreshTask>,
+    tasks: NumberMap<i64, FreshTask>,
     bytes: usize,
 }
 

@@ -1,7 +1,6 @@
 //! Running tasks that this process has claimed, as they were then: so that ending them needs no look at their rows.
 
-use rustc_hash::FxHashMap;
-
+use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;
 use crate::task::TaskId;
 
@@ -10,7 +9,7 @@ const KEPT: usize = 65_536;
 
 /// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
 #[derive(Debug, Default)]
-pub(super) struct HeldTasks(FxHashMap<i64, Box<LiveTask>>);
+pub(super) struct HeldTasks(NumberMap<i64, Box<LiveTask>>);
 
 impl HeldTasks {
     pub(super) fn insert(&mut self, task: Box<LiveTask>) {

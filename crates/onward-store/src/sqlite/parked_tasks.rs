@@ -1,7 +1,6 @@
 //! Orchestrations between two turns, as their rows are: so that a message to one needs no look at its row.
 
-use rustc_hash::FxHashMap;
-
+use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;
 
 /// How many are kept; of the others the rows are read.
@@ -10,7 +9,7 @@ const KEPT: usize = 4096;
 /// A memory of rows, never the truth. It belongs to the index, which forgets one here when it leaves its line: whatever changes a task that
 /// nobody holds takes it out of its line first.
 #[derive(Debug, Default)]
-pub(super) struct ParkedTasks(FxHashMap<i64, Box<LiveTask>>);
+pub(super) struct ParkedTasks(NumberMap<i64, Box<LiveTask>>);
 
 impl ParkedTasks {
     /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are forgotten when there are too many: those for which
