@@ -46,6 +46,7 @@ mod middleware;
 mod modules;
 #[cfg(test)]
 mod orchestration_awaits;
+#[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_code;
