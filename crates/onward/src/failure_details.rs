@@ -12,7 +12,7 @@ const MARK: &str = "\ndetails: ";
 
 impl Failure {
     /// The same with a value for whoever deals with it: a code, a type of errors. It is the last line of the message, as JSON; a message of
-    /// more than 8 KiB is cut, and it with that.
+    /// more than 8 KiB is cut, and it with that. Like every error text it is kept as it is, also where there is a [codec](crate::EngineBuilder::codec).
     ///
     /// ```
     /// use onward::Failure;

@@ -134,13 +134,16 @@ async fn of_what_an_orchestration_is_given_and_says_nothing_is_in_the_file_as_it
         context.checkpoint(&word).await?;
         Ok(word)
     });
-    engine.handle("fails", |_| async { Err::<(), _>(Failure::permanent("no").with_details(&Word("secret".into()))) });
+    engine.handle("fails", |_| async { Err::<(), _>(Failure::permanent("no").with_details(&Word("engaged".into()))) });
     engine.orchestrate(tell_all);
     let run = start(&engine);
     let running = engine.submit(Word("secret".into())).await.unwrap();
     engine.signal(running.id(), "sent", &Word("secret".into())).await.unwrap();
     let answer: Option<Word> = engine.update(running.id(), "told", &Word("secret".into())).await.unwrap();
-    assert_eq!((answer.unwrap().0, running.wait().await.unwrap().0), ("secret".to_owned(), "secret secret".to_owned()));
+    assert_eq!(
+        (answer.unwrap().0, running.wait().await.unwrap().0),
+        ("engaged".to_owned(), "secret secret".to_owned())
+    );
     stop(&engine, run).await;
     let entries = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
     for path in entries.filter(|path| path.is_file()) {
