@@ -58,6 +58,8 @@ impl<'c> Decision<'c> {
     pub(super) fn new(before: &State, calls: &'c [&'c [Write]], now: Now) -> Self {
         let mut state = before.clone();
         state.now = Moment { wall: now.wall, steady: now.steady };
+        // Something happens to most of what is loaded.
+        state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
         let (outcomes, log) = (Vec::with_capacity(calls.len()), Vec::new());
         Self { calls, at: (0, 0), behind_claims: behind_claims(calls), state, outcomes, log, forget_before: 0, seen }
@@ -95,9 +97,9 @@ impl<'c> Decision<'c> {
         let state = &mut self.state;
         // The newest entry of before stays.
         self.forget_before = self.forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
-        let changes = std::mem::take(&mut state.changes);
-        if !changes.is_empty() {
-            self.log.push((state.entry, state.last_task + 1, encode(&changes)?));
+        if !state.changes.is_empty() {
+            self.log.push((state.entry, state.last_task + 1, encode(&state.changes)?));
+            state.changes.clear();
             state.entry += 1;
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::decision::{Decision, Written};
 use super::difference::{Difference, KeyRow};
 use super::items::Items;
-use super::row::{Links, TaskRow};
+use super::row::{Links, LoadedTask, set_messages};
 use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
@@ -18,7 +18,6 @@ use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
 use crate::name::Name;
 use crate::news::TaskNews;
-use crate::orchestration::decode_message;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -47,7 +46,7 @@ pub(crate) struct Now {
 /// Waiting tasks by lane, in each by their places, at most `limit` of a lane.
 #[derive(Debug)]
 pub(crate) struct LaneRows {
-    pub(crate) rows: Vec<(TaskRow, Links)>,
+    pub(crate) tasks: Vec<LoadedTask>,
     pub(crate) limit: usize,
 }
 
@@ -103,13 +102,12 @@ impl Partial {
     }
 
     /// Takes a task, unless it is here already.
-    pub(crate) fn task(&mut self, row: TaskRow, links: Links) -> Result<TaskId> {
-        let id = TaskId(row.id);
+    pub(crate) fn task(&mut self, LoadedTask { task, links }: LoadedTask) -> TaskId {
+        let id = task.id;
         if self.state.tasks.share(id).is_some() {
-            return Ok(id);
+            return id;
         }
-        let mut task = row.into_task()?;
-        set_messages(&mut task, &links.messages)?;
+        let links = links.map_or_else(Links::default, |links| *links);
         if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
             let until = until.map(Timestamp::from_microseconds);
             let key = (task.new.kind.clone(), unique.key.clone());
@@ -120,7 +118,7 @@ impl Partial {
         links.dependents.iter().for_each(|dependent| self.state.waits.add(id, TaskId(*dependent)));
         links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
         links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
-        self.state.tasks.insert(task);
+        self.state.tasks.insert_shared(task);
         self.part(|part| {
             part.tasks.insert(id);
             part.keys.extend(key);
@@ -128,7 +126,7 @@ impl Partial {
                 part.children.insert(id);
             }
         });
-        Ok(id)
+        id
     }
 
     /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
@@ -217,10 +215,10 @@ impl Partial {
     }
 
     /// Takes the first tasks of every lane.
-    pub(crate) fn lanes(&mut self, lanes: LaneRows) -> Result<()> {
+    pub(crate) fn lanes(&mut self, lanes: LaneRows) {
         let mut found: BTreeMap<Lane, Vec<TaskId>> = BTreeMap::new();
-        for (row, links) in lanes.rows {
-            let id = self.task(row, links)?;
+        for task in lanes.tasks {
+            let id = self.task(task);
             let lane = self.state.tasks.get(id).map(Lane::of);
             lane.into_iter().for_each(|lane| found.entry(lane).or_default().push(id));
         }
@@ -231,16 +229,12 @@ impl Partial {
         });
         let more = more.collect();
         self.part(|part| part.lanes = Some(more));
-        Ok(())
     }
 
     /// Takes the first tasks of one lane.
-    pub(crate) fn lane(&mut self, lane: &Lane, rows: LaneRows) -> Result<()> {
-        let count = rows.rows.len();
-        let mut last = None;
-        for (row, links) in rows.rows {
-            last = Some(self.task(row, links)?);
-        }
+    pub(crate) fn lane(&mut self, lane: &Lane, rows: LaneRows) {
+        let count = rows.tasks.len();
+        let last = rows.tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| {
             let lanes = part.lanes.get_or_insert_default();
@@ -249,16 +243,12 @@ impl Partial {
                 None => drop(lanes.remove(lane)),
             }
         });
-        Ok(())
     }
 
     /// Takes the first `limit` tasks of an order.
-    pub(crate) fn order(&mut self, want: &Want, rows: Vec<(TaskRow, Links)>, limit: usize) -> Result<()> {
-        let is_all = rows.len() < limit;
-        let mut last = None;
-        for (row, links) in rows {
-            last = Some(self.task(row, links)?);
-        }
+    pub(crate) fn order(&mut self, want: &Want, tasks: Vec<LoadedTask>, limit: usize) {
+        let is_all = tasks.len() < limit;
+        let last = tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| match want {
             Want::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
@@ -271,7 +261,6 @@ impl Partial {
             }
             _ => {}
         });
-        Ok(())
     }
 
     pub(crate) fn ended(&mut self, count: u64) {
@@ -413,15 +402,6 @@ impl Ran {
     pub(crate) fn stamp(&self) -> i64 {
         self.stamp
     }
-}
-
-/// What is loaded of a mailbox; more replaces less.
-fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
-    if let Some(instance) = &mut task.instance {
-        let messages = messages.iter().map(|message| decode_message(message));
-        Arc::make_mut(instance).mailbox = messages.collect::<Result<_>>()?;
-    }
-    Ok(())
 }
 
 fn counted(running: &RunningElsewhere) -> RunningCounts {
