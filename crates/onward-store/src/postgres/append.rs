@@ -105,7 +105,7 @@ fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Dec
     while decision.advance(usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
     let difference = partial.difference(&mut ran, &Written::default())?;
-    let is_that_all = difference.only_appends(counters) && ran.hint == Hint::default();
+    let is_that_all = difference.only_appends() && ran.hint == Hint::default();
     Ok(is_that_all.then_some(Decided { partial, ran, difference, write }))
 }
 
