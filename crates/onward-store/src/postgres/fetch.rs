@@ -1,6 +1,8 @@
 //! Loading what writes and reads look for: all that is wanted at once, one round trip for the lot.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
 
 use futures_util::future::join_all;
 use tokio_postgres::Row;
@@ -62,6 +64,9 @@ pub(super) struct Fetched {
     members: Vec<(i64, i64)>,
 }
 
+/// What is being loaded.
+pub(super) type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Fetched>>> + Send + 'a>>;
+
 /// The rows that came.
 #[derive(Debug, Default)]
 struct Found {
@@ -92,14 +97,21 @@ impl<'a> Fetcher<'a> {
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
-    pub(super) async fn fetch(&mut self, wants: BTreeSet<Want>) -> Result<Vec<Fetched>> {
+    pub(super) fn fetch(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
+        self.rounds += 1;
+        self.fetch_too(wants)
+    }
+
+    /// Asks for more in the same round.
+    pub(super) fn fetch_too(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
         let queries = self.queries(wants);
         let (client, sql) = (self.client, self.sql);
-        join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+        Box::pin(async move {
+            join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+        })
     }
 
     fn queries(&mut self, wants: BTreeSet<Want>) -> Vec<Query> {
-        self.rounds += 1;
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());

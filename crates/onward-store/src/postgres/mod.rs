@@ -9,6 +9,7 @@
 
 mod alike;
 mod append;
+mod beside;
 mod caller;
 mod check;
 mod clock;

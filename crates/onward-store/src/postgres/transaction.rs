@@ -1,18 +1,19 @@
 //! One transaction: the lock, what calls look for, what they change.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
 use futures_util::FutureExt;
-use futures_util::future::join4;
-use tokio_postgres::Row;
+use futures_util::future::{MaybeDone, join4, maybe_done};
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error as DriverError, Row};
 
 use super::append::append;
+use super::beside::beside;
 use super::connection::{Link, LinkTo};
 use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
-use super::fetch::{Fetcher, take};
+use super::fetch::{Fetched, Fetcher, Reading, take};
 use super::migrate;
 use super::row::{ITEMS, item};
 use super::save::{Saving, save_and_commit, save_within};
@@ -236,25 +237,24 @@ struct Decided {
 }
 
 /// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already.
-async fn decide(
-    client: &LinkTo<'_>,
-    shared: &Shared,
+async fn decide<'c>(
+    client: &'c LinkTo<'c>,
+    shared: &'c Shared,
     calls: &[&[Write]],
     last: &mut Last,
     begin: &str,
     early: &mut Early<'_>,
 ) -> Result<Option<Decided>> {
-    let mut first = Vec::new();
-    calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
     let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
-    let beginning = Beginning { begin, wants: first.into_iter().collect() };
-    let Begun { mut header, numbers, kept } = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
+    let beginning = Beginning::of(begin, calls, early.is_allowed());
+    let begun = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
+    let Begun { mut header, numbers, kept, mut for_claims } = begun;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
-        match step_by_step(&header, calls, early).await? {
+        match step_by_step(&mut header, calls, early, for_claims.take()).await? {
             Ok(ran) => return Ok(Some(Decided { partial: header.partial, numbers, kept, ran })),
             Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {
@@ -267,18 +267,34 @@ async fn decide(
     Err(undecided())
 }
 
-/// Decides calls, and sends rows of what is settled on the way.
-async fn step_by_step(header: &Header, calls: &[&[Write]], early: &mut Early<'_>) -> Result<Answered<Ran>> {
+/// Decides calls, and sends rows of what is settled on the way. What claims look at may come meanwhile.
+async fn step_by_step(
+    header: &mut Header,
+    calls: &[&[Write]],
+    early: &mut Early<'_>,
+    mut for_claims: ForClaims<'_>,
+) -> Result<Answered<Ran>> {
     let mut decision = header.partial.decision(calls, header.now);
     let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
-    while decision.advance(writes)? {
+    loop {
+        if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next()) {
+            header.partial.note();
+            early.beside(&mut reading).await;
+            let fetched = Pin::new(&mut reading).take_output().ok_or_else(undecided)?;
+            take(&mut header.partial, fetched?)?;
+            if !decision.goes_on_over(&mut header.partial) {
+                decision = header.partial.decision(calls, header.now);
+            }
+        }
+        if !decision.advance(writes)? {
+            return Ok(decision.end(&header.partial));
+        }
         if early.is_allowed()
             && let Some(rows) = decision.settled(&header.partial, &mut early.written)?
         {
             early.send(rows).await;
         }
     }
-    Ok(decision.end(&header.partial))
 }
 
 /// What is sent at once when a transaction begins.
@@ -286,37 +302,91 @@ struct Beginning<'b> {
     /// The statements before the lock.
     begin: &'b str,
     wants: BTreeSet<Want>,
+    /// What claims look at, where other writes can be decided before that is here.
+    for_claims: BTreeSet<Want>,
+}
+
+impl<'b> Beginning<'b> {
+    fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
+        let (mut wants, mut for_claims) = (Vec::new(), Vec::new());
+        for write in calls.iter().copied().flatten() {
+            let is_later = is_step_by_step && matches!(write, Write::Claim(_));
+            wanted_by(write, if is_later { &mut for_claims } else { &mut wants });
+        }
+        let wants: BTreeSet<Want> = wants.into_iter().collect();
+        let for_claims = for_claims.into_iter().filter(|want| !wants.contains(want)).collect();
+        Self { begin, wants, for_claims }
+    }
 }
 
 /// A transaction that has begun.
-struct Begun {
+struct Begun<'c> {
     header: Header,
     numbers: Numbers,
     /// What the writer knew, if that is still so.
     kept: Option<Kept>,
+    for_claims: ForClaims<'c>,
+}
+
+/// What claims look at and is on its way.
+type ForClaims<'c> = Option<MaybeDone<Reading<'c>>>;
+
+/// What the server answers first, each by itself.
+struct First {
+    begun: std::result::Result<(), DriverError>,
+    /// The numbers of the store.
+    rows: std::result::Result<Vec<Row>, DriverError>,
+    items: std::result::Result<Option<Vec<Row>>, DriverError>,
+    fetched: Result<Vec<Fetched>>,
+}
+
+/// What is asked first in a transaction that writes.
+struct Ask<'c, 's> {
+    client: &'c LinkTo<'c>,
+    shared: &'s Shared,
+    /// The statements before the lock.
+    begin: &'s str,
+    /// Whose last batch is asked for.
+    writer: i64,
+    /// Whether what is no task is to be read: what is known of it shows by its version whether it is still so.
+    with_items: bool,
+}
+
+impl<'c> Ask<'c, '_> {
+    /// Sends everything and waits for it, but for what claims look at, which comes last.
+    async fn first(
+        self,
+        fetcher: &mut Fetcher<'c>,
+        wants: BTreeSet<Want>,
+        for_claims: BTreeSet<Want>,
+    ) -> (First, ForClaims<'c>) {
+        let Self { client, shared: Shared { sql, .. }, begin, writer, with_items } = self;
+        let (begin, counters, items) = (sql.and_lock(begin), sql.text(COUNTERS_TO_WRITE), sql.text(ITEMS));
+        let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&writer, Type::INT8)];
+        let items = async { if with_items { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) } };
+        let (begin, counters) = (client.batch_execute(&begin), client.query_typed(&counters, &writer));
+        let first = join4(begin, counters, items, fetcher.fetch(wants));
+        let mut for_claims = (!for_claims.is_empty()).then(|| maybe_done(fetcher.fetch_too(for_claims)));
+        let (begun, rows, items, fetched) = beside(for_claims.as_mut_slice(), first).await;
+        (First { begun, rows, items, fetched }, for_claims)
+    }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
 /// changed what is not a task, or tasks of which the writer knows something that is wanted.
-async fn begin_to_write(
-    client: &LinkTo<'_>,
+async fn begin_to_write<'c>(
+    client: &'c LinkTo<'c>,
     shared: &Shared,
-    fetcher: &mut Fetcher<'_>,
-    Beginning { begin, wants }: Beginning<'_>,
+    fetcher: &mut Fetcher<'c>,
+    Beginning { begin, wants, for_claims }: Beginning<'_>,
     last: &mut Last,
-) -> Result<Begun> {
+) -> Result<Begun<'c>> {
     let kept = std::mem::take(&mut last.kept);
-    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
-    let begin = shared.sql.and_lock(begin);
-    let counters = shared.sql.text(COUNTERS_TO_WRITE);
-    let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
-    let items = shared.sql.text(ITEMS);
-    let items = async {
-        // Those that are known show by their version whether they are still so.
-        if last.items.is_none() { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) }
-    };
-    let (begun, rows, loaded, fetched) =
-        join4(client.batch_execute(&begin), client.query_typed(&counters, &writer), items, fetcher.fetch(wants)).await;
+    let (mut known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
+    let (known_for_claims, for_claims) = for_claims.into_iter().partition(|want| kept.has(want));
+    known.extend::<BTreeSet<Want>>(known_for_claims);
+    let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
+    let (First { begun, rows, items, fetched }, mut for_claims) = ask.first(fetcher, wants, for_claims).await;
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
@@ -329,21 +399,26 @@ async fn begin_to_write(
         // The server crashed, and lost what this writer had written last.
         *last = Last::new();
     }
-    let items = match (loaded.map_err(classified)?, last.items.take()) {
+    let items = match (items.map_err(classified)?, last.items.take()) {
         (Some(rows), _) => items_of(&rows)?,
         (None, Some((version, items))) if version == numbers.version => items,
-        _ => items_of(&client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?)?,
+        _ => {
+            let text = shared.sql.text(ITEMS);
+            let rows = beside(for_claims.as_mut_slice(), client.query_typed(&text, &[])).await;
+            items_of(&rows.map_err(classified)?)?
+        }
     };
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
     if last.write.is_some_and(|(write, _)| write == numbers.write) {
         kept.give(&known, &mut header.partial);
-        return Ok(Begun { header, numbers, kept: Some(kept) });
+        return Ok(Begun { header, numbers, kept: Some(kept), for_claims });
     }
     if !known.is_empty() {
-        take(&mut header.partial, fetcher.fetch(known).await?)?;
+        let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(known)).await?;
+        take(&mut header.partial, fetched)?;
     }
-    Ok(Begun { header, numbers, kept: None })
+    Ok(Begun { header, numbers, kept: None, for_claims })
 }
 
 fn items_of(rows: &[Row]) -> Result<Items> {

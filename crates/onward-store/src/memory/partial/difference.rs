@@ -191,8 +191,11 @@ impl Difference {
             if old.is_some_and(|old| Arc::ptr_eq(old, task)) {
                 continue;
             }
-            match written.get(task.id).or(old) {
+            let sent = written.get(task.id);
+            match sent.or(old) {
                 Some(old) if Arc::ptr_eq(old, task) => {}
+                // What was decided again is another copy.
+                Some(old) if sent.is_some() && old == task => {}
                 old => self.task(old.map(Arc::as_ref), task, &mut sorts)?,
             }
         }

@@ -112,6 +112,15 @@ impl LoadedTask {
     }
 }
 
+impl Links {
+    /// Whether other tasks have to do with it, but for a key and for children.
+    pub(super) fn is_linked(&self) -> bool {
+        // Without `..`, so that whoever adds a link says here whether it is one of those.
+        let Self { waits_for, dependents, bundle, members, has_children: _, key: _, messages: _ } = self;
+        !waits_for.is_empty() || !dependents.is_empty() || bundle.is_some() || !members.is_empty()
+    }
+}
+
 /// What is loaded of a mailbox; more replaces less.
 pub(super) fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
     if let Some(instance) = &mut task.instance {

@@ -60,6 +60,18 @@ pub(crate) struct Partial {
     ended: Option<u64>,
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
+    /// What was taken since somebody asked for that to be noted.
+    noted: Option<Noted>,
+}
+
+/// What was loaded while writes were being decided.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) tasks: Vec<Arc<Task>>,
+    /// Their keys.
+    pub(super) keys: Vec<((Name, String), Taken)>,
+    /// Whether there is more to it than tasks that have to do with nothing else: what was decided before may have looked for that.
+    pub(super) is_linked: bool,
 }
 
 /// What writes did.
@@ -98,7 +110,7 @@ impl Partial {
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
-        Ok(Self { state, running: None, ended: None, live: BTreeMap::new() })
+        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), noted: None })
     }
 
     /// Takes a task, unless it is here already.
@@ -108,10 +120,13 @@ impl Partial {
             return id;
         }
         let links = links.map_or_else(Links::default, |links| *links);
+        if let Some(noted) = &mut self.noted {
+            noted.tasks.push(Arc::clone(&task));
+            noted.is_linked |= links.is_linked();
+        }
         if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
             let until = until.map(Timestamp::from_microseconds);
-            let key = (task.new.kind.clone(), unique.key.clone());
-            self.state.keys.taken.insert(key, Taken { by: TaskId(by), until });
+            self.take_key((task.new.kind.clone(), unique.key.clone()), Taken { by: TaskId(by), until });
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
         links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
@@ -127,6 +142,14 @@ impl Partial {
             }
         });
         id
+    }
+
+    fn take_key(&mut self, key: (Name, String), taken: Taken) {
+        let is_known = self.state.tasks.known.part().is_some_and(|part| part.keys.contains(&key));
+        if let Some(noted) = self.noted.as_mut().filter(|_| !is_known && !self.state.keys.taken.contains_key(&key)) {
+            noted.keys.push((key.clone(), taken));
+        }
+        self.state.keys.taken.insert(key, taken);
     }
 
     /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
@@ -150,6 +173,21 @@ impl Partial {
         self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
     }
 
+    /// Notes from now on what is loaded.
+    pub(crate) fn note(&mut self) {
+        self.noted = Some(Noted::default());
+    }
+
+    /// What was loaded since then.
+    pub(super) fn take_noted(&mut self) -> Noted {
+        self.noted.take().unwrap_or_default()
+    }
+
+    /// Notes that more was loaded than tasks.
+    fn note_links(&mut self) {
+        self.noted.iter_mut().for_each(|noted| noted.is_linked = true);
+    }
+
     /// What is loaded, as it was.
     pub(super) fn state(&self) -> &State {
         &self.state
@@ -163,6 +201,7 @@ impl Partial {
     /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
+        self.note_links();
         self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
         if are_all {
             self.part(|part| {
@@ -180,6 +219,7 @@ impl Partial {
 
     /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
     pub(crate) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
+        self.note_links();
         waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
         members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
         self.part(|part| part.tasks.extend(ids.iter().copied().map(TaskId)));
@@ -198,6 +238,7 @@ impl Partial {
     }
 
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
+        self.note_links();
         let key =
             String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
         let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
