@@ -51,17 +51,17 @@ pub(super) async fn append(
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
-    mode: &(dyn Fn() -> Mode + Sync),
+    mode: &(dyn Fn(bool) -> Mode + Sync),
 ) -> Option<Fate> {
     if !calls.iter().copied().flatten().all(only_appends) {
         return None;
     }
     let Ok(Some(decided)) = decide(shared, calls, last) else { return None };
     let Decided { partial, mut ran, difference, write } = decided;
-    let (marker, mode) = (Marker { batch: last.marker.batch + 1, ..last.marker }, mode());
+    let (marker, mode) = (Marker { batch: last.marker.batch + 1, ..last.marker }, mode(false));
     match send(client, shared, &difference, (write, last.marker, mode)).await {
         Ok(true) => {
-            last.kept.follow(&partial, &ran);
+            last.kept.follow(&partial, &ran, None);
             last.marker = marker;
             last.write = Some((write + 1, difference.counters));
             last.items = last.items.take().map(|(version, _)| (version, ran.items()));

@@ -33,6 +33,7 @@ mod sql;
 mod store;
 mod tasks;
 mod transaction;
+mod unchanged;
 mod wake;
 mod writer;
 
