@@ -47,6 +47,10 @@ pub const COMMIT: usize = 8192;
 /// After how many writes of a batch a store on PostgreSQL looks what of them can be written while the rest is decided. Few in a build for tests.
 pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
 
+/// From how many writes on a batch of a store on PostgreSQL does not hold the lock until it is on disk, if another node has written since the last one: that
+/// one is probably busy, too, and waits for the lock. Fewer are answered sooner if the commit itself waits for the disk. Few in a build for tests.
+pub const HELD_UP: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+
 /// How many running tasks the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they end.
 pub const KEPT_TASKS: usize = 16_384;
 

@@ -46,8 +46,9 @@ impl State {
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
         let mut lines = Lines::of(self, claim, self.now);
-        let mut tasks = Vec::new();
-        while tasks.len() < claim.limit.min(limits::CLAIM)
+        let most = claim.limit.min(limits::CLAIM);
+        let mut tasks = Vec::with_capacity(most.min(self.tasks.waiting_here()));
+        while tasks.len() < most
             && let Some(id) = lines.next(self)
         {
             if self.tasks.get(id).is_some_and(|task| task.has_expired(now)) {

@@ -42,6 +42,17 @@ impl Tasks {
         task
     }
 
+    /// How many are here.
+    #[cfg(feature = "postgres")]
+    pub(super) fn here(&self) -> usize {
+        self.all.len()
+    }
+
+    /// How many of those that are here wait.
+    pub(super) fn waiting_here(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Has a task known, and who waits for it.
     pub(super) fn know(&self, id: TaskId) {
         if self.known.part().is_some() && !self.all.contains_key(&id) {

@@ -51,17 +51,17 @@ pub(super) async fn append(
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
-    mode: &(dyn Fn() -> Mode + Sync),
+    mode: &(dyn Fn(bool) -> Mode + Sync),
 ) -> Option<Fate> {
     if !calls.iter().copied().flatten().all(only_appends) {
         return None;
     }
     let Ok(Some(decided)) = decide(shared, calls, last) else { return None };
     let Decided { partial, mut ran, difference, write } = decided;
-    let (marker, mode) = (Marker { batch: last.marker.batch + 1, ..last.marker }, mode());
+    let (marker, mode) = (Marker { batch: last.marker.batch + 1, ..last.marker }, mode(false));
     match send(client, shared, &difference, (write, last.marker, mode)).await {
         Ok(true) => {
-            last.kept.follow(&partial, &ran);
+            last.kept.follow(&partial, &ran, None);
             last.marker = marker;
             last.write = Some((write + 1, difference.counters));
             last.items = last.items.take().map(|(version, _)| (version, ran.items()));
@@ -105,7 +105,7 @@ fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Dec
     while decision.advance(usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
     let difference = partial.difference(&mut ran, &Written::default())?;
-    let is_that_all = difference.only_appends(counters) && ran.hint == Hint::default();
+    let is_that_all = difference.only_appends() && ran.hint == Hint::default();
     Ok(is_that_all.then_some(Decided { partial, ran, difference, write }))
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::TryStreamExt as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Connection, Row, Socket, Statement};
@@ -55,6 +57,9 @@ struct Plans {
 
 type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
+/// What is done with each row.
+pub(super) type Each<'e> = dyn FnMut(Row) -> Result<()> + Send + 'e;
+
 impl LinkTo<'_> {
     pub(super) fn new(client: Client) -> Link {
         Link { client: Held::Own(client), plans: None }
@@ -94,6 +99,28 @@ impl LinkTo<'_> {
         let rows = self.client.query_typed(text, parameters).await?;
         self.prepare(text, parameters).await;
         Ok(rows)
+    }
+
+    /// As [`query_typed`](Self::query_typed), with each row handed on as it comes: while the server makes the next ones, and without having all of them at once.
+    pub(super) async fn each_typed(&self, text: &str, parameters: &Parameters<'_>, each: &mut Each<'_>) -> Result<()> {
+        let prepared = self.prepared(text);
+        let rows = match &prepared {
+            Some(statement) => self.client.query_raw(statement, parameters.iter().map(|(value, _)| *value)).await,
+            None => {
+                self.client.query_typed_raw(text, parameters.iter().map(|(value, sort)| (*value, sort.clone()))).await
+            }
+        };
+        let rows = rows.inspect_err(|error| self.give_up_plans(error)).map_err(classified)?;
+        let mut rows = pin!(rows);
+        while let Some(row) =
+            rows.try_next().await.inspect_err(|error| self.give_up_plans(error)).map_err(classified)?
+        {
+            each(row)?;
+        }
+        if prepared.is_none() {
+            self.prepare(text, parameters).await;
+        }
+        Ok(())
     }
 
     fn prepared(&self, text: &str) -> Option<Statement> {

@@ -1,11 +1,13 @@
 //! Rows that are written while the rest of their batch is decided: the server need not wait for the program, nor the program for the server.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 
 use futures_util::FutureExt;
-use futures_util::future::{join_all, ready};
+use futures_util::future::{MaybeDone, join_all, maybe_done, ready};
 use tokio_postgres::Error;
 
+use super::beside::beside;
 use super::connection::LinkTo;
 use super::save::{Sent, save_rows};
 use super::sql::Sql;
@@ -17,7 +19,7 @@ use crate::write::Write;
 pub(super) struct Early<'c> {
     client: &'c LinkTo<'c>,
     sql: &'c Sql,
-    sent: Vec<Sent<'c>>,
+    sent: Vec<MaybeDone<Sent<'c>>>,
     pub(super) written: Written,
     is_allowed: bool,
 }
@@ -41,10 +43,11 @@ impl<'c> Early<'c> {
     /// Sends rows. What came of them is heard in the end.
     pub(super) async fn send(&mut self, rows: Difference) {
         let (client, sql) = (self.client, self.sql);
-        let mut saving: Sent<'c> = Box::pin(async move { save_rows(client, sql, &rows).await });
+        let saving: Sent<'c> = Box::pin(async move { save_rows(client, sql, &rows).await });
+        let mut saving = maybe_done(saving);
         // They are on their way when this is first polled, and who carries them gets a turn.
-        let done = (&mut saving).now_or_never();
-        self.sent.push(done.map_or(saving, |done| Box::pin(ready(done))));
+        let _ = (&mut saving).now_or_never();
+        self.sent.push(saving);
         tokio::task::yield_now().await;
     }
 
@@ -56,11 +59,24 @@ impl<'c> Early<'c> {
 
     /// Waits until what was sent is written.
     pub(super) async fn written(&mut self) -> Result<(), Error> {
-        join_all(std::mem::take(&mut self.sent)).await.into_iter().collect()
+        join_all(std::mem::take(&mut self.sent).into_iter().map(saved)).await.into_iter().collect()
+    }
+
+    /// Waits for something that was asked for before or after what was sent.
+    pub(super) async fn beside<T>(&mut self, one: impl Future<Output = T>) -> T {
+        beside(&mut self.sent, one).await
     }
 
     /// What was sent, and which tasks these are.
     pub(super) fn into_sent(self) -> Vec<Sent<'c>> {
-        self.sent
+        self.sent.into_iter().map(saved).collect()
+    }
+}
+
+fn saved(sent: MaybeDone<Sent<'_>>) -> Sent<'_> {
+    match sent {
+        MaybeDone::Future(sent) => sent,
+        MaybeDone::Done(done) => Box::pin(ready(done)),
+        MaybeDone::Gone => Box::pin(ready(Ok(()))),
     }
 }

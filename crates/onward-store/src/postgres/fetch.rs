@@ -1,18 +1,20 @@
 //! Loading what writes and reads look for: all that is wanted at once, one round trip for the lot.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
 
 use futures_util::future::join_all;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::connection::LinkTo;
+use super::connection::{Each, LinkTo};
 use super::error::classified;
 use super::row::{BEHIND_LINKS, task};
 use super::sql::Sql;
 use crate::error::Result;
 use crate::limits;
-use crate::memory::{KeyRow, Lane, LaneRows, Links, Partial, TaskRow, Want};
+use crate::memory::{KeyRow, Lane, LaneRows, LoadedTask, Partial, Want};
 use crate::name::Name;
 use crate::task::{SessionId, TaskState};
 
@@ -56,10 +58,23 @@ enum Query {
 #[derive(Debug)]
 pub(super) struct Fetched {
     query: Query,
-    rows: Vec<Row>,
+    found: Found,
     /// Of tasks that are gone: who waits for them, and their members.
     waits: Vec<(i64, i64)>,
     members: Vec<(i64, i64)>,
+}
+
+/// What is being loaded.
+pub(super) type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Fetched>>> + Send + 'a>>;
+
+/// The rows that came.
+#[derive(Debug, Default)]
+struct Found {
+    tasks: Vec<LoadedTask>,
+    /// How many of each lane were asked for, if the server said so.
+    of_lane: Option<i64>,
+    /// Those that are no tasks.
+    rows: Vec<Row>,
 }
 
 /// Loads, and remembers how often more of the same was wanted: each time several times as much is loaded.
@@ -82,14 +97,21 @@ impl<'a> Fetcher<'a> {
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
-    pub(super) async fn fetch(&mut self, wants: BTreeSet<Want>) -> Result<Vec<Fetched>> {
+    pub(super) fn fetch(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
+        self.rounds += 1;
+        self.fetch_too(wants)
+    }
+
+    /// Asks for more in the same round.
+    pub(super) fn fetch_too(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
         let queries = self.queries(wants);
         let (client, sql) = (self.client, self.sql);
-        join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+        Box::pin(async move {
+            join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
+        })
     }
 
     fn queries(&mut self, wants: BTreeSet<Want>) -> Vec<Query> {
-        self.rounds += 1;
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
@@ -166,10 +188,10 @@ pub(super) fn take(partial: &mut Partial, fetched: Vec<Fetched>) -> Result<()> {
 }
 
 fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
-    let Fetched { query, rows, waits, members } = fetched;
+    let Fetched { query, found: Found { tasks, of_lane, rows }, waits, members } = fetched;
     match query {
         Query::Tasks { ids, .. } => {
-            take_tasks(partial, &rows)?;
+            take_tasks(partial, tasks);
             partial.looked_for(&ids, &waits, &members);
         }
         Query::Keys(keys) => {
@@ -178,61 +200,49 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::KeysOver(_) => take_keys(partial, &rows)?,
         Query::Children { mut parents, deep } => {
-            take_tasks(partial, &rows)?;
-            if deep && rows.len() < DEEP {
-                parents.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+            if deep && tasks.len() < DEEP {
+                parents.extend(tasks.iter().map(|task| task.id().0));
             }
+            take_tasks(partial, tasks);
             parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
         }
         Query::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
         Query::Held(sessions) => {
-            take_tasks(partial, &rows)?;
+            take_tasks(partial, tasks);
             sessions.into_iter().for_each(|session| partial.known(Want::Held(SessionId(session))));
         }
         Query::ToCancel(sessions) => {
-            take_tasks(partial, &rows)?;
+            take_tasks(partial, tasks);
             sessions.into_iter().for_each(|session| partial.known(Want::ToCancel(SessionId(session))));
         }
         Query::Between(from, before) => {
-            take_tasks(partial, &rows)?;
+            take_tasks(partial, tasks);
             partial.known(Want::Between(crate::task::TaskId(from), crate::task::TaskId(before)));
         }
         Query::Running => take_running(partial, &rows)?,
-        Query::Waiting(limit) if rows.len() < limit => {
-            partial.lanes(LaneRows { rows: tasks(&rows)?, limit: usize::MAX })?;
-        }
-        Query::Waiting(_) => take_tasks(partial, &rows)?,
+        Query::Waiting(limit) if tasks.len() < limit => partial.lanes(LaneRows { tasks, limit: usize::MAX }),
+        Query::Waiting(_) => take_tasks(partial, tasks),
         Query::Lanes(limit) => {
-            let size = rows.first().map(|row| row.try_get::<_, i64>(BEHIND_LINKS)).transpose().map_err(classified)?;
-            let limit = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
-            partial.lanes(LaneRows { rows: tasks(&rows)?, limit })?;
+            let limit = of_lane.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
+            partial.lanes(LaneRows { tasks, limit });
         }
-        Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { rows: tasks(&rows)?, limit })?,
-        Query::Order(want, limit) => {
-            partial.order(&want, tasks(&rows)?, limit)?;
-        }
-        Query::EndedCount => {
-            let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
-            partial.ended(count.map_or(0, i64::cast_unsigned));
-        }
-        Query::Live(queue) => {
-            let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
-            partial.live(queue, count.map_or(0, i64::cast_unsigned));
-        }
+        Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { tasks, limit }),
+        Query::Order(want, limit) => partial.order(&want, tasks, limit),
+        Query::EndedCount => partial.ended(count(&rows)?),
+        Query::Live(queue) => partial.live(queue, count(&rows)?),
     }
     Ok(())
 }
 
-fn tasks(rows: &[Row]) -> Result<Vec<(TaskRow, Links)>> {
-    rows.iter().map(task).collect()
+fn count(rows: &[Row]) -> Result<u64> {
+    let count = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(classified)?;
+    Ok(count.map_or(0, i64::cast_unsigned))
 }
 
-fn take_tasks(partial: &mut Partial, rows: &[Row]) -> Result<()> {
-    for row in rows {
-        let (task, links) = task(row)?;
-        partial.task(task, links)?;
+fn take_tasks(partial: &mut Partial, tasks: Vec<LoadedTask>) {
+    for task in tasks {
+        partial.task(task);
     }
-    Ok(())
 }
 
 fn take_keys(partial: &mut Partial, rows: &[Row]) -> Result<()> {
@@ -269,11 +279,38 @@ fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
+impl Found {
+    fn take(&mut self, query: &Query, row: Row) -> Result<()> {
+        match query {
+            Query::Keys(_)
+            | Query::KeysOver(_)
+            | Query::Messages(..)
+            | Query::Running
+            | Query::EndedCount
+            | Query::Live(_) => self.rows.push(row),
+            Query::Lanes(_) => {
+                self.of_lane = Some(row.try_get(BEHIND_LINKS).map_err(classified)?);
+                self.tasks.push(task(&row)?);
+            }
+            Query::Tasks { .. }
+            | Query::Children { .. }
+            | Query::Held(_)
+            | Query::ToCancel(_)
+            | Query::Waiting(_)
+            | Query::Lane(..)
+            | Query::Order(..)
+            | Query::Between(..) => self.tasks.push(task(&row)?),
+        }
+        Ok(())
+    }
+}
+
 async fn ask(client: &LinkTo<'_>, sql: &Sql, query: Query) -> Result<Fetched> {
-    let rows = rows(client, sql, &query).await.map_err(classified)?;
-    let mut fetched = Fetched { query, rows, waits: Vec::new(), members: Vec::new() };
+    let mut found = Found::default();
+    rows(client, sql, &query, &mut |row| found.take(&query, row)).await?;
+    let mut fetched = Fetched { query, found, waits: Vec::new(), members: Vec::new() };
     let Query::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
-    let there: BTreeSet<i64> = fetched.rows.iter().map(|row| row.get(0)).collect();
+    let there: BTreeSet<i64> = fetched.found.tasks.iter().map(|task| task.id().0).collect();
     let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
     if !gone.is_empty() {
         fetched.waits =
@@ -289,25 +326,25 @@ async fn pairs(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i6
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>) -> Result<()> {
     match query {
-        Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids).await,
-        Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids).await,
+        Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids, each).await,
+        Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids, each).await,
         Query::Children { parents, deep: false } => {
-            by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents).await
+            by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents, each).await
         }
-        Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents).await,
+        Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents, each).await,
         Query::Messages(tasks, most) => {
             let text = sql.text(
                 "SELECT m.task, m.body FROM unnest($1) AS u (id) CROSS JOIN LATERAL (\
                    SELECT task, number, body FROM {s}.message WHERE task = u.id ORDER BY number LIMIT $2) m \
                  ORDER BY m.task, m.number",
             );
-            client.query_typed(&text, &[(tasks, Type::INT8_ARRAY), (&number(*most), Type::INT8)]).await
+            client.each_typed(&text, &[(tasks, Type::INT8_ARRAY), (&number(*most), Type::INT8)], each).await
         }
-        Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions).await,
+        Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions, each).await,
         Query::ToCancel(sessions) => {
-            by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions).await
+            by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions, each).await
         }
         Query::Keys(keys) => {
             let kinds: Vec<&str> = keys.iter().map(|(kind, _)| kind.as_str()).collect();
@@ -316,31 +353,31 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query) -> std::result::Res
                 "SELECT k.kind, k.key, k.task, k.until FROM unnest($1, $2) AS u (kind, key) \
                  CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
             );
-            client.query_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)]).await
+            client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
         }
         Query::KeysOver(now) => {
             let text = sql.text("SELECT kind, key, task, until FROM {s}.taken WHERE until <= $1");
-            client.query_typed(&text, &[(now, Type::INT8)]).await
+            client.each_typed(&text, &[(now, Type::INT8)], each).await
         }
         Query::Running => {
             let text = sql.text(
                 "SELECT session, queue, kind, grp, count(*) FROM {s}.task WHERE session IS NOT NULL \
                  GROUP BY session, queue, kind, grp",
             );
-            client.query_typed(&text, &[]).await
+            client.each_typed(&text, &[], each).await
         }
-        Query::Waiting(limit) => client.query_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)]).await,
-        Query::Lanes(limit) => client.query_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)]).await,
-        Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit).await,
-        Query::Order(want, limit) => order(client, sql, want, *limit).await,
-        Query::EndedCount => client.query_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[]).await,
+        Query::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
+        Query::Lanes(limit) => client.each_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)], each).await,
+        Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
+        Query::Order(want, limit) => order(client, sql, want, *limit, each).await,
+        Query::EndedCount => client.each_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[], each).await,
         Query::Live(queue) => {
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
-            client.query_typed(&text, &[(&queue.as_str(), Type::TEXT)]).await
+            client.each_typed(&text, &[(&queue.as_str(), Type::TEXT)], each).await
         }
         Query::Between(from, before) => {
             let text = sql.all_tasks("WHERE t.id >= $1 AND t.id < $2");
-            client.query_typed(&text, &[(from, Type::INT8), (before, Type::INT8)]).await
+            client.each_typed(&text, &[(from, Type::INT8), (before, Type::INT8)], each).await
         }
     }
 }
@@ -365,20 +402,11 @@ fn descendants() -> String {
     )
 }
 
-async fn by_ids(
-    client: &LinkTo<'_>,
-    sql: &str,
-    ids: &Vec<i64>,
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
-    client.query_typed(sql, &[(ids, Type::INT8_ARRAY)]).await
+async fn by_ids(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>, each: &mut Each<'_>) -> Result<()> {
+    client.each_typed(sql, &[(ids, Type::INT8_ARRAY)], each).await
 }
 
-async fn one_lane(
-    client: &LinkTo<'_>,
-    sql: &Sql,
-    lane: &Lane,
-    limit: usize,
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn one_lane(client: &LinkTo<'_>, sql: &Sql, lane: &Lane, limit: usize, each: &mut Each<'_>) -> Result<()> {
     let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 \
                 ORDER BY t.place, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -391,15 +419,10 @@ async fn one_lane(
         (&series, Type::TEXT),
         (&number(limit), Type::INT8),
     ];
-    client.query_typed(&sql.tasks("task", rest), &parameters).await
+    client.each_typed(&sql.tasks("task", rest), &parameters, each).await
 }
 
-async fn order(
-    client: &LinkTo<'_>,
-    sql: &Sql,
-    want: &Want,
-    limit: usize,
-) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+async fn order(client: &LinkTo<'_>, sql: &Sql, want: &Want, limit: usize, each: &mut Each<'_>) -> Result<()> {
     let limit = number(limit);
     let text = match want {
         Want::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
@@ -412,12 +435,12 @@ async fn order(
             let text = format!("{both} ORDER BY 1 LIMIT $1");
             let queue = queue.as_str();
             return client
-                .query_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)])
+                .each_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)], each)
                 .await;
         }
         _ => sql.tasks("ended", "ORDER BY t.end_number LIMIT $1"),
     };
-    client.query_typed(&text, &[(&limit, Type::INT8)]).await
+    client.each_typed(&text, &[(&limit, Type::INT8)], each).await
 }
 
 /// The number of a state, as the tables have it.

@@ -9,6 +9,7 @@
 
 mod alike;
 mod append;
+mod beside;
 mod caller;
 mod check;
 mod clock;
@@ -32,6 +33,7 @@ mod sql;
 mod store;
 mod tasks;
 mod transaction;
+mod unchanged;
 mod wake;
 mod writer;
 

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::error::classified;
 use crate::error::Result;
-use crate::memory::{ItemRow, Links, TaskRow};
+use crate::memory::{ItemRow, Links, LoadedTask, TaskRow};
 
 /// Where the links begin: behind the columns of the task.
 const LINKS: usize = 23;
@@ -14,8 +14,9 @@ const LINKS: usize = 23;
 pub(super) const BEHIND_LINKS: usize = LINKS + 8;
 
 /// A task and its links from a row of [`tasks`](super::sql::Sql::tasks).
-pub(super) fn task(row: &Row) -> Result<(TaskRow, Links)> {
-    read(row).map_err(classified)
+pub(super) fn task(row: &Row) -> Result<LoadedTask> {
+    let (row, links) = read(row).map_err(classified)?;
+    LoadedTask::of(row, links)
 }
 
 /// Reads everything that is no task.

@@ -11,7 +11,7 @@ use super::connection::LinkTo;
 use super::sql::Sql;
 use super::tasks::tasks;
 use super::transaction::{Marker, Mode, Numbers};
-use crate::memory::{Counters, Difference};
+use crate::memory::Difference;
 use crate::store::{EndedCounts, KindStatistics};
 
 /// What goes along with a statement.
@@ -317,27 +317,39 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
     );
 }
 
-/// Sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction, so that numbers are
-/// left out after an error, and never given twice.
-const NUMBERS: &str = "SELECT setval('{s}.last_task', $1), setval('{s}.last_session', $2), setval('{s}.ends', $3), \
-     setval('{s}.last_entry', $4), setval('{s}.last_item', $5), setval('{s}.last_write', $6)";
-
+/// Writes the numbers given last. They are sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction,
+/// so that numbers are left out after an error, and never given twice. Those that stay as they are, as most do, are not set.
 fn numbers(statements: &mut Statements<'_>, difference: &Difference, given: Numbers) {
-    statements.send(NUMBERS, given_last(difference, given));
+    let mut parameters = Values::new();
+    let text = set_numbers(&mut parameters, difference, given);
+    statements.send(&text, parameters);
 }
 
-fn given_last<'a>(difference: &Difference, Numbers { version, write }: Numbers) -> Values<'a> {
-    let Counters { last_task, last_session, ends, last_entry } = difference.counters;
-    let numbers = [last_task, last_session, ends, last_entry, version, write];
-    numbers.into_iter().map(|number| (Box::new(number) as Box<dyn ToSql + Sync + Send + 'a>, Type::INT8)).collect()
+fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numbers) -> String {
+    let (before, after) = (difference.counters_before, difference.counters);
+    let version = difference.changes_items().then_some(given.version);
+    let numbers = [
+        ("last_task", (before.last_task != after.last_task).then_some(after.last_task)),
+        ("last_session", (before.last_session != after.last_session).then_some(after.last_session)),
+        ("ends", (before.ends != after.ends).then_some(after.ends)),
+        ("last_entry", (before.last_entry != after.last_entry).then_some(after.last_entry)),
+        ("last_item", version),
+        ("last_write", Some(given.write)),
+    ];
+    let mut set = Vec::new();
+    for (sequence, number) in numbers.into_iter().filter_map(|(sequence, number)| Some((sequence, number?))) {
+        parameters.push((Box::new(number), Type::INT8));
+        set.push(format!("setval('{{s}}.{sequence}', ${})", parameters.len()));
+    }
+    format!("SELECT {}", set.join(", "))
 }
 
 /// The numbers given last, and beside them the one row that says that this batch of this writer happened.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
-    let mut parameters = given_last(saving.difference, saving.numbers);
-    parameters.push((Box::new(saving.marker.writer), Type::INT8));
-    parameters.push((Box::new(saving.marker.batch), Type::INT8));
-    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($7, $8, now()) \
-                  ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at) ";
-    statements.send(&format!("{marker}{NUMBERS}"), parameters);
+    let mut parameters: Values<'_> =
+        vec![(Box::new(saving.marker.writer), Type::INT8), (Box::new(saving.marker.batch), Type::INT8)];
+    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($1, $2, now()) \
+                  ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at)";
+    let numbers = set_numbers(&mut parameters, saving.difference, saving.numbers);
+    statements.send(&format!("{marker} {numbers}"), parameters);
 }

@@ -1,29 +1,34 @@
 //! One transaction: the lock, what calls look for, what they change.
 
-use std::collections::BTreeSet;
-use std::pin::pin;
+use std::collections::{BTreeSet, HashSet};
+use std::pin::{Pin, pin};
 
 use futures_util::FutureExt;
-use futures_util::future::join4;
-use tokio_postgres::Row;
+use futures_util::future::{MaybeDone, join, join4, maybe_done};
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error as DriverError, Row};
 
 use super::append::append;
+use super::beside::beside;
 use super::connection::{Link, LinkTo};
 use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
-use super::fetch::{Fetcher, take};
+use super::fetch::{Fetched, Fetcher, Reading, take};
 use super::migrate;
 use super::row::{ITEMS, item};
 use super::save::{Saving, save_and_commit, save_within};
 use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
+use super::unchanged::Compared;
 use super::wake;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::{Answered, Counters, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by};
 use crate::store::Hint;
 use crate::write::Write;
+
+/// For how many transactions a writer that has found that others write expects that they do.
+const OTHERS_EXPECTED: u8 = 8;
 
 /// How often what writes look for is loaded at the most. Each time brings them further, so that this is reached by a defect alone.
 const ROUNDS: usize = 10_000;
@@ -45,8 +50,10 @@ pub(super) struct Last {
     pub(super) items: Option<(i64, Items)>,
     /// The number of its transaction among all that write to the store, and the numbers that it gave last; `None` if it has not written yet.
     pub(super) write: Option<(i64, Counters)>,
-    /// What it knows of tasks as long as nobody else has written since.
+    /// What it knows of tasks.
     pub(super) kept: Kept,
+    /// For how many transactions yet others are expected to write between them.
+    others: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
 }
@@ -55,7 +62,14 @@ impl Last {
     /// Of a writer that knows nothing yet.
     pub(super) fn new() -> Self {
         let writer = super::store::node().cast_signed();
-        Self { marker: Marker { writer, batch: 0 }, items: None, write: None, kept: Kept::default(), few_wait: false }
+        Self {
+            marker: Marker { writer, batch: 0 },
+            items: None,
+            write: None,
+            kept: Kept::default(),
+            others: 0,
+            few_wait: false,
+        }
     }
 
     /// Has it know nothing of the store but its own last batch.
@@ -104,13 +118,13 @@ pub(super) struct Header {
     pub(super) is_ahead: bool,
 }
 
-/// Applies calls in one transaction.
+/// Applies calls in one transaction. `mode` says how it is to be committed, told whether others write, too.
 pub(super) async fn apply(
     client: &Link,
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
-    mode: &(dyn Fn() -> Mode + Sync),
+    mode: &(dyn Fn(bool) -> Mode + Sync),
 ) -> Fate {
     if let Some(fate) = append(client, shared, calls, last, mode).await {
         return fate;
@@ -149,26 +163,23 @@ async fn commit(
     last: &mut Last,
     decided: Decided,
     mut early: Early<'_>,
-    mode: &(dyn Fn() -> Mode + Sync),
+    mode: &(dyn Fn(bool) -> Mode + Sync),
 ) -> Fate {
-    let Decided { partial, numbers, kept, mut ran } = decided;
+    let Decided { partial, numbers, mut kept, is_alone, mut ran } = decided;
     let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
         Err(error) => return fail(client, error, &mut early).await,
     };
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
-    let mode = mode();
+    let mode = mode(!is_alone);
     let numbers = numbers.after(&difference);
     let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
     let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, early.into_sent()));
     // All of it is on its way when this is first polled, and who carries it gets a turn.
     let at_once = saved.as_mut().now_or_never();
     tokio::task::yield_now().await;
-    let kept = kept.map(|mut kept| {
-        kept.follow(&partial, &ran);
-        kept
-    });
+    kept.follow(&partial, &ran, Some(numbers.transaction));
     let few_wait = partial.few_wait().unwrap_or(last.few_wait);
     let items = Some((numbers.version, ran.items()));
     drop(partial);
@@ -179,7 +190,8 @@ async fn commit(
     match saved {
         Ok(()) => {
             let write = Some((numbers.write, difference.counters));
-            *last = Last { marker, items, write, kept: kept.unwrap_or_default(), few_wait };
+            let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
+            *last = Last { marker, items, write, kept, others, few_wait };
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -216,12 +228,15 @@ pub(super) struct Numbers {
     pub(super) version: i64,
     /// How many transactions have written.
     pub(super) write: i64,
+    /// The server's number of this one.
+    pub(super) transaction: i64,
 }
 
 impl Numbers {
     /// As they are when this has been written.
     fn after(self, difference: &Difference) -> Self {
-        Self { version: self.version + i64::from(difference.changes_items()), write: self.write + 1 }
+        let version = self.version + i64::from(difference.changes_items());
+        Self { version, write: self.write + 1, ..self }
     }
 }
 
@@ -230,32 +245,33 @@ struct Decided {
     /// What of the store they were decided over.
     partial: Partial,
     numbers: Numbers,
-    /// What the writer knew beside that, if nobody else has written since it wrote last.
-    kept: Option<Kept>,
+    /// What the writer knew beside that.
+    kept: Kept,
+    /// Whether nobody else has written since it wrote last.
+    is_alone: bool,
     ran: Ran,
 }
 
 /// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already.
-async fn decide(
-    client: &LinkTo<'_>,
-    shared: &Shared,
+async fn decide<'c>(
+    client: &'c LinkTo<'c>,
+    shared: &'c Shared,
     calls: &[&[Write]],
     last: &mut Last,
     begin: &str,
     early: &mut Early<'_>,
 ) -> Result<Option<Decided>> {
-    let mut first = Vec::new();
-    calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut first));
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
     let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
-    let beginning = Beginning { begin, wants: first.into_iter().collect() };
-    let Begun { mut header, numbers, kept } = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
+    let beginning = Beginning::of(begin, calls, early.is_allowed());
+    let begun = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
+    let Begun { mut header, numbers, kept, is_alone, mut for_claims } = begun;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
-        match step_by_step(&header, calls, early).await? {
-            Ok(ran) => return Ok(Some(Decided { partial: header.partial, numbers, kept, ran })),
+        match step_by_step(&mut header, calls, early, for_claims.take()).await? {
+            Ok(ran) => return Ok(Some(Decided { partial: header.partial, numbers, kept, is_alone, ran })),
             Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {
                 early.written().await.map_err(classified)?;
@@ -267,18 +283,34 @@ async fn decide(
     Err(undecided())
 }
 
-/// Decides calls, and sends rows of what is settled on the way.
-async fn step_by_step(header: &Header, calls: &[&[Write]], early: &mut Early<'_>) -> Result<Answered<Ran>> {
+/// Decides calls, and sends rows of what is settled on the way. What claims look at may come meanwhile.
+async fn step_by_step(
+    header: &mut Header,
+    calls: &[&[Write]],
+    early: &mut Early<'_>,
+    mut for_claims: ForClaims<'_>,
+) -> Result<Answered<Ran>> {
     let mut decision = header.partial.decision(calls, header.now);
     let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
-    while decision.advance(writes)? {
+    loop {
+        if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next()) {
+            header.partial.note();
+            early.beside(&mut reading).await;
+            let fetched = Pin::new(&mut reading).take_output().ok_or_else(undecided)?;
+            take(&mut header.partial, fetched?)?;
+            if !decision.goes_on_over(&mut header.partial) {
+                decision = header.partial.decision(calls, header.now);
+            }
+        }
+        if !decision.advance(writes)? {
+            return Ok(decision.end(&header.partial));
+        }
         if early.is_allowed()
             && let Some(rows) = decision.settled(&header.partial, &mut early.written)?
         {
             early.send(rows).await;
         }
     }
-    Ok(decision.end(&header.partial))
 }
 
 /// What is sent at once when a transaction begins.
@@ -286,64 +318,154 @@ struct Beginning<'b> {
     /// The statements before the lock.
     begin: &'b str,
     wants: BTreeSet<Want>,
+    /// What claims look at, where other writes can be decided before that is here.
+    for_claims: BTreeSet<Want>,
+}
+
+impl<'b> Beginning<'b> {
+    fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
+        let (mut wants, mut for_claims) = (Vec::new(), Vec::new());
+        for write in calls.iter().copied().flatten() {
+            let is_later = is_step_by_step && matches!(write, Write::Claim(_));
+            wanted_by(write, if is_later { &mut for_claims } else { &mut wants });
+        }
+        let wants: BTreeSet<Want> = wants.into_iter().collect();
+        let for_claims = for_claims.into_iter().filter(|want| !wants.contains(want)).collect();
+        Self { begin, wants, for_claims }
+    }
 }
 
 /// A transaction that has begun.
-struct Begun {
+struct Begun<'c> {
     header: Header,
     numbers: Numbers,
-    /// What the writer knew, if that is still so.
-    kept: Option<Kept>,
+    /// What the writer knew.
+    kept: Kept,
+    is_alone: bool,
+    for_claims: ForClaims<'c>,
+}
+
+/// What claims look at and is on its way.
+type ForClaims<'c> = Option<MaybeDone<Reading<'c>>>;
+
+/// What the server answers first, each by itself.
+struct First {
+    begun: std::result::Result<(), DriverError>,
+    /// The numbers of the store.
+    rows: std::result::Result<Vec<Row>, DriverError>,
+    items: std::result::Result<Option<Vec<Row>>, DriverError>,
+    fetched: Result<Vec<Fetched>>,
+    unchanged: Result<HashSet<i64>>,
+}
+
+/// What is asked first in a transaction that writes.
+struct Ask<'c, 's> {
+    client: &'c LinkTo<'c>,
+    shared: &'s Shared,
+    /// The statements before the lock.
+    begin: &'s str,
+    /// Whose last batch is asked for.
+    writer: i64,
+    /// Whether what is no task is to be read: what is known of it shows by its version whether it is still so.
+    with_items: bool,
+}
+
+impl<'c> Ask<'c, '_> {
+    /// Sends everything and waits for it, but for what claims look at, which comes last.
+    async fn first(self, fetcher: &mut Fetcher<'c>, sorted: &mut Sorted) -> (First, ForClaims<'c>) {
+        let Self { client, shared: Shared { sql, .. }, begin, writer, with_items } = self;
+        let (begin, counters, items) = (sql.and_lock(begin), sql.text(COUNTERS_TO_WRITE), sql.text(ITEMS));
+        let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&writer, Type::INT8)];
+        let items = async { if with_items { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) } };
+        let (begin, counters) = (client.batch_execute(&begin), client.query_typed(&counters, &writer));
+        let asked = fetcher.fetch(std::mem::take(&mut sorted.asked));
+        let for_claims = std::mem::take(&mut sorted.for_claims);
+        let mut for_claims = (!for_claims.is_empty()).then(|| maybe_done(fetcher.fetch_too(for_claims)));
+        let first = join4(begin, counters, items, join(asked, sorted.compared.unchanged(client, sql)));
+        let (begun, rows, items, (fetched, unchanged)) = beside(for_claims.as_mut_slice(), first).await;
+        (First { begun, rows, items, fetched, unchanged }, for_claims)
+    }
+}
+
+/// What is wanted first, by how it is come by.
+#[derive(Default)]
+struct Sorted {
+    /// Nobody need be asked, if nobody else has written.
+    known: BTreeSet<Want>,
+    compared: Compared,
+    asked: BTreeSet<Want>,
+    /// Asked last.
+    for_claims: BTreeSet<Want>,
+}
+
+impl Sorted {
+    fn of(wants: BTreeSet<Want>, for_claims: BTreeSet<Want>, last: &Last) -> Self {
+        let mut sorted = Self::default();
+        let kept = &last.kept;
+        let is_known = |want: &Want| last.others == 0 && kept.has(want);
+        for want in wants {
+            if is_known(&want) {
+                sorted.known.insert(want);
+            } else if !sorted.compared.takes(&want, kept) {
+                sorted.asked.insert(want);
+            }
+        }
+        let (known, for_claims): (BTreeSet<Want>, _) = for_claims.into_iter().partition(is_known);
+        sorted.known.extend(known);
+        Self { for_claims, ..sorted }
+    }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
 /// changed what is not a task, or tasks of which the writer knows something that is wanted.
-async fn begin_to_write(
-    client: &LinkTo<'_>,
+async fn begin_to_write<'c>(
+    client: &'c LinkTo<'c>,
     shared: &Shared,
-    fetcher: &mut Fetcher<'_>,
-    Beginning { begin, wants }: Beginning<'_>,
+    fetcher: &mut Fetcher<'c>,
+    Beginning { begin, wants, for_claims }: Beginning<'_>,
     last: &mut Last,
-) -> Result<Begun> {
-    let kept = std::mem::take(&mut last.kept);
-    let (known, wants): (BTreeSet<Want>, BTreeSet<Want>) = wants.into_iter().partition(|want| kept.has(want));
-    let begin = shared.sql.and_lock(begin);
-    let counters = shared.sql.text(COUNTERS_TO_WRITE);
-    let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&last.marker.writer, Type::INT8)];
-    let items = shared.sql.text(ITEMS);
-    let items = async {
-        // Those that are known show by their version whether they are still so.
-        if last.items.is_none() { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) }
-    };
-    let (begun, rows, loaded, fetched) =
-        join4(client.batch_execute(&begin), client.query_typed(&counters, &writer), items, fetcher.fetch(wants)).await;
+) -> Result<Begun<'c>> {
+    let mut sorted = Sorted::of(wants, for_claims, last);
+    let mut kept = std::mem::take(&mut last.kept);
+    let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
+    let (First { begun, rows, items, fetched, unchanged }, mut for_claims) = ask.first(fetcher, &mut sorted).await;
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
     // A newer program has changed the tables meanwhile, and keeps there what this one does not know.
     migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
     let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified);
-    let numbers = Numbers { version: number(7)?.unwrap_or_default(), write: number(10)?.unwrap_or_default() };
+    let [version, write, transaction] = [number(7)?, number(10)?, number(11)?].map(Option::unwrap_or_default);
+    let numbers = Numbers { version, write, transaction };
     let batch = number(8)?;
+    let mut unchanged = unchanged?;
     if batch.unwrap_or_default() != last.marker.batch {
         // The server crashed, and lost what this writer had written last.
-        *last = Last::new();
+        (*last, kept, unchanged) = (Last::new(), Kept::default(), HashSet::new());
     }
-    let items = match (loaded.map_err(classified)?, last.items.take()) {
+    let items = match (items.map_err(classified)?, last.items.take()) {
         (Some(rows), _) => items_of(&rows)?,
         (None, Some((version, items))) if version == numbers.version => items,
-        _ => items_of(&client.query_typed(&shared.sql.text(ITEMS), &[]).await.map_err(classified)?)?,
+        _ => {
+            let text = shared.sql.text(ITEMS);
+            let rows = beside(for_claims.as_mut_slice(), client.query_typed(&text, &[])).await;
+            items_of(&rows.map_err(classified)?)?
+        }
     };
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
-    if last.write.is_some_and(|(write, _)| write == numbers.write) {
-        kept.give(&known, &mut header.partial);
-        return Ok(Begun { header, numbers, kept: Some(kept) });
+    let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
+    if !is_alone {
+        kept.interrupted();
     }
-    if !known.is_empty() {
-        take(&mut header.partial, fetcher.fetch(known).await?)?;
+    let (mut known, mut unknown) = sorted.compared.parted(&unchanged, transaction);
+    if is_alone { &mut known } else { &mut unknown }.append(&mut sorted.known);
+    kept.give(&known, &mut header.partial);
+    if !unknown.is_empty() {
+        let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
+        take(&mut header.partial, fetched)?;
     }
-    Ok(Begun { header, numbers, kept: None })
+    Ok(Begun { header, numbers, kept, is_alone, for_claims })
 }
 
 fn items_of(rows: &[Row]) -> Result<Items> {
@@ -394,7 +516,7 @@ const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
-     (SELECT last_value FROM {s}.last_write)"
+     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint"
 );
 
 const COUNTERS_TO_READ: &str = counters!(

@@ -13,7 +13,7 @@ use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::Ran;
+use crate::memory::{Kept, Ran};
 use crate::outcome::Outcome;
 use crate::store::Durability;
 use crate::write::Write;
@@ -134,12 +134,17 @@ impl Writer {
         }
     }
 
-    /// Waits for the disk within the commit where nothing else is to be done meanwhile; else the next transaction need not wait for it.
-    fn mode(&self) -> Mode {
+    /// Waits for the disk within the commit where nothing else is to be done meanwhile, and nobody else would wait for that long; else the next transaction, or that
+    /// of another node, need not wait for it.
+    fn mode(&self, holds_up_others: bool) -> Mode {
         if self.shared.options.durability != Durability::Full {
             return Mode::NeverSynced;
         }
-        if self.calls.is_empty() && self.shared.is_flushed() { Mode::Synced } else { Mode::SyncedLater }
+        if !holds_up_others && self.calls.is_empty() && self.shared.is_flushed() {
+            Mode::Synced
+        } else {
+            Mode::SyncedLater
+        }
     }
 
     async fn try_to_commit(&mut self, calls: &[&[Write]]) -> Result<Done> {
@@ -161,13 +166,18 @@ impl Writer {
     async fn once(&mut self, calls: &[&[Write]]) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => connect_to_write(&self.shared).await.map_err(|error| {
-                let again = error.is_transient();
-                (error, again)
-            })?,
+            None => {
+                // It may be another server, whose transactions have other numbers.
+                self.last.kept = Kept::default();
+                connect_to_write(&self.shared).await.map_err(|error| {
+                    let again = error.is_transient();
+                    (error, again)
+                })?
+            }
         };
         let mut last = std::mem::replace(&mut self.last, Last::new());
-        let mode = || self.mode();
+        let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= limits::HELD_UP;
+        let mode = |others_write: bool| self.mode(others_write && is_large);
         let fate = apply(&client, &self.shared, calls, &mut last, &mode).await;
         self.last = last;
         match fate {

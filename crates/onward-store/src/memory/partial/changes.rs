@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer as _};
 
 use crate::error::{Error, Result};
 use crate::event::{Change, Event, EventCursor};
@@ -11,13 +11,21 @@ use crate::name::Name;
 use crate::task::TaskId;
 use crate::timestamp::Timestamp;
 
+/// How much text a change is, mostly.
+const CHANGE_BYTES: usize = 64;
+
 /// A change: when, which task, its kind and queue, what, and up to two numbers. Field order and codes are part of the schema.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LoggedRow(i64, i64, Name, Name, u8, u64, u64);
 
 pub(crate) fn encode(changes: &[Logged]) -> Result<String> {
-    let rows: Vec<LoggedRow> = changes.iter().map(row).collect();
-    serde_json::to_string(&rows).map_err(|error| Error::io(format!("the log of the store cannot be written: {error}")))
+    let unwritten =
+        |error: &dyn std::fmt::Display| Error::io(format!("the log of the store cannot be written: {error}"));
+    // Room for all of it at once: it is long, and what grows is copied.
+    let mut text = Vec::with_capacity(changes.len().saturating_mul(CHANGE_BYTES));
+    let mut serializer = serde_json::Serializer::new(&mut text);
+    serializer.collect_seq(changes.iter().map(row)).map_err(|error| unwritten(&error))?;
+    String::from_utf8(text).map_err(|error| unwritten(&error))
 }
 
 fn row(logged: &Logged) -> LoggedRow {

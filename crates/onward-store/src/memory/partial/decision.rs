@@ -58,6 +58,8 @@ impl<'c> Decision<'c> {
     pub(super) fn new(before: &State, calls: &'c [&'c [Write]], now: Now) -> Self {
         let mut state = before.clone();
         state.now = Moment { wall: now.wall, steady: now.steady };
+        // Something happens to most of what is loaded.
+        state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
         let (outcomes, log) = (Vec::with_capacity(calls.len()), Vec::new());
         Self { calls, at: (0, 0), behind_claims: behind_claims(calls), state, outcomes, log, forget_before: 0, seen }
@@ -90,14 +92,33 @@ impl<'c> Decision<'c> {
         Ok(false)
     }
 
+    /// Whether the next write claims: it looks at what waits.
+    pub(crate) fn claims_next(&self) -> bool {
+        let (call, write) = self.at;
+        let left = self.calls.get(call..).unwrap_or_default();
+        let of_call =
+            |(at, call): (usize, &&'c [Write])| call.get(if at == 0 { write } else { 0 }..).unwrap_or_default();
+        left.iter().enumerate().map(of_call).find_map(<[Write]>::first).is_some_and(claims)
+    }
+
+    /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come may have been looked for already without a note of it, as
+    /// who has to do with whom; then everything is to be decided again.
+    pub(crate) fn goes_on_over(&mut self, partial: &mut Partial) -> bool {
+        let noted = partial.take_noted();
+        noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
+        self.state.keys.taken.extend(noted.keys);
+        self.state.tasks.known = partial.state().tasks.known.clone();
+        !noted.is_linked
+    }
+
     fn end_call(&mut self) -> Result<()> {
         self.at = (self.at.0 + 1, 0);
         let state = &mut self.state;
         // The newest entry of before stays.
         self.forget_before = self.forget_before.max(std::mem::take(&mut state.forget_before).min(state.entry - 1));
-        let changes = std::mem::take(&mut state.changes);
-        if !changes.is_empty() {
-            self.log.push((state.entry, state.last_task + 1, encode(&changes)?));
+        if !state.changes.is_empty() {
+            self.log.push((state.entry, state.last_task + 1, encode(&state.changes)?));
+            state.changes.clear();
             state.entry += 1;
         }
         Ok(())

@@ -106,6 +106,8 @@ pub(crate) struct Difference {
     pub(crate) days: Vec<DayCounts>,
     /// Days before this one are no longer asked for, if that has changed.
     pub(crate) first_day: Option<i64>,
+    /// The numbers given last, before and now.
+    pub(crate) counters_before: Counters,
     pub(crate) counters: Counters,
 }
 
@@ -122,8 +124,8 @@ impl Difference {
         Ok(difference)
     }
 
-    /// Whether it does nothing but append events to histories; `counters` are those of before.
-    pub(crate) fn only_appends(&self, counters: Counters) -> bool {
+    /// Whether it does nothing but append events to histories.
+    pub(crate) fn only_appends(&self) -> bool {
         // Without `..`, so that whoever adds a sort of rows says here whether it is one of those.
         let Self {
             advanced: _,
@@ -158,6 +160,7 @@ impl Difference {
             statistics,
             days,
             first_day,
+            counters_before: before,
             counters: after,
         } = self;
         let tasks = [live.len(), rewritten.len(), ended.len(), started.len() + changed.len() + finished.len()];
@@ -168,7 +171,7 @@ impl Difference {
         let rest = [items.len(), removed_items.len(), statistics.len(), days.len()];
         let others: [&[usize]; 6] = [&tasks, &alike, &gone, &beside, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
-        is_all && !turns.is_empty() && *after == counters
+        is_all && !turns.is_empty() && after == before
     }
 
     /// Whether anything that is not a task has changed.
@@ -188,8 +191,11 @@ impl Difference {
             if old.is_some_and(|old| Arc::ptr_eq(old, task)) {
                 continue;
             }
-            match written.get(task.id).or(old) {
+            let sent = written.get(task.id);
+            match sent.or(old) {
                 Some(old) if Arc::ptr_eq(old, task) => {}
+                // What was decided again is another copy.
+                Some(old) if sent.is_some() && old == task => {}
                 old => self.task(old.map(Arc::as_ref), task, &mut sorts)?,
             }
         }
@@ -378,12 +384,13 @@ impl Difference {
         self.days = days.map(row).collect();
         let latest = after.history.latest();
         self.first_day = (latest != before.history.latest()).then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
-        self.counters = Counters {
-            last_task: after.last_task,
-            last_session: after.last_session,
-            ends: after.ends.cast_signed(),
-            last_entry: after.entry - 1,
+        let counters = |state: &State| Counters {
+            last_task: state.last_task,
+            last_session: state.last_session,
+            ends: state.ends.cast_signed(),
+            last_entry: state.entry - 1,
         };
+        (self.counters_before, self.counters) = (counters(before), counters(after));
     }
 }
 

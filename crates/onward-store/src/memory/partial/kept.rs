@@ -1,4 +1,4 @@
-//! What a writer keeps of the tasks that run, so that what finishes them need not be loaded again: as long as nobody else writes.
+//! What a writer keeps of the tasks that run, so that what finishes them need not be loaded again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,27 +12,56 @@ use crate::name::Name;
 use crate::task::{SessionId, TaskId};
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
-/// waits for them; and how many run in all. It is brought up to date with what each batch changes, and is of no use once somebody else has changed anything.
+/// waits for them; and how many run in all. It is brought up to date with what each batch changes. Once somebody else has written, nothing of it is
+/// sure: how many run is forgotten, and tasks are what they were if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    tasks: HashMap<TaskId, Arc<Task>>,
+    tasks: HashMap<TaskId, KeptTask>,
     /// Those of them that have a key, by that.
     keys: HashMap<(Name, String), TaskId>,
-    /// How many of them each session runs.
+    /// How many each session runs of those that are sure.
     held: BTreeMap<SessionId, u64>,
     /// How many tasks run in the store, as far as anybody has asked.
     running: Option<RunningElsewhere>,
+    /// How often others have written between two batches.
+    interruptions: u64,
+}
+
+#[derive(Debug)]
+struct KeptTask {
+    task: Arc<Task>,
+    /// The transaction of this writer that has written its row last; `None` if that is not known.
+    written_by: Option<i64>,
+    /// It is sure as long as there are no more interruptions than these.
+    interruptions: u64,
 }
 
 impl Kept {
-    /// Whether what is wanted need not be loaded.
+    /// Whether what is wanted need not be loaded, if nobody else has written since the last batch.
     pub(crate) fn has(&self, want: &Want) -> bool {
         match want {
-            Want::Task(id) => self.tasks.contains_key(id),
+            Want::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
             Want::Running => self.running.is_some(),
             Want::ToCancel(session) => self.has_all_of(*session),
             _ => false,
         }
+    }
+
+    /// Which transaction has written the row of a task last, if that is all that need be known of the row: where it is so still, and the task has nothing to do
+    /// with others still, nothing of it need be loaded.
+    pub(crate) fn written_by(&self, id: TaskId) -> Option<i64> {
+        self.tasks.get(&id)?.written_by
+    }
+
+    fn is_sure(&self, kept: &KeptTask) -> bool {
+        kept.interruptions == self.interruptions
+    }
+
+    /// Somebody else has written since the last batch.
+    pub(crate) fn interrupted(&mut self) {
+        self.interruptions += 1;
+        self.held.clear();
+        self.running = None;
     }
 
     /// Whether everything that a session runs is here.
@@ -42,11 +71,11 @@ impl Kept {
         self.held.get(&session).copied().unwrap_or_default() == run
     }
 
-    /// Gives what is wanted and [here](Self::has) to a part of the store.
+    /// Gives what is wanted and here, and is known to be so still, to a part of the store.
     pub(crate) fn give(&self, wants: &BTreeSet<Want>, partial: &mut Partial) {
         for want in wants {
             match want {
-                Want::Task(id) => self.tasks.get(id).into_iter().for_each(|task| partial.kept(Arc::clone(task))),
+                Want::Task(id) => self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task))),
                 Want::Running => self.running.iter().for_each(|running| partial.running(running.clone())),
                 // Who is to stop is not kept.
                 Want::ToCancel(_) => partial.known(want.clone()),
@@ -56,19 +85,32 @@ impl Kept {
         partial.settle();
     }
 
-    /// Follows what a batch has changed.
-    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran) {
+    /// Follows what a batch has changed in a transaction, if its number is known.
+    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
+        let mut written_before = HashMap::new();
         for task in before.tasks.shared().chain(after.tasks.shared()) {
-            self.forget(task.id);
+            written_before.extend(self.forget(task.id).and_then(|kept| Some((task.id, kept.written_by?))));
         }
         self.forget_linked(before, after);
+        self.make_room(after.tasks.here());
         let parents: BTreeSet<TaskId> = after.tasks.iter().filter_map(|task| task.new.parent).collect();
         for task in after.tasks.shared().filter(|task| task.session.is_some()) {
+            let is_as_before = before.tasks.share(task.id).is_some_and(|old| Arc::ptr_eq(old, task));
+            let written_by = if is_as_before { written_before.get(&task.id).copied() } else { transaction };
             if !parents.contains(&task.id) && is_alone(after, task) {
-                self.keep(task);
+                self.keep(task, written_by);
             }
+        }
+    }
+
+    /// What is not sure makes room: nobody may ever ask for it, for others may have ended it.
+    fn make_room(&mut self, tasks: usize) {
+        if self.tasks.len().saturating_add(tasks) > limits::KEPT_TASKS {
+            let unsure = self.tasks.iter().filter(|(_, kept)| !self.is_sure(kept)).map(|(id, _)| *id);
+            let unsure: Vec<TaskId> = unsure.collect();
+            unsure.into_iter().for_each(|id| drop(self.forget(id)));
         }
     }
 
@@ -95,9 +137,7 @@ impl Kept {
                 self.forget(*other);
             }
             for key in state.keys.taken.keys() {
-                if let Some(id) = self.keys.get(key).copied() {
-                    self.forget(id);
-                }
+                self.keys.get(key).copied().into_iter().for_each(|id| drop(self.forget(id)));
             }
         }
         for parent in after.tasks.iter().filter_map(|task| task.new.parent) {
@@ -105,17 +145,20 @@ impl Kept {
         }
     }
 
-    fn forget(&mut self, id: TaskId) {
-        let Some(task) = self.tasks.remove(&id) else { return };
-        if let Some(key) = key_of(&task) {
+    fn forget(&mut self, id: TaskId) -> Option<KeptTask> {
+        let kept = self.tasks.remove(&id)?;
+        // Another may have got the key since.
+        if let Some(key) = key_of(&kept.task).filter(|key| self.keys.get(key) == Some(&id)) {
             self.keys.remove(&key);
         }
-        if let Some(count) = task.session.and_then(|session| self.held.get_mut(&session)) {
+        let is_sure = self.is_sure(&kept);
+        if let Some(count) = kept.task.session.filter(|_| is_sure).and_then(|session| self.held.get_mut(&session)) {
             *count = count.saturating_sub(1);
         }
+        Some(kept)
     }
 
-    fn keep(&mut self, task: &Arc<Task>) {
+    fn keep(&mut self, task: &Arc<Task>, written_by: Option<i64>) {
         let Some(session) = task.session else { return };
         if self.tasks.len() >= limits::KEPT_TASKS {
             return;
@@ -128,7 +171,7 @@ impl Kept {
             let instance = Arc::make_mut(&mut task).instance.as_mut();
             instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
         }
-        self.tasks.insert(task.id, task);
+        self.tasks.insert(task.id, KeptTask { task, written_by, interruptions: self.interruptions });
     }
 }
 

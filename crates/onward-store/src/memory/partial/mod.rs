@@ -18,6 +18,6 @@ pub(crate) use decision::Written;
 pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag};
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use kept::Kept;
-pub(crate) use row::{AdvancedRow, ChangedRow, Links, TaskRow};
+pub(crate) use row::{AdvancedRow, ChangedRow, Links, LoadedTask, TaskRow};
 pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;

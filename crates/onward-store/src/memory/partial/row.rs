@@ -11,7 +11,7 @@ use crate::io::Io;
 use crate::memory::completion::Awaited;
 use crate::memory::task::{End, Task};
 use crate::name::Name;
-use crate::orchestration::{Instance, decode_instance, encode_instance};
+use crate::orchestration::{Instance, decode_instance, decode_message, encode_instance};
 use crate::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
@@ -77,7 +77,7 @@ pub(crate) struct AdvancedRow {
 }
 
 /// What is known of a task beside its row.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Links {
     pub(crate) waits_for: Vec<i64>,
     pub(crate) dependents: Vec<i64>,
@@ -89,6 +89,45 @@ pub(crate) struct Links {
     pub(crate) key: Option<(i64, Option<i64>)>,
     /// The first few messages that wait for it.
     pub(crate) messages: Vec<Vec<u8>>,
+}
+
+/// A task as it was loaded. It is made of its row as soon as that is there: rows are large, and many wait for the last of them.
+#[derive(Debug)]
+pub(crate) struct LoadedTask {
+    pub(super) task: Arc<Task>,
+    /// `None` where nothing is known of it beside its row.
+    pub(super) links: Option<Box<Links>>,
+}
+
+impl LoadedTask {
+    pub(crate) fn of(row: TaskRow, links: Links) -> Result<Self> {
+        let mut task = row.into_task()?;
+        set_messages(&mut task, &links.messages)?;
+        let links = (links != Links::default()).then(|| Box::new(Links { messages: Vec::new(), ..links }));
+        Ok(Self { task: Arc::new(task), links })
+    }
+
+    pub(crate) fn id(&self) -> TaskId {
+        self.task.id
+    }
+}
+
+impl Links {
+    /// Whether other tasks have to do with it, but for a key and for children.
+    pub(super) fn is_linked(&self) -> bool {
+        // Without `..`, so that whoever adds a link says here whether it is one of those.
+        let Self { waits_for, dependents, bundle, members, has_children: _, key: _, messages: _ } = self;
+        !waits_for.is_empty() || !dependents.is_empty() || bundle.is_some() || !members.is_empty()
+    }
+}
+
+/// What is loaded of a mailbox; more replaces less.
+pub(super) fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
+    if let Some(instance) = &mut task.instance {
+        let messages = messages.iter().map(|message| decode_message(message));
+        Arc::make_mut(instance).mailbox = messages.collect::<Result<_>>()?;
+    }
+    Ok(())
 }
 
 /// What has no column. Field names are part of the schema.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::decision::{Decision, Written};
 use super::difference::{Difference, KeyRow};
 use super::items::Items;
-use super::row::{Links, TaskRow};
+use super::row::{Links, LoadedTask, set_messages};
 use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
@@ -18,7 +18,6 @@ use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
 use crate::name::Name;
 use crate::news::TaskNews;
-use crate::orchestration::decode_message;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
@@ -47,7 +46,7 @@ pub(crate) struct Now {
 /// Waiting tasks by lane, in each by their places, at most `limit` of a lane.
 #[derive(Debug)]
 pub(crate) struct LaneRows {
-    pub(crate) rows: Vec<(TaskRow, Links)>,
+    pub(crate) tasks: Vec<LoadedTask>,
     pub(crate) limit: usize,
 }
 
@@ -61,6 +60,18 @@ pub(crate) struct Partial {
     ended: Option<u64>,
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
+    /// What was taken since somebody asked for that to be noted.
+    noted: Option<Noted>,
+}
+
+/// What was loaded while writes were being decided.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) tasks: Vec<Arc<Task>>,
+    /// Their keys.
+    pub(super) keys: Vec<((Name, String), Taken)>,
+    /// Whether there is more to it than tasks that have to do with nothing else: what was decided before may have looked for that.
+    pub(super) is_linked: bool,
 }
 
 /// What writes did.
@@ -99,28 +110,30 @@ impl Partial {
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
-        Ok(Self { state, running: None, ended: None, live: BTreeMap::new() })
+        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), noted: None })
     }
 
     /// Takes a task, unless it is here already.
-    pub(crate) fn task(&mut self, row: TaskRow, links: Links) -> Result<TaskId> {
-        let id = TaskId(row.id);
+    pub(crate) fn task(&mut self, LoadedTask { task, links }: LoadedTask) -> TaskId {
+        let id = task.id;
         if self.state.tasks.share(id).is_some() {
-            return Ok(id);
+            return id;
         }
-        let mut task = row.into_task()?;
-        set_messages(&mut task, &links.messages)?;
+        let links = links.map_or_else(Links::default, |links| *links);
+        if let Some(noted) = &mut self.noted {
+            noted.tasks.push(Arc::clone(&task));
+            noted.is_linked |= links.is_linked();
+        }
         if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
             let until = until.map(Timestamp::from_microseconds);
-            let key = (task.new.kind.clone(), unique.key.clone());
-            self.state.keys.taken.insert(key, Taken { by: TaskId(by), until });
+            self.take_key((task.new.kind.clone(), unique.key.clone()), Taken { by: TaskId(by), until });
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
         links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
         links.dependents.iter().for_each(|dependent| self.state.waits.add(id, TaskId(*dependent)));
         links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
         links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
-        self.state.tasks.insert(task);
+        self.state.tasks.insert_shared(task);
         self.part(|part| {
             part.tasks.insert(id);
             part.keys.extend(key);
@@ -128,7 +141,15 @@ impl Partial {
                 part.children.insert(id);
             }
         });
-        Ok(id)
+        id
+    }
+
+    fn take_key(&mut self, key: (Name, String), taken: Taken) {
+        let is_known = self.state.tasks.known.part().is_some_and(|part| part.keys.contains(&key));
+        if let Some(noted) = self.noted.as_mut().filter(|_| !is_known && !self.state.keys.taken.contains_key(&key)) {
+            noted.keys.push((key.clone(), taken));
+        }
+        self.state.keys.taken.insert(key, taken);
     }
 
     /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
@@ -152,6 +173,21 @@ impl Partial {
         self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
     }
 
+    /// Notes from now on what is loaded.
+    pub(crate) fn note(&mut self) {
+        self.noted = Some(Noted::default());
+    }
+
+    /// What was loaded since then.
+    pub(super) fn take_noted(&mut self) -> Noted {
+        self.noted.take().unwrap_or_default()
+    }
+
+    /// Notes that more was loaded than tasks.
+    fn note_links(&mut self) {
+        self.noted.iter_mut().for_each(|noted| noted.is_linked = true);
+    }
+
     /// What is loaded, as it was.
     pub(super) fn state(&self) -> &State {
         &self.state
@@ -165,6 +201,7 @@ impl Partial {
     /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
+        self.note_links();
         self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
         if are_all {
             self.part(|part| {
@@ -182,6 +219,7 @@ impl Partial {
 
     /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
     pub(crate) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
+        self.note_links();
         waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
         members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
         self.part(|part| part.tasks.extend(ids.iter().copied().map(TaskId)));
@@ -200,6 +238,7 @@ impl Partial {
     }
 
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
+        self.note_links();
         let key =
             String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
         let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
@@ -217,10 +256,10 @@ impl Partial {
     }
 
     /// Takes the first tasks of every lane.
-    pub(crate) fn lanes(&mut self, lanes: LaneRows) -> Result<()> {
+    pub(crate) fn lanes(&mut self, lanes: LaneRows) {
         let mut found: BTreeMap<Lane, Vec<TaskId>> = BTreeMap::new();
-        for (row, links) in lanes.rows {
-            let id = self.task(row, links)?;
+        for task in lanes.tasks {
+            let id = self.task(task);
             let lane = self.state.tasks.get(id).map(Lane::of);
             lane.into_iter().for_each(|lane| found.entry(lane).or_default().push(id));
         }
@@ -231,16 +270,12 @@ impl Partial {
         });
         let more = more.collect();
         self.part(|part| part.lanes = Some(more));
-        Ok(())
     }
 
     /// Takes the first tasks of one lane.
-    pub(crate) fn lane(&mut self, lane: &Lane, rows: LaneRows) -> Result<()> {
-        let count = rows.rows.len();
-        let mut last = None;
-        for (row, links) in rows.rows {
-            last = Some(self.task(row, links)?);
-        }
+    pub(crate) fn lane(&mut self, lane: &Lane, rows: LaneRows) {
+        let count = rows.tasks.len();
+        let last = rows.tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| {
             let lanes = part.lanes.get_or_insert_default();
@@ -249,16 +284,12 @@ impl Partial {
                 None => drop(lanes.remove(lane)),
             }
         });
-        Ok(())
     }
 
     /// Takes the first `limit` tasks of an order.
-    pub(crate) fn order(&mut self, want: &Want, rows: Vec<(TaskRow, Links)>, limit: usize) -> Result<()> {
-        let is_all = rows.len() < limit;
-        let mut last = None;
-        for (row, links) in rows {
-            last = Some(self.task(row, links)?);
-        }
+    pub(crate) fn order(&mut self, want: &Want, tasks: Vec<LoadedTask>, limit: usize) {
+        let is_all = tasks.len() < limit;
+        let last = tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| match want {
             Want::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
@@ -271,7 +302,6 @@ impl Partial {
             }
             _ => {}
         });
-        Ok(())
     }
 
     pub(crate) fn ended(&mut self, count: u64) {
@@ -413,15 +443,6 @@ impl Ran {
     pub(crate) fn stamp(&self) -> i64 {
         self.stamp
     }
-}
-
-/// What is loaded of a mailbox; more replaces less.
-fn set_messages(task: &mut Task, messages: &[Vec<u8>]) -> Result<()> {
-    if let Some(instance) = &mut task.instance {
-        let messages = messages.iter().map(|message| decode_message(message));
-        Arc::make_mut(instance).mailbox = messages.collect::<Result<_>>()?;
-    }
-    Ok(())
 }
 
 fn counted(running: &RunningElsewhere) -> RunningCounts {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Counters, Items, Links, Now, Partial, TaskRow};
+use super::{Counters, Items, Links, LoadedTask, Now, Partial, TaskRow};
 use crate::memory::known::Want;
 use crate::memory::task::{End, Task};
 use crate::outcome::Outcome;
@@ -10,12 +10,12 @@ use crate::task::{NewTask, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::{Prune, Write};
 
-fn ended(number: i64) -> (TaskRow, Links) {
+fn ended(number: i64) -> LoadedTask {
     let at = Timestamp::from_microseconds(number);
     let mut task = Task::submitted(TaskId(number), NewTask::new("mail").unwrap(), at);
     (task.state, task.finished_at) = (TaskState::Completed, Some(at));
     task.end = Some(End { number: number.cast_unsigned(), entry: number });
-    (TaskRow::of(&task, true).unwrap(), Links::default())
+    LoadedTask::of(TaskRow::of(&task, true).unwrap(), Links::default()).unwrap()
 }
 
 /// A store of a million ended tasks, of which three are loaded.
@@ -23,7 +23,7 @@ fn long_history() -> Partial {
     let counters = Counters { last_task: 1_000_000, ends: 1_000_000, last_entry: 1_000_000, ..Counters::default() };
     let items = Items::of(std::iter::empty()).unwrap();
     let mut partial = Partial::new(counters, None, 1024, items).unwrap();
-    partial.order(&Want::Ended, (1..=3).map(ended).collect(), 3).unwrap();
+    partial.order(&Want::Ended, (1..=3).map(ended).collect(), 3);
     partial.settle();
     partial
 }

@@ -1,7 +1,10 @@
 //! Large batches, of which rows are written while the rest is decided.
 
+use std::time::Duration;
+
 use onward_store::{
-    Claim, ClaimedTask, NewTask, OpenSession, Outcome, PostgresStore, SessionId, Store, TaskFilter, TaskState, Write,
+    Claim, ClaimedTask, Dependencies, NewTask, OnDuplicate, OpenSession, Outcome, PostgresStore, SessionId, Store,
+    TaskFilter, TaskId, TaskState, UniqueKey, Write,
 };
 
 use super::fixture::options;
@@ -16,7 +19,7 @@ async fn apply(store: &PostgresStore, write: Write) -> Outcome {
 }
 
 async fn session(store: &PostgresStore) -> SessionId {
-    let open = OpenSession::new("node", std::time::Duration::from_secs(600));
+    let open = OpenSession::new("node", Duration::from_secs(600));
     let Outcome::SessionOpened(session) = apply(store, Write::OpenSession(open)).await else { panic!("no session") };
     session
 }
@@ -100,7 +103,7 @@ async fn tasks_that_are_submitted_and_cancelled_in_one_call_end_once() {
     let store = open(&url, options()).await;
     let first = store.apply(vec![submit()]).await.unwrap();
     let [Outcome::Submitted(submitted)] = first[..] else { panic!("{first:?}") };
-    let next = |offset: usize| onward_store::TaskId(submitted.id().0 + 1 + i64::try_from(offset).unwrap());
+    let next = |offset: usize| TaskId(submitted.id().0 + 1 + i64::try_from(offset).unwrap());
     let submits = (0..MANY).map(|_| submit());
     let batch = submits.chain((0..MANY).map(|at| Write::Cancel { task: next(at) })).collect();
     store.apply(batch).await.unwrap();
@@ -120,6 +123,34 @@ async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting
     store.apply(vec![Write::Submit(Box::new(child))]).await.unwrap();
     assert_eq!(claim(&store, session).await.len(), 3);
     assert_eq!(count(&store, TaskState::Waiting).await, 0);
+}
+
+/// What waits is read while the ends before the claim are decided, and these may have to do with it.
+#[tokio::test]
+async fn a_claim_behind_many_ends_hands_out_what_waited_and_what_they_set_free() {
+    let Some(url) = url() else { return };
+    let store = open(&url, options()).await;
+    let session = session(&store).await;
+    store.apply((0..MANY).map(|_| submit()).collect()).await.unwrap();
+    let tasks = claim(&store, session).await;
+    let key = |key: &str| UniqueKey { key: key.into(), on_duplicate: OnDuplicate::default(), keep_for: Duration::ZERO };
+    let behind = |task: TaskId| Dependencies::on([task]);
+    let new = |depends_on: Dependencies, unique: Option<UniqueKey>| {
+        Write::Submit(Box::new(NewTask { depends_on, unique, ..NewTask::new("mail").unwrap() }))
+    };
+    let first = new(Dependencies::default(), Some(key("waits")));
+    let waiting = store.apply(vec![first.clone(), submit()]).await.unwrap();
+    let Outcome::Submitted(submitted) = waiting[0] else { panic!("{waiting:?}") };
+    let blocked = [new(behind(tasks[0].lease.task), Some(key("freed"))), new(behind(submitted.id()), None)];
+    store.apply(blocked.into()).await.unwrap();
+    // Behind the claim somebody asks for a key that a task has which was read meanwhile.
+    let batch = [completes(&tasks), vec![Write::Claim(Claim::any(session, MANY)), first]].concat();
+    let outcomes = store.apply(batch).await.unwrap();
+    let [.., Outcome::Claimed(claimed), Outcome::Submitted(again)] = &outcomes[..] else { panic!("{outcomes:?}") };
+    assert_eq!((claimed.tasks.len(), again.id()), (3, submitted.id()));
+    let first = claimed.tasks.iter().find(|task| task.lease.task == submitted.id()).unwrap();
+    store.apply(completes(std::slice::from_ref(first))).await.unwrap();
+    assert_eq!(claim(&store, session).await.len(), 1, "what waited for the first");
 }
 
 /// Nor is it where another node writes in between.

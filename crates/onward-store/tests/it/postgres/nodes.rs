@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Dependencies, ManualClock, Name, NewTask, OpenSession, Outcome, PostgresStore, Refusal, SessionId, SetQueue,
-    Store, TaskFilter, TaskState, Write,
+    Claim, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate, OpenSession, Outcome,
+    PostgresStore, Refusal, SessionId, SetQueue, Store, TaskFilter, TaskState, UniqueKey, Write,
 };
 
 use super::fixture::options;
@@ -119,6 +119,56 @@ async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_t
     assert_eq!(apply(&nodes[0], Write::Complete { lease, result: None }).await, Outcome::Done);
     let waiting = TaskFilter { states: vec![TaskState::Waiting], ..TaskFilter::default() };
     assert_eq!(nodes[1].count(waiting).await.unwrap(), 2);
+}
+
+/// As above, where both write in turn, and a node compares what it keeps in mind with its rows.
+#[tokio::test]
+async fn what_nodes_that_take_turns_do_to_one_anothers_running_tasks_counts() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let session = session(&nodes[0], LONG).await;
+    let key = UniqueKey { key: "one".into(), on_duplicate: OnDuplicate::default(), keep_for: Duration::ZERO };
+    let with_key = |on_duplicate| {
+        let unique = Some(UniqueKey { on_duplicate, ..key.clone() });
+        Write::Submit(Box::new(NewTask { unique, ..NewTask::new("mail").unwrap() }))
+    };
+    nodes[0].apply(submits(5)).await.unwrap();
+    apply(&nodes[0], with_key(OnDuplicate::Skip)).await;
+    let mut leases = Vec::new();
+    for _ in 0..6 {
+        // Each is started in a transaction of its own, after one of the other node.
+        nodes[1].apply(vec![Write::Sweep]).await.unwrap();
+        let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 1))).await else {
+            panic!("no claim")
+        };
+        leases.push(claimed.tasks[0].lease);
+    }
+    let [ended, stopped, parent, awaited, alone, superseded] = leases[..] else { panic!("{leases:?}") };
+    let complete = |lease| Write::Complete { lease, result: None };
+    let child = NewTask { parent: Some(parent.task), ..NewTask::new("mail").unwrap() };
+    let waits = NewTask { depends_on: Dependencies::on([awaited.task]), ..NewTask::new("mail").unwrap() };
+    apply(&nodes[1], complete(ended)).await;
+    apply(&nodes[1], Write::Cancel { task: stopped.task }).await;
+    apply(&nodes[1], Write::Submit(Box::new(child))).await;
+    apply(&nodes[1], Write::Submit(Box::new(waits))).await;
+    apply(&nodes[1], with_key(OnDuplicate::Supersede)).await;
+    assert_eq!(apply(&nodes[0], complete(ended)).await, Outcome::Refused(Refusal::LeaseLost(ended)));
+    let renewed = apply(&nodes[0], Write::RenewSession { session }).await;
+    assert_eq!(renewed, Outcome::Renewed { cancel: vec![stopped.task, superseded.task] });
+    assert_eq!(
+        apply(&nodes[0], Write::ConfirmCancel { lease: superseded, reason: String::new() }).await,
+        Outcome::Done
+    );
+    assert_eq!(apply(&nodes[0], complete(awaited)).await, Outcome::Done);
+    assert_eq!(apply(&nodes[0], complete(alone)).await, Outcome::Done);
+    let awaits = Write::AwaitChildren { lease: parent, memo: "".into(), on_failure: OnDependencyFailure::Cancel };
+    assert_eq!(apply(&nodes[0], awaits).await, Outcome::AwaitsChildren { state: TaskState::Blocked });
+    let count =
+        async |state| nodes[1].count(TaskFilter { states: vec![state], ..TaskFilter::default() }).await.unwrap();
+    let states = [TaskState::Waiting, TaskState::Blocked, TaskState::Completed, TaskState::Cancelled];
+    let counts = [count(states[0]).await, count(states[1]).await, count(states[2]).await, count(states[3]).await];
+    assert_eq!(counts, [3, 1, 3, 1], "the child, the dependent and the new one with the key wait");
 }
 
 #[tokio::test]
