@@ -12,6 +12,7 @@ mod deny;
 mod examples;
 mod features;
 mod libzmq;
+mod miri;
 mod mutants;
 mod postgres;
 mod project;
@@ -55,6 +56,8 @@ enum Command {
     Bench(bench::Options),
     /// Run the long form of a reliability test.
     Soak(soak::Options),
+    /// Run the tests of the fair queue and of the protocol under Miri.
+    Miri(miri::Options),
     /// Break the project in every way that is kept in xtask/mutants, and see that a test notices.
     Mutants(mutants::Options),
 }
@@ -79,6 +82,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Docs(options) => reference::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
+        Command::Miri(options) => miri::run(&project, &options),
         Command::Mutants(options) => mutants::run(&project, &options),
     }
 }

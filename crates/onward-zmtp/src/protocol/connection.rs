@@ -180,18 +180,27 @@ impl Connection {
     /// If the handshake is not done or the message has no frame ([`Error::is_misuse`]), or if the connection is over.
     #[inline]
     pub fn send(&mut self, message: Message) -> Result<()> {
-        self.send_copy(&message)
+        self.check_message(&message)?;
+        let (traffic, output) = self.state.established()?;
+        traffic.send(&message, output)
     }
 
-    /// The same of a message that stays where it is.
+    /// The same of a message that stays where it is, without its payload if that is not copied now.
+    #[cfg(feature = "tokio")]
     #[inline]
-    pub(crate) fn send_copy(&mut self, message: &Message) -> Result<()> {
+    pub(crate) fn send_taking(&mut self, message: &mut Message) -> Result<()> {
+        self.check_message(message)?;
+        let (traffic, output) = self.state.established()?;
+        traffic.send_taking(message, output)
+    }
+
+    #[inline]
+    fn check_message(&self, message: &Message) -> Result<()> {
         self.check()?;
         if message.is_empty() {
             return Err(Error::misuse("a message needs a frame, even if it is an empty one"));
         }
-        let (traffic, output) = self.state.established()?;
-        traffic.send(message, output)
+        Ok(())
     }
 
     /// The same of many that are encoded already. Of the run only its memory is of use then.

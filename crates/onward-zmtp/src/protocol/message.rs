@@ -50,6 +50,12 @@ impl Message {
         &self.frames
     }
 
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn frames_mut(&mut self) -> &mut [Bytes] {
+        &mut self.frames
+    }
+
     /// How many frames there are.
     #[must_use]
     #[inline]

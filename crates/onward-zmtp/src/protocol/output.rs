@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+#[cfg(feature = "tokio")]
+use std::mem;
 
 use bytes::{Buf, Bytes};
 use zeroize::Zeroize;
 
 use super::frame::{COMMAND, Header, MORE};
+#[cfg(feature = "tokio")]
+use super::limits::{GATHER_BYTES, JOIN_BYTES};
 use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
 #[cfg(feature = "tokio")]
 use super::run::Run;
@@ -35,6 +39,10 @@ pub struct Output {
 }
 
 impl Output {
+    /// How many bytes are joined at most: what the output holds when it is full, and the end of the last payload.
+    #[cfg(feature = "tokio")]
+    pub(crate) const JOINED_BYTES: usize = WRITE_BATCH_BYTES + GATHER_BYTES;
+
     pub(crate) fn new(gather_from: usize) -> Self {
         Self { gather_from, is_secret: true, ..Self::default() }
     }
@@ -64,6 +72,27 @@ impl Output {
         self.gathered.is_empty().then(|| &self.arena[self.written..])
     }
 
+    /// Whether what waits is in many pieces that are small, which are better [joined](Self::join).
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_small_pieces(&self) -> bool {
+        self.gathered_bytes < self.gathered.len().saturating_mul(self.gather_from)
+    }
+
+    /// Copies the front of what waits to the end of a buffer: one batch.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn join(&self, buffer: &mut Vec<u8>) {
+        let mut start = self.written;
+        for (end, payload) in &self.gathered {
+            append(buffer, &self.arena[start..*end]);
+            append(buffer, payload);
+            start = *end;
+            if buffer.len() >= WRITE_BATCH_BYTES {
+                return;
+            }
+        }
+        append(buffer, &self.arena[start..]);
+    }
+
     fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(self.written).chain(self.gathered.iter().map(|(end, _)| *end));
         let gathered = self.gathered.iter().map(|(end, payload)| (*end, &payload[..]));
@@ -91,9 +120,26 @@ impl Output {
         if payload.len() < self.gather_from {
             self.arena.extend_from_slice(payload);
         } else {
-            self.gathered_bytes += payload.len();
-            self.gathered.push_back((self.arena.len(), payload.clone()));
+            self.gather(payload.clone());
         }
+    }
+
+    /// The same. Takes the payload unless it is so small that it is copied at once; those in between are to be [joined](Self::join).
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn push_frame_taking(&mut self, more: bool, payload: &mut Bytes) {
+        Header::write(if more { MORE } else { 0 }, payload.len(), &mut self.arena);
+        if payload.len() < self.gather_from.min(JOIN_BYTES) {
+            self.arena.extend_from_slice(payload);
+        } else {
+            self.gather(mem::take(payload));
+        }
+    }
+
+    #[inline]
+    fn gather(&mut self, payload: Bytes) {
+        self.gathered_bytes += payload.len();
+        self.gathered.push_back((self.arena.len(), payload));
     }
 
     /// Adds messages that are encoded already, and takes their memory for it if nothing else is to be written.
@@ -156,6 +202,14 @@ impl Output {
     }
 }
 
+/// Copies as much as is joined at most.
+#[cfg(feature = "tokio")]
+#[inline]
+fn append(buffer: &mut Vec<u8>, piece: &[u8]) {
+    let room = Output::JOINED_BYTES.saturating_sub(buffer.len());
+    buffer.extend_from_slice(&piece[..piece.len().min(room)]);
+}
+
 /// A command's body: the length of its name, its name, its data.
 pub(crate) fn push_command_body(buffer: &mut Vec<u8>, name: &str, data: &[u8]) {
     buffer.push(name.len() as u8);
@@ -178,7 +232,14 @@ impl Buf for Output {
 
     /// Takes away what was written. More than there is counts as all there is.
     fn advance(&mut self, mut count: usize) {
-        self.total += count.min(self.remaining()) as u64;
+        let remaining = self.remaining();
+        self.total += count.min(remaining) as u64;
+        if count >= remaining {
+            self.gathered.clear();
+            self.gathered_bytes = 0;
+            self.written = self.arena.len();
+            return self.recycle();
+        }
         while let Some((end, payload)) = self.gathered.front_mut() {
             let before = count.min(*end - self.written);
             self.written += before;
@@ -196,5 +257,76 @@ impl Buf for Output {
             self.written = (self.written + count).min(self.arena.len());
         }
         self.recycle();
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "tokio")]
+mod tests {
+    use super::super::limits::GATHER_BYTES;
+    use super::*;
+
+    fn payload(size: usize) -> Bytes {
+        (0..size).map(|index| (index % 251) as u8).collect()
+    }
+
+    /// Both what copies at once and what copies when it writes, with frames of these sizes.
+    fn filled(sizes: &[usize]) -> (Vec<u8>, Output) {
+        let (mut copied, mut joined) = (Output::new(usize::MAX), Output::new(GATHER_BYTES));
+        for size in sizes {
+            copied.push_frame(false, &payload(*size));
+            joined.push_frame_taking(false, &mut payload(*size));
+        }
+        let wire = copied.whole().unwrap().to_vec();
+        (wire, joined)
+    }
+
+    #[test]
+    fn what_is_joined_is_what_would_have_been_copied_however_much_of_it_is_written() {
+        let sizes = [10, JOIN_BYTES, 0, 4096, JOIN_BYTES - 1, GATHER_BYTES - 1, 300, GATHER_BYTES, 4096].repeat(9);
+        for step in [1000, 9000, 100_000, usize::MAX] {
+            let (wire, mut output) = filled(&sizes);
+            let mut written = Vec::new();
+            while output.has_remaining() {
+                let mut joined = Vec::new();
+                output.join(&mut joined);
+                joined.truncate(step);
+                output.advance(joined.len());
+                written.extend(joined);
+            }
+            assert!(written == wire, "in steps of {step}");
+            assert_eq!(output.total_written(), wire.len() as u64);
+        }
+    }
+
+    #[test]
+    fn one_batch_is_joined_and_no_more() {
+        for (size, count) in [(4096, 100), (100, 10_000), (JOIN_BYTES, 1000), (GATHER_BYTES - 1, 100)] {
+            let (wire, output) = filled(&vec![size; count]);
+            let mut joined = Vec::new();
+            output.join(&mut joined);
+            assert!((WRITE_BATCH_BYTES..=Output::JOINED_BYTES).contains(&joined.len()), "{} of {size}", joined.len());
+            assert!(wire.starts_with(&joined));
+        }
+    }
+
+    #[test]
+    fn payloads_are_joined_only_where_most_of_it_is_in_small_ones() {
+        assert!(!filled(&[]).1.has_small_pieces());
+        assert!(!filled(&[JOIN_BYTES - 1, 10]).1.has_small_pieces());
+        assert!(filled(&[JOIN_BYTES]).1.has_small_pieces());
+        assert!(filled(&[4096, GATHER_BYTES, 4096]).1.has_small_pieces());
+        assert!(!filled(&[4096, 10 * GATHER_BYTES, 4096]).1.has_small_pieces());
+        assert!(!filled(&[GATHER_BYTES]).1.has_small_pieces());
+    }
+
+    #[test]
+    fn a_payload_that_waits_to_be_joined_is_not_copied_before() {
+        let mut shared = payload(4096);
+        let place = shared.as_ptr();
+        let mut output = Output::new(GATHER_BYTES);
+        output.push_frame_taking(false, &mut shared);
+        assert!(shared.is_empty());
+        assert!(output.pieces().any(|piece| piece.as_ptr() == place));
     }
 }

@@ -193,6 +193,21 @@ impl Traffic {
         Ok(())
     }
 
+    /// The same, and takes the payloads that are not copied now.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn send_taking(&mut self, message: &mut Message, output: &mut Output) -> Result<()> {
+        if self.cipher.is_some() {
+            return self.send(message, output);
+        }
+        let mut left = message.len();
+        for frame in message.frames_mut() {
+            left -= 1;
+            output.push_frame_taking(left > 0, frame);
+        }
+        Ok(())
+    }
+
     /// Writes short messages, all at once. Of the run only its memory is of use then.
     #[cfg(feature = "tokio")]
     pub(crate) fn send_run(&mut self, run: &mut Run, output: &mut Output) -> Result<()> {

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::delivery::Delivery;
 use super::error::{Error, Result};
+use super::joined;
 use super::limits::{TURN_BYTES, WRITE_PIECES};
 use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
 use super::queue::{Payload as _, Taken};
@@ -154,6 +155,10 @@ impl Driver {
         let (stream, output) = (Pin::new(&mut self.stream), self.connection.output());
         let written = if let Some(whole) = output.whole() {
             ready!(stream.poll_write(context, whole))?
+        } else if output.has_small_pieces() {
+            // To join them in vain would cost as much as to write them.
+            ready!(stream.poll_write_ready(context));
+            ready!(joined::with(output, |whole| stream.poll_write(context, whole)))?
         } else {
             let mut pieces = [IoSlice::new(&[]); WRITE_PIECES];
             let count = output.slices(&mut pieces);
@@ -182,7 +187,7 @@ impl Driver {
             done.bytes += size.bytes;
             messages += size.messages;
             match item {
-                Outgoing::Message(message) => self.connection.send_copy(message)?,
+                Outgoing::Message(message) => self.connection.send_taking(message)?,
                 Outgoing::Run(run) => self.connection.send_run(run)?,
                 Outgoing::Subscribe(topic) => self.connection.subscribe(topic)?,
                 Outgoing::Cancel(topic) => self.connection.cancel(topic)?,

@@ -103,6 +103,7 @@ mod endpoint;
 mod error;
 mod inproc;
 mod interest;
+mod joined;
 pub mod kind;
 mod leftovers;
 pub mod limits;

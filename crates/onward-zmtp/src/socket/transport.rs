@@ -46,6 +46,14 @@ impl Stream {
         Self::Unix(stream)
     }
 
+    /// Whether it is worth it to write. An error shows when that is done.
+    pub(super) fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Tcp(stream) => stream.poll_write_ready(context).map(drop),
+            Self::Unix(stream) => stream.poll_write_ready(context).map(drop),
+        }
+    }
+
     /// Whether it is worth it to read. An error shows when that is done.
     pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {

@@ -231,3 +231,33 @@ async fn an_endpoint_that_can_only_be_bound_to_is_not_connected_to() {
         assert!(pull.connect(endpoint).unwrap_err().is_endpoint());
     }
 }
+
+/// One frame, two or three; all of one size in some stretches, of several in others.
+fn frames_of_some_size(number: usize) -> Message {
+    const SIZES: [usize; 9] = [0, 255, 256, 2047, 2048, 4096, 8191, 8192, 70_000];
+    let size = |frame: usize| SIZES[(number / 150 + frame * number) % SIZES.len()];
+    Message::from_iter((0..1 + number % 3).map(|frame| vec![(number + frame) as u8; size(frame)]))
+}
+
+/// How a payload gets into the stream depends on its size, and on what is beside it.
+///
+/// Shows: M3
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_of_all_sizes_arrive_whole_and_in_order_over_streams() {
+    let directory = tempfile::tempdir().unwrap();
+    for endpoint in ["tcp://127.0.0.1:*".to_owned(), format!("ipc://{}", directory.path().join("sizes").display())] {
+        let (mut push, mut pull) = (PushSocket::new(), PullSocket::new());
+        push.connect(pull.bind(&endpoint).await.unwrap()).unwrap();
+        let sending = tokio::spawn(async move {
+            for number in 0..3000 {
+                push.send(frames_of_some_size(number)).await.unwrap();
+            }
+            push
+        });
+        for number in 0..3000 {
+            let received = within(pull.recv()).await.unwrap();
+            assert!(received == frames_of_some_size(number), "message {number} over {endpoint}");
+        }
+        within(sending).await.unwrap();
+    }
+}

@@ -76,6 +76,7 @@ fn a_batch_of_small_messages_is_encoded_without_an_allocation() {
 /// Shows: M5
 /// Beats: pinned-buffers
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_small_message_that_is_kept_pins_nothing_but_itself() {
     let (kept, size) = kept_for(&frame(0, &[5; 16]).repeat(3000), 1000);
     assert!(kept <= size as i64, "{kept} bytes are kept for a message of {size}");
@@ -121,6 +122,7 @@ fn a_small_message_among_large_ones_pins_nothing_but_itself() {
 ///
 /// Shows: M5
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_message_that_is_kept_pins_no_buffer_that_is_large_beside_it() {
     for size in [256, 1024, 2000, 4000, 4096, 8000, 16_384, 20_000, 65_536] {
         // As many as make the buffer large, and then fill it.
@@ -134,6 +136,7 @@ fn a_message_that_is_kept_pins_no_buffer_that_is_large_beside_it() {
 ///
 /// Shows: M5
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn large_frames_among_what_is_not_kept_pin_nothing_but_themselves() {
     let mix = [long_frame(&[5; 4096]), command("NOTHING", &[0; 200]).repeat(500)].concat().repeat(100);
     let counted = counted(|| {
@@ -166,6 +169,7 @@ fn a_connection_that_rests_keeps_no_large_buffers() {
 ///
 /// Shows: M5
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn messages_that_wait_take_the_memory_of_their_payload_and_hardly_more() {
     for size in [1024, 4096, 20_000, 65_536, 100_000] {
         let count = 8 * 1024 * 1024 / size;

@@ -33,6 +33,7 @@ fn is_listed(one: SocketType, other: SocketType) -> bool {
 
 /// Shows: M2
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn every_pair_of_socket_types_connects_or_is_refused_as_the_rfc_says() {
     for one in SocketType::ALL {
         for other in SocketType::ALL {

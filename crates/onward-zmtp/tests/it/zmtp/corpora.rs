@@ -9,18 +9,21 @@ use self::fuzz::targets;
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "it is a crate of its own, for the fuzzers")]
 mod fuzz;
 
+/// Every how many-th input Miri gets.
+const MIRI_TAKES: usize = 100;
+
 /// Gives each input of a target's corpus to the target: whole and in pieces it must come to the same.
 fn replay(name: &str, target: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let mut count = 0;
-    for entry in fs::read_dir(corpus).unwrap() {
+    for entry in fs::read_dir(corpus).unwrap().step_by(if cfg!(miri) { MIRI_TAKES } else { 1 }) {
         let path = entry.unwrap().path();
         let input = fs::read(&path).unwrap();
         let outcome = std::panic::catch_unwind(|| target(&input));
         assert!(outcome.is_ok(), "{name}: {}", path.display());
         count += 1;
     }
-    assert!(count > 100, "{name}: {count} inputs");
+    assert!(count > if cfg!(miri) { 0 } else { 100 }, "{name}: {count} inputs");
 }
 
 /// Shows: M2
@@ -34,7 +37,9 @@ fn what_the_fuzzers_kept_of_greetings_comes_to_the_same_whole_and_in_pieces() {
 fn what_the_fuzzers_kept_of_handshakes_comes_to_the_same_whole_and_in_pieces() {
     replay("zmtp_null", targets::zmtp_null);
     replay("zmtp_plain", targets::zmtp_plain);
-    replay("zmtp_curve", targets::zmtp_curve);
+    if !cfg!(miri) {
+        replay("zmtp_curve", targets::zmtp_curve);
+    }
 }
 
 /// Shows: M2

@@ -92,6 +92,7 @@ fn a_peer_may_have_as_many_topics_as_the_limit_and_no_more() {
 
 /// Shows: M2
 #[test]
+#[cfg_attr(miri, ignore = "keys, which take it minutes")]
 fn the_limits_hold_for_what_is_inside_an_encrypted_frame() {
     let (_, client, server) = mechanisms()[2].clone();
     for (bytes, is_allowed) in [(10, true), (11, false)] {

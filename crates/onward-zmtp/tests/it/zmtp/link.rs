@@ -37,16 +37,16 @@ pub(crate) fn null(socket_type: SocketType) -> Connection {
     connection(Options::new(socket_type), 1)
 }
 
-/// The two sides of each mechanism.
-pub(crate) fn mechanisms() -> [(&'static str, Security, Security); 3] {
+/// The two sides of each mechanism. Under Miri without the last, whose keys take it minutes.
+pub(crate) fn mechanisms() -> Vec<(&'static str, Security, Security)> {
     let password = Password::new("open sesame").unwrap();
     let plain = Security::PlainClient { username: "ali".into(), password };
-    let curve = Security::CurveClient { server: keys(9).public(), keys: keys(7) };
-    [
-        ("NULL", Security::Null, Security::Null),
-        ("PLAIN", plain, Security::PlainServer),
-        ("CURVE", curve, Security::CurveServer { keys: keys(9) }),
-    ]
+    let mut mechanisms = vec![("NULL", Security::Null, Security::Null), ("PLAIN", plain, Security::PlainServer)];
+    if !cfg!(miri) {
+        let curve = Security::CurveClient { server: keys(9).public(), keys: keys(7) };
+        mechanisms.push(("CURVE", curve, Security::CurveServer { keys: keys(9) }));
+    }
+    mechanisms
 }
 
 /// What can be compared of an event.

@@ -3,9 +3,11 @@
 pub(crate) mod allocations;
 mod compatibility;
 mod corpora;
+#[cfg(not(miri))]
 mod curve;
 mod faults;
 mod heartbeats;
+#[cfg(not(miri))]
 pub(crate) mod libzmq;
 mod limits;
 pub(crate) mod link;

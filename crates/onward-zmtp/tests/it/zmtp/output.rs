@@ -59,6 +59,8 @@ fn more_than_there_is_counts_as_all_there_is() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
     /// Shows: M5
     #[test]
     fn however_it_is_written_all_of_it_arrives_in_order(

@@ -76,6 +76,7 @@ fn a_name_of_a_mechanism_with_something_behind_it_does_not_match() {
 
 /// Beats: weaker-mechanism
 #[test]
+#[cfg_attr(miri, ignore = "keys, which take it minutes")]
 fn null_is_not_accepted_where_curve_is_wanted() {
     let security = Security::CurveServer { keys: keys(9) };
     let mut pull = connection(Options::new(SocketType::Pull).security(security), 1);

@@ -38,7 +38,7 @@ fn pieces() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
 
     /// Shows: M2
     #[test]
@@ -97,7 +97,7 @@ fn taken(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize], wante
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
 
     /// Shows: M2
     #[test]
@@ -118,6 +118,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn octet_by_octet_comes_to_the_same() {
     for ((name, mut cut, bytes), (_, mut whole, _)) in sides().zip(sides()) {
         assert_eq!(in_pieces(&mut cut, bytes, &[1]), in_pieces(&mut whole, bytes, &[]), "{name}");

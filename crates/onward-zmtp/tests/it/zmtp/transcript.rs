@@ -63,6 +63,8 @@ impl Transcript {
 fn messages() -> Vec<Message> {
     let sizes: [&[usize]; 6] = [&[0], &[1, 0, 3], &[255], &[256, 2], &[9000], &[70_000, 10]];
     let frame = |size: &usize| Bytes::from(vec![2; *size]);
+    // Miri gets none of the long ones, which come in thousands of pieces.
+    let sizes = &sizes[..if cfg!(miri) { 4 } else { sizes.len() }];
     sizes.iter().map(|sizes| sizes.iter().map(frame).collect()).collect()
 }
 
