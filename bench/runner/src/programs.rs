@@ -2,13 +2,14 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use bench_protocol::{CommitSizes, Entry, Line};
 use wait_timeout::ChildExt as _;
 
@@ -17,6 +18,9 @@ use crate::postgres::{Postgres, Template};
 
 /// A program that takes longer for one run has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// How much of what a program prints is kept.
+const PRINTED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The row as the system is to do it, in JSON, for programs that do not read scenario files.
 const ROW: &str = "ONWARD_BENCH_ROW";
@@ -169,17 +173,45 @@ fn node(peer: &Path) -> Result<PathBuf> {
 fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     command.env("RUST_BACKTRACE", "0");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let output = read_aside(child.stdout.take().context("no output")?);
+    let errors = read_aside(child.stderr.take().context("no error output")?);
     let Some(status) = child.wait_timeout(limit)? else {
         child.kill()?;
         child.wait()?;
         bail!("took longer than {} s", limit.as_secs());
     };
-    let mut output = String::new();
-    let mut errors = String::new();
-    child.stdout.take().context("no output")?.read_to_string(&mut output)?;
-    child.stderr.take().context("no error output")?.read_to_string(&mut errors)?;
+    let (output, errors) = (read(output)?, read(errors)?);
     if !status.success() {
         bail!("{}", errors.lines().next().unwrap_or("failed without a word").trim_start_matches("Error: "));
     }
     Ok(output)
+}
+
+/// Reads what a command prints while it runs: one that logs more than a pipe holds would else stand still. What comes beyond
+/// [`PRINTED_BYTES`] is read and forgotten.
+fn read_aside(mut from: impl Read + Send + 'static) -> JoinHandle<io::Result<Vec<u8>>> {
+    thread::spawn(move || {
+        let mut printed = Vec::new();
+        from.by_ref().take(PRINTED_BYTES).read_to_end(&mut printed)?;
+        io::copy(&mut from, &mut io::sink())?;
+        Ok(printed)
+    })
+}
+
+fn read(printed: JoinHandle<io::Result<Vec<u8>>>) -> Result<String> {
+    let printed = printed.join().map_err(|_| anyhow!("reading what it printed panicked"))??;
+    Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_logs_more_than_a_pipe_holds_goes_on() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero; echo over"]);
+        let output = output_within(&mut command, Duration::from_secs(60)).unwrap();
+        assert_eq!(output.trim_start_matches('\0'), "over\n");
+    }
 }

@@ -4,7 +4,7 @@
 //! for the status every two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use bench_protocol::{Class, Ends, Measurement, Numbers, Request, now, run};
@@ -21,8 +21,6 @@ const LOOK: Duration = Duration::from_millis(1);
 const ASK: Duration = Duration::from_millis(2);
 /// The longest that an orchestration is waited for, as in duroxide's own stress tests.
 const LIMIT: Duration = Duration::from_secs(60);
-/// After so long no further orchestration is started: those that are left count as lost. A run in which nothing stands still takes a quarter of it.
-const RUN_LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
     run("duroxide", |request| tokio::runtime::Runtime::new()?.block_on(in_flight(request)))
@@ -89,7 +87,7 @@ async fn in_flight(request: &Request) -> Result<Measurement> {
     let starters: Vec<_> = (0..row.submitters)
         .map(|_| {
             let (client, request) = (Client::new(provider.clone()), request.clone());
-            let one = move |number| good(client.clone(), request.clone(), number, started);
+            let one = move |number| good(client.clone(), request.clone(), number);
             tokio::spawn(Ends::of_starter(numbers.clone(), one))
         })
         .collect();
@@ -103,10 +101,7 @@ async fn in_flight(request: &Request) -> Result<Measurement> {
 }
 
 /// Whether an orchestration ended with what it should.
-async fn good(client: Client, request: Request, number: usize, run_started: Instant) -> bool {
-    if run_started.elapsed() > RUN_LIMIT {
-        return false;
-    }
+async fn good(client: Client, request: Request, number: usize) -> bool {
     let row = &request.row;
     let name = if row.workload == "fan_out" { "fan_out" } else { "chain" };
     let instance = format!("{name}-{number}");
