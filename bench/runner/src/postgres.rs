@@ -127,7 +127,7 @@ impl<'t> Postgres<'t> {
                 return Ok(());
             }
             self.check()?;
-            std::thread::sleep(ASK);
+            std::thread::park_timeout(ASK);
         }
         bail!("PostgreSQL does not answer: {}", self.complaint())
     }
