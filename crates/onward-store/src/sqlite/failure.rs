@@ -46,10 +46,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::CannotOpen) => {
                 Self::not_found("the store cannot be opened; check that its directory exists")
             }
-            _ => {
-                let reported = Reported(failure);
-                return Self::io(format!("the store reported: {reported}")).caused_by(reported);
-            }
+            _ => return Self::io(format!("the store reported: {}", Reported(failure))),
         };
         error.caused_by(Reported(failure))
     }
