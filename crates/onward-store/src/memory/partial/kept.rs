@@ -107,7 +107,8 @@ impl Kept {
 
     /// What is not sure makes room: nobody may ever ask for it, for others may have ended it.
     fn make_room(&mut self, tasks: usize) {
-        if self.tasks.len().saturating_add(tasks) > limits::KEPT_TASKS {
+        let sure = self.held.values().sum::<u64>();
+        if self.tasks.len().saturating_add(tasks) > limits::KEPT_TASKS && sure < self.tasks.len() as u64 {
             let unsure = self.tasks.iter().filter(|(_, kept)| !self.is_sure(kept)).map(|(id, _)| *id);
             let unsure: Vec<TaskId> = unsure.collect();
             unsure.into_iter().for_each(|id| drop(self.forget(id)));
