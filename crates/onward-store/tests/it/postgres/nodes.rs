@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate, OpenSession, Outcome,
-    PostgresStore, Refusal, SessionId, SetQueue, Store, TaskFilter, TaskState, UniqueKey, Write,
+    AfterTurn, Claim, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate, OpenSession, Outcome,
+    PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, TaskFilter, TaskState, Turn, UniqueKey,
+    Write,
 };
 
 use super::fixture::options;
@@ -119,6 +120,25 @@ async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_t
     assert_eq!(apply(&nodes[0], Write::Complete { lease, result: None }).await, Outcome::Done);
     let waiting = TaskFilter { states: vec![TaskState::Waiting], ..TaskFilter::default() };
     assert_eq!(nodes[1].count(waiting).await.unwrap(), 2);
+}
+
+/// As above, of an orchestration for which a message comes.
+#[tokio::test]
+async fn an_orchestration_to_which_another_node_has_sent_something_is_not_parked() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let session = session(&nodes[0], LONG).await;
+    apply(&nodes[0], Write::Submit(Box::new(NewTask { orchestration: true, ..NewTask::new("order").unwrap() }))).await;
+    let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 1))).await else {
+        panic!("no claim")
+    };
+    let lease = claimed.tasks[0].lease;
+    let (to, name) = (Recipient::Task(lease.task), Name::new("paid").unwrap());
+    apply(&nodes[1], Write::Signal(Box::new(Signal { to, name, payload: "10".into() }))).await;
+    let turn = Turn { events: 1, chunk: vec![7; 20].into(), ..Turn::new(lease, 0, AfterTurn::Park { until: None }) };
+    let Outcome::Turned(turned) = apply(&nodes[0], Write::Turn(Box::new(turn))).await else { panic!("no turn") };
+    assert_eq!(turned.state, TaskState::Waiting);
 }
 
 /// As above, where both write in turn, and a node compares what it keeps in mind with its rows.
