@@ -25,6 +25,8 @@ mod cases;
 pub mod conformance;
 mod faulty;
 mod fixture;
+#[doc(hidden)]
+pub mod mount;
 #[cfg(unix)]
 #[doc(hidden)]
 pub mod postgres;

@@ -9,6 +9,7 @@ mod each;
 mod each_interrupted;
 mod each_options;
 mod finish;
+mod full_disk;
 mod generated;
 mod harness;
 mod json;

@@ -86,7 +86,7 @@ impl Transaction<'_> {
     }
 
     fn dependent(&self, task: TaskId) -> Result<Dependent> {
-        let is_known = self.cache.held.get(task).is_some() || self.cache.index.fresh(task).is_some();
+        let is_known = self.cache.held.get(task).is_some() || self.cache.index.is_fresh(task);
         if is_known || self.is_live(task)? {
             return Ok(Dependent::On(task));
         }
@@ -264,7 +264,7 @@ impl Transaction<'_> {
     }
 
     fn blocked(&self, task: TaskId) -> Result<Option<LiveTask>> {
-        match self.cache.index.fresh(task) {
+        match self.cache.index.fresh_blocked(task) {
             Some(fresh) => Ok(Some(fresh.clone())),
             None => self.live(task),
         }

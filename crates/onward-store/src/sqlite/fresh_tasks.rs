@@ -3,14 +3,19 @@
 use bytes::Bytes;
 
 use crate::number_map::NumberMap;
+use crate::sqlite::index::Entry;
 use crate::sqlite::transaction::LiveTask;
+use crate::task::{Priority, TaskId};
 use crate::timestamp::Timestamp;
 
 /// How many bytes are kept at the most; of tasks beyond that the rows are read.
-const KEPT_BYTES: usize = 32 * 1024 * 1024;
+const KEPT_BYTES: usize = 48 * 1024 * 1024;
 
-/// What a task without a payload takes up, about.
-const TASK_BYTES: usize = 320;
+/// What a plain task without a payload takes up, about: its place in the map, and what comes with an allocation.
+const PLAIN_BYTES: usize = 2 * size_of::<(i64, Kept)>() + 32;
+
+/// What any other takes up without its payload, about.
+const TASK_BYTES: usize = PLAIN_BYTES + size_of::<FreshTask>() + size_of::<LiveTask>();
 
 /// A waiting task that has not been claimed before.
 #[derive(Debug)]
@@ -20,35 +25,105 @@ pub(super) struct FreshTask {
     pub(super) payload: Bytes,
 }
 
+/// One of which nothing was asked but to run now, as of most.
+#[derive(Debug)]
+pub(super) struct PlainTask {
+    pub(super) lane: i64,
+    pub(super) submitted_at: Timestamp,
+    pub(super) payload: Bytes,
+    pub(super) priority: Priority,
+}
+
+impl PlainTask {
+    fn into_fresh(self, id: i64) -> FreshTask {
+        let entry = Entry::plain(TaskId(id), self.lane, self.priority, self.submitted_at);
+        FreshTask { task: Box::new(LiveTask::new(&entry)), submitted_at: self.submitted_at, payload: self.payload }
+    }
+}
+
+/// A hundred thousand tasks may wait, and all that is kept of one has left the processor's caches when its turn comes: so it is little.
+#[derive(Debug)]
+enum Kept {
+    Plain(PlainTask),
+    Other(Box<FreshTask>),
+}
+
+impl Kept {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(plain) => PLAIN_BYTES + plain.payload.len(),
+            Self::Other(fresh) => TASK_BYTES + fresh.payload.len(),
+        }
+    }
+
+    fn into_fresh(self, id: i64) -> FreshTask {
+        match self {
+            Self::Plain(plain) => plain.into_fresh(id),
+            Self::Other(fresh) => *fresh,
+        }
+    }
+}
+
 /// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it leaves its line, be that in memory or
 /// in the table: whatever changes a waiting task takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
-    tasks: NumberMap<i64, FreshTask>,
+    tasks: NumberMap<i64, Kept>,
     bytes: usize,
 }
 
 impl FreshTasks {
     pub(super) fn insert(&mut self, task: FreshTask) {
-        let bytes = self.bytes + TASK_BYTES + task.payload.len();
+        self.keep(task.task.id.0, Kept::Other(Box::new(task)));
+    }
+
+    pub(super) fn insert_plain(&mut self, id: i64, task: PlainTask) {
+        self.keep(id, Kept::Plain(task));
+    }
+
+    fn keep(&mut self, id: i64, task: Kept) {
+        let bytes = self.bytes + task.bytes();
         if bytes <= KEPT_BYTES {
             self.bytes = bytes;
-            self.tasks.insert(task.task.id.0, task);
+            self.tasks.insert(id, task);
         }
     }
 
-    pub(super) fn get(&self, task: i64) -> Option<&FreshTask> {
-        self.tasks.get(&task)
+    pub(super) fn has(&self, task: i64) -> bool {
+        self.tasks.contains_key(&task)
     }
 
-    pub(super) fn get_mut(&mut self, task: i64) -> Option<&mut FreshTask> {
-        self.tasks.get_mut(&task)
+    /// What is known of a task that is not plain.
+    pub(super) fn get(&self, task: i64) -> Option<&LiveTask> {
+        match self.tasks.get(&task)? {
+            Kept::Plain(_) => None,
+            Kept::Other(fresh) => Some(&fresh.task),
+        }
+    }
+
+    /// What is known of a task, to be changed as its row is. It is then no longer plain.
+    pub(super) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
+        if let Some(Kept::Plain(_)) = self.tasks.get(&task)
+            && let Some(plain) = self.take(task)
+        {
+            self.insert(plain);
+        }
+        match self.tasks.get_mut(&task)? {
+            Kept::Plain(_) => None,
+            Kept::Other(fresh) => Some(&mut fresh.task),
+        }
     }
 
     pub(super) fn take(&mut self, task: i64) -> Option<FreshTask> {
-        let fresh = self.tasks.remove(&task)?;
-        self.bytes -= TASK_BYTES + fresh.payload.len();
-        Some(fresh)
+        let kept = self.tasks.remove(&task)?;
+        self.bytes -= kept.bytes();
+        Some(kept.into_fresh(task))
+    }
+
+    pub(super) fn forget(&mut self, task: i64) {
+        if let Some(kept) = self.tasks.remove(&task) {
+            self.bytes -= kept.bytes();
+        }
     }
 
     pub(super) fn clear(&mut self) {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::rules::order::{Place, place};
 use crate::sqlite::connection::Database;
-use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks};
+use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks, PlainTask};
 use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
 use crate::sqlite::parked_tasks::ParkedTasks;
 use crate::sqlite::sizes::SizeChanges;
@@ -48,6 +48,13 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// That of a task of which nothing is asked but to run now.
+    pub(super) fn plain(id: TaskId, lane: i64, priority: Priority, now: Timestamp) -> Self {
+        let (scheduled, blocked) = (false, false);
+        let run_at = now.as_microseconds();
+        Self { id: id.0, lane, priority, scheduled, blocked, run_at, expires_at: None, key: None, series: None }
+    }
+
     /// Whether it stands in a line, and is not waiting to be put there.
     pub(super) fn is_ready(&self) -> bool {
         !self.scheduled && !self.blocked
@@ -218,7 +225,7 @@ impl Index {
     pub(super) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         self.parked.remove(entry.id);
         if entry.blocked {
-            self.fresh.take(entry.id);
+            self.fresh.forget(entry.id);
             self.sizes.blocked(entry.lane, -1);
         } else if entry.scheduled {
             self.remove_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
@@ -240,7 +247,7 @@ impl Index {
     }
 
     pub(super) fn remove_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
-        self.fresh.take(place.task.0);
+        self.fresh.forget(place.task.0);
         self.parked.remove(place.task.0);
         self.remove_ready_to_start(connection, lane, place)
     }
@@ -281,14 +288,26 @@ impl Index {
         }
     }
 
-    /// What is known of a due or blocked task.
-    pub(super) fn fresh(&self, task: TaskId) -> Option<&LiveTask> {
-        self.fresh.get(task.0).map(|fresh| &*fresh.task)
+    /// The same of one of which nothing was asked but to run now.
+    pub(super) fn keep_plain(&mut self, id: i64, task: PlainTask) {
+        if self.frontier != SHARED {
+            self.fresh.insert_plain(id, task);
+        }
     }
 
-    /// The same, to be changed as its row is.
+    /// Whether something is known of a due or blocked task.
+    pub(super) fn is_fresh(&self, task: TaskId) -> bool {
+        self.fresh.has(task.0)
+    }
+
+    /// What is known of a blocked task.
+    pub(super) fn fresh_blocked(&self, task: TaskId) -> Option<&LiveTask> {
+        self.fresh.get(task.0)
+    }
+
+    /// What is known of a due or blocked task, to be changed as its row is.
     pub(super) fn fresh_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
-        self.fresh.get_mut(task.0).map(|fresh| &mut *fresh.task)
+        self.fresh.get_mut(task.0)
     }
 
     /// Puts a task into line that was blocked; its expiry stays where it is.
@@ -296,7 +315,7 @@ impl Index {
         self.sizes.blocked(task.lane, -1);
         self.parked.remove(task.id.0);
         if task.scheduled {
-            self.fresh.take(task.id.0);
+            self.fresh.forget(task.id.0);
             return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
         }
         if let Some(fresh) = self.fresh_mut(task.id) {

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use onward_store::{Durability, Error, NewTask, Outcome, Page, SqliteStore, Store, TaskFilter, TaskId, Write};
+use onward_testkit::mount::Mount;
 use onward_testkit::soak::{self, Tally};
 use rusqlite::Connection;
-
-use crate::mount::Mount;
 
 /// Shows: B4
 #[tokio::test]

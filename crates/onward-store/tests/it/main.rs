@@ -20,7 +20,6 @@ mod kill;
 mod ledger;
 mod load;
 mod memory;
-mod mount;
 #[cfg(unix)]
 mod nth_failure;
 mod outbox;

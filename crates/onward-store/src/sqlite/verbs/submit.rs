@@ -10,7 +10,7 @@ use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
 use crate::rules::dependencies::Standing;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
-use crate::sqlite::fresh_tasks::FreshTask;
+use crate::sqlite::fresh_tasks::{FreshTask, PlainTask};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb, in_member};
@@ -95,17 +95,14 @@ impl Transaction<'_> {
         let run_at = run_at.as_microseconds();
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
         let now = self.now.as_microseconds();
-        let payload = &task.payload[..];
         if run_at == now && !blocked && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
-            // Most tasks; to bind a value costs about as much as to store it.
-            let mut statement = self.connection.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?;
-            statement.execute(params![id, lane, task.priority.0, now, payload])?;
-        } else {
-            let mut statement = self.connection.prepare_cached(include_str!("../sql/insert_task.sql"))?;
-            let waits = if blocked { 2 } else { i64::from(scheduled) };
-            let when = params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload];
-            statement.execute(when)?;
+            return self.insert_plain(lane, task);
         }
+        let payload = &task.payload[..];
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/insert_task.sql"))?;
+        let waits = if blocked { 2 } else { i64::from(scheduled) };
+        statement.execute(params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload])?;
+        drop(statement);
         if task.orchestration {
             self.connection.prepare_cached("INSERT INTO instance (task) VALUES (?)")?.execute([id])?;
         }
@@ -134,6 +131,25 @@ impl Transaction<'_> {
             self.collect_new(TaskId(id), lane, aggregate, task)?;
         }
         Ok(TaskId(id))
+    }
+
+    /// Inserts a task of which nothing is asked but to run now, as nothing is of most.
+    fn insert_plain(&mut self, lane: i64, task: &NewTask) -> Result<TaskId> {
+        let (id, priority, now) = (TaskId(self.cache.next_task), task.priority, self.now);
+        // To bind a value costs about as much as to store it.
+        self.connection.prepare_cached(include_str!("../sql/insert_plain_task.sql"))?.execute(params![
+            id.0,
+            lane,
+            priority.0,
+            now.as_microseconds(),
+            &task.payload[..]
+        ])?;
+        self.cache.next_task += 1;
+        self.enter_line(&Entry::plain(id, lane, priority, now))?;
+        let payload = task.payload.clone();
+        self.cache.index.keep_plain(id.0, PlainTask { lane, submitted_at: now, payload, priority });
+        self.hint.work += 1;
+        Ok(id)
     }
 
     fn ensure_lane(&mut self, task: &NewTask) -> Result<i64> {

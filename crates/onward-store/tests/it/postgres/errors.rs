@@ -5,11 +5,11 @@ use std::time::Duration;
 use onward_store::{
     Claim, Error, KindSelection, Name, NewTask, OpenSession, Outcome, SessionId, SetQueue, Store, Write,
 };
+use onward_testkit::mount::Mount;
 use onward_testkit::postgres::Server;
 
 use super::server::url;
 use super::trouble::{Moment, Troubled, connect, in_time, submit, with_settings};
-use crate::mount::Mount;
 
 /// How often the server fails before it does as it is told.
 const TIMES: u32 = 3;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// A mounted file system; gone when dropped.
 #[derive(Debug)]
-pub(crate) struct Mount {
+pub struct Mount {
     directory: tempfile::TempDir,
 }
 
@@ -15,8 +15,10 @@ impl Mount {
     /// Mounts one of a size such as `2m`; `None`, with a word on why, where that is not possible.
     ///
     /// Where `ONWARD_REQUIRE_BACKENDS` is `all`, that is a failure.
-    pub(crate) fn new(size: &str) -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
+    #[must_use]
+    #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
+    pub fn new(size: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
         let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(directory.path());
         if command.status().is_ok_and(|status| status.success()) {
@@ -24,36 +26,39 @@ impl Mount {
         }
         let required = std::env::var("ONWARD_REQUIRE_BACKENDS").is_ok_and(|required| required == "all");
         assert!(!required, "no file system can be mounted, which ONWARD_REQUIRE_BACKENDS=all requires; run as root");
-        eprintln!("NOT RUN: no file system can be mounted here; run as root on Linux to see this shown");
+        println!("not tested: no file system can be mounted here; run as root on Linux");
         None
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    pub(crate) fn make_read_only(&self) {
-        let status = Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().unwrap();
+    /// Has it refuse every write from now on.
+    pub fn make_read_only(&self) {
+        let status = Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().expect("a command");
         assert!(status.success(), "the file system cannot be made read-only");
     }
 
     /// Makes it a user's.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn give_to(&self, user: &str) {
-        let status = Command::new("chown").arg(user).arg(self.path()).status().unwrap();
+    pub fn give_to(&self, user: &str) {
+        let status = Command::new("chown").arg(user).arg(self.path()).status().expect("a command");
         assert!(status.success(), "the file system cannot be given away");
     }
 
     /// Leaves so many bytes free.
-    pub(crate) fn fill_but(&self, room: u64) {
-        let mut filler = File::create(self.filler()).unwrap();
+    pub fn fill_but(&self, room: u64) {
+        let mut filler = File::create(self.filler()).expect("a file");
         while filler.write_all(&[0; 4096]).is_ok() {}
-        let length = filler.metadata().unwrap().len();
-        filler.set_len(length.saturating_sub(room)).unwrap();
+        let length = filler.metadata().expect("its size").len();
+        filler.set_len(length.saturating_sub(room)).expect("a smaller file");
     }
 
-    pub(crate) fn make_room(&self) {
-        std::fs::remove_file(self.filler()).unwrap();
+    /// Gives back what [`fill_but`](Self::fill_but) took.
+    pub fn make_room(&self) {
+        std::fs::remove_file(self.filler()).expect("room");
     }
 
     fn filler(&self) -> std::path::PathBuf {
