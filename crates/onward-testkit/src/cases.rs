@@ -152,6 +152,7 @@ macro_rules! conformance {
                 a_parent_waits_for_its_children_and_goes_on_with_its_memo,
                 children_and_the_wait_for_them_are_one_write,
                 children_of_an_attempt_whose_lease_is_lost_are_not_taken,
+                a_dead_orchestration_keeps_its_children_whoever_else_waits_for_it,
                 a_parent_without_live_children_goes_on_at_once,
                 a_child_that_comes_meanwhile_is_waited_for_too,
                 a_parent_that_collects_goes_on_whatever_became_of_its_children,

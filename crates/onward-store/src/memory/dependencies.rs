@@ -78,11 +78,12 @@ impl State {
         for open in self.waits.open_of(task) {
             self.waits.remove(open, task);
         }
-        let leaves_others = self.leaves_children(task, ended) || self.bundles.has_members(task);
+        let leaves_children = self.leaves_children(task, ended);
+        let leaves_others = leaves_children || self.bundles.has_members(task);
         if self.waits.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
-            let next = TaskId(0);
-            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child: next, next_member: next });
+            let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
+            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child, next_member: TaskId(0) });
         }
     }
 

@@ -147,16 +147,23 @@ impl Transaction<'_> {
         let is_to_be_mended = ended == Some(TaskState::Dead) && task.options.orchestration;
         let leaves_children = task.links & CHILDREN != 0 && !is_to_be_mended && rules::children::are_cancelled(ended);
         if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
+            let next_child = if leaves_children { 0 } else { i64::MAX };
             let next_member = (task.links & BUNDLE != 0).then_some(0);
-            self.tell_dependents(task.id, ended, next_member);
+            self.over.push_back(Over { next_child, next_member, ..self.over_now(task.id, ended) });
         }
         Ok(())
     }
 
-    /// Has the dependents of a task told that it is over, and those of its members that are left, from a number on, if it is a bundle.
-    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId, ended: Ended, next_member: Option<i64>) {
+    /// Has the dependents of a completed task told that it is over.
+    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId) {
+        let over = self.over_now(task, Some(TaskState::Completed));
+        self.over.push_back(over);
+    }
+
+    /// A task that is over and has neither members nor children that follow.
+    fn over_now(&self, task: TaskId, ended: Ended) -> Over {
         let up_to = self.cache.next_task - 1;
-        self.over.push_back(Over { number: None, task, ended, up_to, next_child: 0, next_member });
+        Over { number: None, task, ended, up_to, next_child: i64::MAX, next_member: None }
     }
 
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.

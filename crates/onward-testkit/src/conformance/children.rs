@@ -109,6 +109,19 @@ pub async fn children_of_an_attempt_whose_lease_is_lost_are_not_taken(bench: Ben
     assert_eq!(bench.list(children_of(parent.task)).await, []);
 }
 
+/// It goes on with its children when it has been mended.
+///
+/// Shows: D9
+pub async fn a_dead_orchestration_keeps_its_children_whoever_else_waits_for_it(bench: Bench) {
+    let orchestration = bench.submit_new(NewTask { orchestration: true, ..task("order") }).await;
+    let child = bench.submit_new(of(orchestration)).await;
+    let depends_on = Dependencies::on([orchestration]);
+    let dependent = bench.submit_new(NewTask { depends_on, ..task("after") }).await;
+    bench.done(Write::Kill { task: orchestration }).await;
+    assert_eq!(bench.record(dependent).await.state, TaskState::Cancelled);
+    assert_eq!(bench.record(child).await.state, TaskState::Waiting);
+}
+
 pub async fn a_parent_without_live_children_goes_on_at_once(bench: Bench) {
     let (parent, _) = family(&bench, 1).await;
     for child in claim_all(&bench).await {

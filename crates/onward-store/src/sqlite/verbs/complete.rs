@@ -68,7 +68,7 @@ impl Transaction<'_> {
         if let Some(task) = &completed {
             task.key.as_ref().map_or(Ok(()), |key| self.free_key(task, key))?;
             if task.links & DEPENDENTS != 0 {
-                self.tell_dependents(task.id, Some(TaskState::Completed), None);
+                self.tell_dependents(task.id);
             }
         }
         self.count_end(lane)?;
