@@ -23,7 +23,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::core::Core;
 use crate::sqlite::file_layer;
 use crate::sqlite::housekeeping::Bell;
-use crate::sqlite::index::MEMORY_TASKS;
+use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
@@ -107,7 +107,7 @@ impl Callers {
             now: self.clock.now(),
             steady: microseconds(self.clock.steady()),
             payload_limit: self.payload_limit,
-            memory_tasks: MEMORY_TASKS,
+            memory_tasks: MemoryTasks::default(),
             process: "",
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
@@ -268,7 +268,7 @@ impl SqliteStore {
     /// * It blocks, as SQLite does. On an async runtime use a thread that may block.
     ///
     /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and kinds and the pauses, and the first
-    /// times up to 16 384 waiting tasks. Once it was called the store keeps its index in tables until it is closed, as it does when
+    /// times up to 131 072 waiting tasks. Once it was called the store keeps its index in tables until it is closed, as it does when
     /// several processes have the file open; its own writes then cost somewhat more.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::connection::{Database, WritingConnection};
-use crate::sqlite::index::SHARED;
+use crate::sqlite::index::{MemoryTasks, SHARED};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::told_tasks::ToldTasks;
@@ -50,7 +50,7 @@ pub(super) struct Core {
     pub(super) connection: WritingConnection,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) payload_limit: usize,
-    pub(super) memory_tasks: usize,
+    pub(super) memory_tasks: MemoryTasks,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
@@ -88,7 +88,7 @@ pub(super) struct CoreParts {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) payload_limit: usize,
     /// How many tasks may wait in memory before they move to the tables.
-    pub(super) memory_tasks: usize,
+    pub(super) memory_tasks: MemoryTasks,
     pub(super) presence: Option<Presence>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,

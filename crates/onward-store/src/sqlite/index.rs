@@ -27,8 +27,20 @@ use crate::timestamp::Timestamp;
 /// The frontier of a file that several processes have open: nothing is above it.
 pub(super) const SHARED: i64 = i64::MAX;
 
-/// How many tasks may wait in memory before they move to the tables, unless a test says otherwise.
-pub(super) const MEMORY_TASKS: usize = 16 * 1024;
+/// How many tasks may wait in memory before they move to the tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryTasks {
+    /// Where the tables have no due tasks: a backlog that comes and goes never touches them. To move so many takes a tenth of a second.
+    pub(super) alone: usize,
+    /// Where they have, so that those who submit do not wait long for a move.
+    pub(super) beside_tables: usize,
+}
+
+impl Default for MemoryTasks {
+    fn default() -> Self {
+        Self { alone: 128 * 1024, beside_tables: 16 * 1024 }
+    }
+}
 
 /// A live task as the index sees it.
 #[derive(Debug, Clone)]
@@ -76,6 +88,8 @@ pub(super) struct Index {
     ready: FxHashMap<i64, BTreeSet<Place>>,
     /// How many tasks are in `ready`.
     ready_tasks: usize,
+    /// How many waiting tasks were read when this was loaded, and not moved since.
+    loaded: usize,
     /// What is known of tasks in `ready` without a look at their rows.
     fresh: FreshTasks,
     /// What is known of orchestrations that nobody holds.
@@ -102,6 +116,7 @@ impl Index {
             frontier,
             ready: FxHashMap::default(),
             ready_tasks: 0,
+            loaded: 0,
             fresh: FreshTasks::default(),
             parked: ParkedTasks::default(),
             scheduled: BTreeMap::new(),
@@ -116,6 +131,7 @@ impl Index {
         };
         if frontier != SHARED {
             index.load_tasks(connection)?;
+            index.loaded = index.in_memory();
             // Blocked tasks were counted when they came.
             index.sizes = SizeChanges::default();
         }
@@ -152,9 +168,14 @@ impl Index {
         Ok(())
     }
 
-    /// How many tasks wait in memory.
-    pub(super) fn in_memory(&self) -> usize {
+    fn in_memory(&self) -> usize {
         self.ready_tasks + self.scheduled.len() + self.blocked
+    }
+
+    /// Whether more wait in memory than may. What had to be read once is not to be read again and again.
+    pub(super) fn is_full(&self, may: MemoryTasks) -> bool {
+        let limit = if self.table_lanes.is_empty() { may.alone } else { may.beside_tables };
+        self.in_memory() > limit || self.loaded > may.beside_tables
     }
 
     /// Due tasks in memory, by lane.
@@ -171,6 +192,7 @@ impl Index {
     pub(super) fn flush(&mut self, connection: &Database<'_>, frontier: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
         self.ready_tasks = 0;
+        self.loaded = 0;
         self.blocked = 0;
         if frontier == SHARED {
             self.fresh.clear();

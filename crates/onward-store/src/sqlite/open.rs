@@ -19,7 +19,7 @@ use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::housekeeping::{self, Bell};
-use crate::sqlite::index;
+use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::migrations;
 use crate::sqlite::presence::{Marks, Presence};
@@ -60,7 +60,7 @@ pub struct SqliteOptions {
     page_checksums: bool,
     vfs: Option<String>,
     long_log: i32,
-    memory_tasks: usize,
+    memory_tasks: MemoryTasks,
 }
 
 impl Default for SqliteOptions {
@@ -73,7 +73,7 @@ impl Default for SqliteOptions {
             page_checksums: false,
             vfs: None,
             long_log: housekeeping::LONG_LOG,
-            memory_tasks: index::MEMORY_TASKS,
+            memory_tasks: MemoryTasks::default(),
         }
     }
 }
@@ -143,12 +143,12 @@ impl SqliteOptions {
         self
     }
 
-    /// How many tasks may wait in memory before they move to the tables. Default: 16 384. For tests that want to see it happen
-    /// often.
+    /// How many tasks may wait in memory before they move to the tables. Default: 131 072, and 16 384 beside others in the tables. For
+    /// tests that want to see it happen often.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_tasks(mut self, tasks: usize) -> Self {
-        self.memory_tasks = tasks;
+        self.memory_tasks = MemoryTasks { alone: tasks, beside_tables: tasks };
         self
     }
 

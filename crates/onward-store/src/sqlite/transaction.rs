@@ -15,7 +15,7 @@ use crate::rules;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::Over;
-use crate::sqlite::index::Entry;
+use crate::sqlite::index::{Entry, MemoryTasks};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::names::HAS_SERIES;
 use crate::sqlite::options_column::TaskOptions;
@@ -62,7 +62,7 @@ pub(super) struct Transaction<'a> {
     pub(super) steady: i64,
     pub(super) payload_limit: usize,
     /// How many tasks may wait in memory before they move to the tables.
-    pub(super) memory_tasks: usize,
+    pub(super) memory_tasks: MemoryTasks,
     pub(super) process: &'a str,
     pub(super) log: LogBuffer,
     pub(super) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
@@ -382,11 +382,11 @@ impl Transaction<'_> {
             self.settle_dependents()?;
         }
         self.settle_series()?;
-        if self.cache.index.in_memory() > self.memory_tasks {
+        if self.cache.index.is_full(self.memory_tasks) {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;
         }
-        if self.cache.tags.are_due(self.cache.next_task, self.memory_tasks) {
+        if self.cache.tags.are_due(self.cache.next_task, self.memory_tasks.beside_tables) {
             self.write_tags()?;
         }
         if !self.log.is_empty() {

@@ -205,6 +205,21 @@ async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {
     assert_eq!(in_tables, [0, 0, 3, 3]);
 }
 
+/// A refusal takes back what the writer has in mind, and the next write reads it again: that is not to cost as much each time.
+#[tokio::test]
+async fn what_was_read_again_after_a_refusal_moves_to_the_tables_if_it_is_much() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let store = SqliteStore::open(&path).await.unwrap();
+    let submit = || Write::Submit(Box::new(NewTask::new("mail").unwrap()));
+    store.apply((0..20_000).map(|_| submit()).collect()).await.unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let in_tables = || connection.query_row("SELECT count(*) FROM ready", [], |row| row.get::<_, usize>(0)).unwrap();
+    assert_eq!(in_tables(), 0);
+    store.apply(vec![Write::All(vec![submit(), Write::Cancel { task: TaskId(999_999) }])]).await.unwrap();
+    assert_eq!(in_tables(), 20_000);
+}
+
 fn tagged(count: usize) -> NewTask {
     let tags = (0..count).map(|number| (format!("key-{number}"), number.to_string())).collect();
     NewTask { tags, ..NewTask::new("mail").unwrap() }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
+use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
@@ -28,7 +29,7 @@ pub(in crate::sqlite) fn peek(
         now,
         steady: microseconds(steady),
         payload_limit: 0,
-        memory_tasks: 0,
+        memory_tasks: MemoryTasks::default(),
         process: "",
         log: LogBuffer::default(),
         statistics: rustc_hash::FxHashMap::default(),
