@@ -246,12 +246,23 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
         self.attend();
         let mut fruitless = FRUITLESS_POLLS;
-        let nothing = match self.sources.look(context, &mut fruitless) {
-            Ok(message) => {
-                self.budget -= 1;
-                return Poll::Ready(Some(message));
-            }
-            Err(nothing) => nothing,
+        // Each state has its own way out, so that no message is moved to where that of another would be.
+        let nothing = match &mut self.sources {
+            Sources::One(one) => match one.look(context) {
+                Ok(message) => {
+                    self.budget -= 1;
+                    return Poll::Ready(Some(message));
+                }
+                Err(nothing) => nothing,
+            },
+            Sources::Many(many) => match many.look(&mut fruitless) {
+                Ok(message) => {
+                    self.budget -= 1;
+                    return Poll::Ready(Some(message));
+                }
+                Err(nothing) => nothing,
+            },
+            Sources::Empty => Nothing::Idle,
         };
         let mut message = None;
         self.poll_on(nothing, fruitless, context, &mut message).map(|()| message)
