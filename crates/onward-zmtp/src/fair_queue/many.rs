@@ -1,12 +1,13 @@
 //! The queue of several sources.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
+use super::circle::Circle;
 use super::one::One;
 use super::signal::{Raised, Signal, WokenSlots};
 use super::source::{Entry, SourceId};
@@ -21,15 +22,14 @@ pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 16;
 
 /// Several sources, which take turns.
 ///
-/// A source that may have something waits in `ready`. Whoever is at its head is polled: with a message it goes to the end, without one it
+/// A source that may have something is in `ready`. Whoever is first there is polled: with a message it becomes the last, without one it
 /// leaves, and its waker brings it back. So between two messages of one source every other that is ready has its turn.
 ///
-/// Invariant: `Slot::queued` is true exactly while the slot's index is in `ready`, where it is at most once.\
 /// Invariant: an occupied slot that is not in `ready` was polled, returned `Pending`, and has not been taken from `woken` since.
 pub(super) struct Many<K, S> {
     slots: Vec<Slot<K, S>>,
     vacant: Vec<usize>,
-    ready: VecDeque<usize>,
+    ready: Circle,
     woken: WokenSlots,
     by_id: HashMap<SourceId, usize>,
     pauses_alone: u32,
@@ -38,7 +38,6 @@ pub(super) struct Many<K, S> {
 /// A place for a source. Its waker outlives the source: used late, it has the next occupant polled once for nothing.
 struct Slot<K, S> {
     waker: Waker,
-    queued: bool,
     occupant: Option<Entry<K, S>>,
 }
 
@@ -55,7 +54,7 @@ impl<K, S> Many<K, S> {
         Self {
             slots: Vec::new(),
             vacant: Vec::new(),
-            ready: VecDeque::new(),
+            ready: Circle::new(),
             woken: WokenSlots::new(signal),
             by_id: HashMap::new(),
             pauses_alone: 0,
@@ -72,7 +71,7 @@ impl<K, S> Many<K, S> {
         self.by_id.insert(entry.id, index);
         self.slots[index].occupant = Some(entry);
         self.pauses_alone = 0;
-        self.enqueue(index);
+        self.ready.add(index);
     }
 
     /// Takes a source out, if it is here. Its index may stay in `ready`, where an empty slot is passed over.
@@ -84,8 +83,8 @@ impl<K, S> Many<K, S> {
 
     /// Lines up the sources whose wakers were used.
     pub(super) fn enqueue_woken(&mut self, raised: Raised) {
-        let Self { slots, ready, woken, .. } = self;
-        woken.take(raised, |index| enqueue(slots, ready, index));
+        let Self { ready, woken, .. } = self;
+        woken.take(raised, |index| ready.add(index));
     }
 
     /// Notes a pause of the reader. True if a single source has been left for so long that it should be [`One`].
@@ -104,20 +103,9 @@ impl<K, S> Many<K, S> {
 
     fn add_slot(&mut self) -> usize {
         let index = self.slots.len();
-        self.slots.push(Slot { waker: self.woken.waker(index), queued: false, occupant: None });
-        self.ready.reserve(self.slots.len() - self.ready.len());
+        self.slots.push(Slot { waker: self.woken.waker(index), occupant: None });
+        self.ready.make_room_for(index);
         index
-    }
-
-    fn enqueue(&mut self, index: usize) {
-        enqueue(&mut self.slots, &mut self.ready, index);
-    }
-}
-
-fn enqueue<K, S>(slots: &mut [Slot<K, S>], ready: &mut VecDeque<usize>, index: usize) {
-    if !slots[index].queued {
-        slots[index].queued = true;
-        ready.push_back(index);
     }
 }
 
@@ -129,21 +117,26 @@ impl<K: Clone, S: Stream + Unpin> Many<K, S> {
     #[inline(always)]
     pub(super) fn look(&mut self, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         while *fruitless > 0 {
-            let Some(index) = self.ready.pop_front() else { return Err(Nothing::Idle) };
+            let Some(index) = self.ready.first() else { return Err(Nothing::Idle) };
             let slot = &mut self.slots[index];
-            slot.queued = false;
-            let Some(entry) = &mut slot.occupant else { continue };
+            let Some(entry) = &mut slot.occupant else {
+                self.ready.remove_first();
+                continue;
+            };
             match Pin::new(&mut entry.source).poll_next(&mut Context::from_waker(&slot.waker)) {
                 Poll::Ready(Some(item)) => {
-                    slot.queued = true;
-                    self.ready.push_back(index);
+                    self.ready.pass(index);
                     return Ok((entry.key.clone(), item));
                 }
                 Poll::Ready(None) => {
                     *fruitless -= 1;
+                    self.ready.remove_first();
                     return Err(Nothing::Ended(entry.id));
                 }
-                Poll::Pending => *fruitless -= 1,
+                Poll::Pending => {
+                    *fruitless -= 1;
+                    self.ready.remove_first();
+                }
             }
         }
         Err(Nothing::Cut)

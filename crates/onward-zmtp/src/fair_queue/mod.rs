@@ -58,6 +58,7 @@
 //!   No message allocates, and none costs more because there are more sources. When all but one have left, the last is soon polled directly
 //!   again.
 
+mod circle;
 mod handle;
 mod mailbox;
 mod many;

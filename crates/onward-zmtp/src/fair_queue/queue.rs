@@ -64,6 +64,16 @@ pub enum State {
     Many,
 }
 
+/// What is to be done where there was no message.
+enum Settled {
+    /// Something has ended. There may be a message elsewhere.
+    LookOn,
+    /// Return `Pending`; the task is woken, or has been.
+    Wait,
+    /// There is nothing to wait for.
+    End,
+}
+
 impl<K, S> FairQueue<K, S> {
     /// A queue for up to [`DEFAULT_SOURCE_LIMIT`] sources. It allocates nothing for them yet.
     pub fn new() -> Self {
@@ -160,7 +170,7 @@ impl<K, S> FairQueue<K, S> {
 
     /// Nothing is ready: arranges to be woken, and finds out whether there is anything to wait for.
     #[cold]
-    fn park<T>(&mut self, context: &Context<'_>, ended: T) -> Poll<T> {
+    fn park(&mut self, context: &Context<'_>) -> Settled {
         if self.sources.pause() {
             return self.give_way(context);
         }
@@ -171,18 +181,18 @@ impl<K, S> FairQueue<K, S> {
         if self.signal.is_raised() {
             context.waker().wake_by_ref();
         } else if !has_handles && matches!(self.sources, Sources::Empty) {
-            return Poll::Ready(ended);
+            return Settled::End;
         }
-        Poll::Pending
+        Settled::Wait
     }
 
     /// There is more to do, but others come first.
     #[cold]
-    fn give_way<T>(&mut self, context: &Context<'_>) -> Poll<T> {
+    fn give_way(&mut self, context: &Context<'_>) -> Settled {
         self.sources.pause();
         self.budget = READS_BEFORE_YIELD;
         context.waker().wake_by_ref();
-        Poll::Pending
+        Settled::Wait
     }
 }
 
@@ -226,57 +236,76 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     /// `Ready(None)` when the queue is empty and no handle is left. `Pending` when no source has anything, and, with the task woken at
     /// once, after [`READS_BEFORE_YIELD`] reads in a row that found something, or [`FRUITLESS_POLLS`] sources asked in vain. Each source
     /// that has nothing is asked at most once. Only the last task that polled is woken.
+    // What finds a message at once is compiled into the caller, and what is out of line leaves its message elsewhere. Were there one place for both, every
+    // message would be written there and read again at once, which cost more than all else that is done for a lone source.
     #[inline]
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
         if self.budget == 0 {
-            return self.give_way(context);
+            self.give_way(context);
+            return Poll::Pending;
         }
         self.attend();
-        match &mut self.sources {
-            Sources::Empty => self.park(context, None),
-            Sources::One(one) => match one.look(context) {
-                Ok(message) => self.found(message),
-                Err(nothing) => self.poll_on(nothing, FRUITLESS_POLLS, context),
-            },
-            Sources::Many(_) => self.poll_many(context),
-        }
-    }
-
-    /// Out of line, so that a read of a lone source is short enough to be compiled into the caller.
-    #[inline(never)]
-    fn poll_many(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
-        let Sources::Many(many) = &mut self.sources else { return self.park(context, None) };
         let mut fruitless = FRUITLESS_POLLS;
-        match many.look(&mut fruitless) {
-            Ok(message) => self.found(message),
-            Err(nothing) => self.poll_on(nothing, fruitless, context),
-        }
+        // Each state has its own way out, so that no message is moved to where that of another would be.
+        let nothing = match &mut self.sources {
+            Sources::One(one) => match one.look(context) {
+                Ok(message) => {
+                    self.budget -= 1;
+                    return Poll::Ready(Some(message));
+                }
+                Err(nothing) => nothing,
+            },
+            Sources::Many(many) => match many.look(&mut fruitless) {
+                Ok(message) => {
+                    self.budget -= 1;
+                    return Poll::Ready(Some(message));
+                }
+                Err(nothing) => nothing,
+            },
+            Sources::Empty => Nothing::Idle,
+        };
+        let mut message = None;
+        self.poll_on(nothing, fruitless, context, &mut message).map(|()| message)
     }
 
-    #[inline]
-    fn found(&mut self, message: (K, S::Item)) -> Poll<Option<(K, S::Item)>> {
-        self.budget -= 1;
-        Poll::Ready(Some(message))
-    }
-
-    /// A read that has found nothing so far: takes out what ended, and looks on until it is clear what to return.
+    /// A read that has found nothing so far: takes out what ended, and looks on until it is clear what to return. Without a message, `Ready` is the end.
     #[cold]
+    #[inline(never)]
     fn poll_on(
         &mut self,
         mut nothing: Nothing,
         mut fruitless: u32,
         context: &mut Context<'_>,
-    ) -> Poll<Option<(K, S::Item)>> {
+        message: &mut Option<(K, S::Item)>,
+    ) -> Poll<()> {
         loop {
-            match nothing {
-                Nothing::Idle => return self.park(context, None),
-                Nothing::Cut => return self.give_way(context),
-                Nothing::Ended(id) => self.end(id),
+            match self.settle(nothing, context) {
+                Settled::LookOn => {}
+                Settled::Wait => return Poll::Pending,
+                Settled::End => return Poll::Ready(()),
             }
             match self.sources.look(context, &mut fruitless) {
-                Ok(message) => return self.found(message),
+                Ok(found) => {
+                    self.budget -= 1;
+                    *message = Some(found);
+                    return Poll::Ready(());
+                }
                 Err(next) => nothing = next,
             }
+        }
+    }
+
+    /// A look has found no message: takes out what ended, or arranges to be woken.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self, nothing: Nothing, context: &Context<'_>) -> Settled {
+        match nothing {
+            Nothing::Ended(id) => {
+                self.end(id);
+                Settled::LookOn
+            }
+            Nothing::Idle => self.park(context),
+            Nothing::Cut => self.give_way(context),
         }
     }
 
@@ -293,7 +322,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
-            return self.give_way(context);
+            self.give_way(context);
+            return Poll::Pending;
         }
         let looked = self.look_each(context, limit, |message| messages.push(message));
         self.batch(context, looked)
@@ -301,13 +331,14 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
 
     /// Ends a read of many.
     fn batch(&mut self, context: &Context<'_>, looked: (usize, Nothing)) -> Poll<usize> {
-        match looked {
-            (0, Nothing::Cut) => self.give_way(context),
-            (0, _) => self.park(context, 0),
-            (taken, _) => {
-                self.budget -= 1;
-                Poll::Ready(taken)
-            }
+        let (taken, nothing) = looked;
+        if taken > 0 {
+            self.budget -= 1;
+            return Poll::Ready(taken);
+        }
+        match self.settle(nothing, context) {
+            Settled::End => Poll::Ready(0),
+            Settled::Wait | Settled::LookOn => Poll::Pending,
         }
     }
 
@@ -327,7 +358,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
             return Poll::Ready(0);
         }
         if self.budget == 0 {
-            return self.give_way(context);
+            self.give_way(context);
+            return Poll::Pending;
         }
         let (first, mut fruitless) = (messages.len(), FRUITLESS_POLLS);
         self.attend();

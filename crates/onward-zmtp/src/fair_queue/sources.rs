@@ -112,9 +112,9 @@ impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
     #[inline(always)]
     pub(super) fn look(&mut self, context: &mut Context<'_>, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         match self {
-            Self::Empty => Err(Nothing::Idle),
             Self::One(one) => one.look(context),
             Self::Many(many) => many.look(fruitless),
+            Self::Empty => Err(Nothing::Idle),
         }
     }
 

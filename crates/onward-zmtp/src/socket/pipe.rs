@@ -255,7 +255,8 @@ impl Ahead for Inbox {
 impl Stream for Inbox {
     type Item = Message;
 
-    #[inline]
+    // The fair queue polls it in more than one place, and to hand a message over from a function of its own costs a copy.
+    #[inline(always)]
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         let inbox = &mut *self;
         if let Some(before) = &mut inbox.before {

@@ -15,6 +15,7 @@ mod proxies;
 mod publishing;
 mod python;
 mod raw;
+mod reconnection;
 mod security;
 mod sharing;
 mod storms;

@@ -12,6 +12,10 @@ static TRANSCRIPTS: LazyLock<Vec<Transcript>> = LazyLock::new(|| {
     mechanisms().into_iter().map(|(name, client, server)| Transcript::record(name, client, server)).collect()
 });
 
+/// How many frames, and how many octets of anything, there are at most: Miri takes each step some thousand times as long.
+const FRAMES: usize = if cfg!(miri) { 8 } else { 60 };
+const OCTETS: usize = if cfg!(miri) { 60 } else { 400 };
+
 /// All that is seen when the bytes come in pieces of these lengths, again and again.
 fn in_pieces(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize]) -> Vec<Seen> {
     let mut seen = Vec::new();
@@ -65,7 +69,7 @@ proptest! {
     /// Shows: M2
     #[test]
     fn anything_after_the_handshake_in_any_pieces_comes_to_the_same(
-        bytes in proptest::collection::vec(prop_oneof![0_u8..8, any::<u8>()], 0..400),
+        bytes in proptest::collection::vec(prop_oneof![0_u8..8, any::<u8>()], 0..OCTETS),
         lengths in pieces(),
         minor in 0_u8..2,
     ) {
@@ -97,12 +101,12 @@ fn taken(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize], wante
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 256 }))]
 
     /// Shows: M2
     #[test]
     fn short_messages_that_are_taken_at_once_are_those_that_come_one_by_one(
-        frames in proptest::collection::vec((prop_oneof![9 => Just(0_u8), 1 => 0_u8..6], 0_usize..120), 0..60),
+        frames in proptest::collection::vec((prop_oneof![9 => Just(0_u8), 1 => 0_u8..6], 0_usize..120), 0..FRAMES),
         lengths in pieces(),
         wanted in 1_usize..10,
         socket_type in prop_oneof![3 => Just(SocketType::Pull), 1 => Just(SocketType::Xpub)],
