@@ -26,7 +26,7 @@ impl State {
         self.open(claim.session)?;
         // Before the sweep: a live process that was only late does not lose its own leases by asking for work.
         self.renew(claim.session);
-        self.sweep();
+        self.catch_up();
         let (tasks, turn) = self.take(claim);
         let next_token = self.next_token(Some(claim));
         let next_aged = self.next_aged(claim, tasks.len());

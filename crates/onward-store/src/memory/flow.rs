@@ -92,11 +92,20 @@ impl State {
         if limit.is_none() {
             return usize::MAX;
         }
-        rules::flow::room(limit, self.running_in(scope), self.bucket(scope), now)
+        // How many run is asked for only where that matters: a store that holds a part would have to count.
+        let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
+        rules::flow::room(limit, running, self.bucket(scope), now)
     }
 
     pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {
         self.tasks.running(scope)
+    }
+
+    /// Whether it matters to any limit how many tasks run.
+    #[cfg(feature = "postgres")]
+    pub(super) fn counts_running(&self) -> bool {
+        self.limits.values().any(|limit| limit.concurrency.is_some() || limit.minimum.is_some())
+            || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
     /// Whether every limit lets a task start at a moment.

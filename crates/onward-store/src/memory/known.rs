@@ -55,6 +55,8 @@ pub(crate) enum Want {
     ToCancel(SessionId),
     /// How many tasks run, by session, queue, kind and group.
     Running,
+    /// Which sessions run any.
+    Holders,
     /// Which lanes there are, and the first tasks of each.
     Lanes,
     /// More of a lane.
@@ -89,8 +91,17 @@ pub(crate) enum Frontier<K> {
     End,
 }
 
-/// How many tasks run that are not loaded.
-pub(crate) type RunningElsewhere = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+/// How many tasks run, by session, queue, kind and group.
+pub(crate) type RunningRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+
+/// Which sessions run tasks: one of each that runs any. That is less work than to count them, and mostly enough.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holders {
+    /// A task of each.
+    pub(crate) one_of: BTreeMap<SessionId, TaskId>,
+    /// But for these tasks, which were not looked at.
+    pub(crate) but: Vec<TaskId>,
+}
 
 /// What is loaded.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +119,8 @@ pub(super) struct Part {
     pub(super) to_cancel: BTreeSet<SessionId>,
     /// How many run that are not loaded.
     pub(super) running: Option<RunningCounts>,
+    /// Which sessions run any, loaded or not.
+    pub(super) holders: Option<Holders>,
     /// Lanes of which there is more, with one task of each. `None` if it is not known which there are.
     pub(super) lanes: Option<BTreeMap<Lane, (Place, Arc<Task>)>>,
     pub(super) scheduled: Frontier<(Timestamp, TaskId)>,
@@ -120,6 +133,16 @@ pub(super) struct Part {
     /// How many live tasks of a queue are not loaded.
     pub(super) live_elsewhere: BTreeMap<Name, u64>,
     pub(super) between: BTreeSet<(TaskId, TaskId)>,
+}
+
+impl Part {
+    /// Whether a session runs any task that is not loaded, if that can be told. Where the one that is known of is loaded, there may be others beside it.
+    fn is_shown_by(&self, holders: &Holders, session: SessionId) -> Option<bool> {
+        match holders.one_of.get(&session) {
+            Some(task) => (!self.tasks.contains(task)).then_some(true),
+            None => holders.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
+        }
+    }
 }
 
 /// What a state knows of the store. A clone notes what it wants in the same place.
@@ -201,6 +224,22 @@ impl Known {
     /// How many tasks a session runs that are not loaded.
     pub(super) fn held_elsewhere(&self, session: SessionId) -> u64 {
         self.elsewhere().map_or(0, |counts| counts.by(session))
+    }
+
+    /// Whether a session runs any task that is not loaded.
+    pub(super) fn holds_elsewhere(&self, session: SessionId) -> bool {
+        let Some(part) = self.part() else { return false };
+        match (&part.running, &part.holders) {
+            (Some(counts), _) => counts.by(session) > 0,
+            (None, Some(holders)) => match part.is_shown_by(holders, session) {
+                Some(holds) => holds,
+                None => self.held_elsewhere(session) > 0,
+            },
+            (None, None) => {
+                self.want(Want::Holders);
+                false
+            }
+        }
     }
 
     fn elsewhere(&self) -> Option<&RunningCounts> {

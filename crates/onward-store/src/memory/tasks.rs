@@ -187,7 +187,7 @@ impl Tasks {
 
     /// Whether a session holds any task.
     pub(super) fn holds_any(&self, session: SessionId) -> bool {
-        self.held_here(session).next().is_some() || self.known.held_elsewhere(session) > 0
+        self.held_here(session).next().is_some() || self.known.holds_elsewhere(session)
     }
 
     fn held_here(&self, session: SessionId) -> impl Iterator<Item = &Task> {
@@ -216,6 +216,12 @@ impl Tasks {
     /// How many tasks of a scope run.
     pub(super) fn running(&self, scope: &LimitScope) -> u64 {
         self.running.of(scope) + self.known.running_elsewhere(scope)
+    }
+
+    /// How many of those that are here run.
+    #[cfg(feature = "postgres")]
+    pub(super) fn running_here(&self) -> &RunningCounts {
+        &self.running
     }
 
     /// Tasks of a queue in some states, by number.

@@ -14,9 +14,9 @@ use super::row::{BEHIND_LINKS, task};
 use super::sql::Sql;
 use crate::error::Result;
 use crate::limits;
-use crate::memory::{KeyRow, Lane, LaneRows, LoadedTask, Partial, Want};
+use crate::memory::{Holders, KeyRow, Lane, LaneRows, LoadedTask, Partial, RunningRows, Want};
 use crate::name::Name;
-use crate::task::{SessionId, TaskState};
+use crate::task::{SessionId, TaskId, TaskState};
 
 /// After so many rounds who is wanted is taken to be the beginning of a long chain.
 const SHALLOW: u32 = 2;
@@ -44,6 +44,8 @@ enum Query {
     Held(Vec<i64>),
     ToCancel(Vec<i64>),
     Running,
+    /// A task of each session that runs any, but for these.
+    Holders(Vec<i64>),
     /// Everything that waits, unless it is more than so much.
     Waiting(usize),
     Lanes(usize),
@@ -87,13 +89,21 @@ pub(super) struct Fetcher<'a> {
     /// Whether all that waits is probably no more than that: then it is loaded at once, and not lane by lane.
     few_wait: bool,
     now: i64,
+    /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
+    named: Vec<i64>,
     wanted: BTreeMap<Want, u32>,
     rounds: u32,
 }
 
 impl<'a> Fetcher<'a> {
     pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, few_wait: bool, now: i64) -> Self {
-        Self { client, sql, claimed, few_wait, now, wanted: BTreeMap::new(), rounds: 0 }
+        Self { client, sql, claimed, few_wait, now, named: Vec::new(), wanted: BTreeMap::new(), rounds: 0 }
+    }
+
+    /// Says which tasks are loaded whatever else is.
+    pub(super) fn named(&mut self, wants: &BTreeSet<Want>) {
+        let task = |want: &Want| if let Want::Task(task) = want { Some(task.0) } else { None };
+        self.named = wants.iter().filter_map(task).collect();
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
@@ -130,6 +140,7 @@ impl<'a> Fetcher<'a> {
                 Want::ToCancel(session) => to_cancel.push(session.0),
                 Want::KeysOver => queries.push(Query::KeysOver(self.now)),
                 Want::Running => queries.push(Query::Running),
+                Want::Holders => queries.push(Query::Holders(self.named.clone())),
                 Want::Lanes if self.few_wait && self.rounds == 1 => {
                     queries.push(Query::Waiting(limit.saturating_mul(2).saturating_add(8)));
                 }
@@ -204,7 +215,7 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
                 parents.extend(tasks.iter().map(|task| task.id().0));
             }
             take_tasks(partial, tasks);
-            parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
+            parents.into_iter().for_each(|parent| partial.known(Want::Children(TaskId(parent))));
         }
         Query::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
         Query::Held(sessions) => {
@@ -217,9 +228,10 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::Between(from, before) => {
             take_tasks(partial, tasks);
-            partial.known(Want::Between(crate::task::TaskId(from), crate::task::TaskId(before)));
+            partial.known(Want::Between(TaskId(from), TaskId(before)));
         }
         Query::Running => take_running(partial, &rows)?,
+        Query::Holders(but) => take_holders(partial, but, &rows)?,
         Query::Waiting(limit) if tasks.len() < limit => partial.lanes(LaneRows { tasks, limit: usize::MAX }),
         Query::Waiting(_) => take_tasks(partial, tasks),
         Query::Lanes(limit) => {
@@ -262,20 +274,31 @@ fn take_messages(partial: &mut Partial, tasks: &[i64], rows: &[Row], most: usize
         found.entry(task).or_default().push(body);
     }
     for (task, messages) in found {
-        partial.messages(crate::task::TaskId(task), &messages, messages.len() < most)?;
+        partial.messages(TaskId(task), &messages, messages.len() < most)?;
     }
     Ok(())
 }
 
 fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
-    let mut running = BTreeMap::new();
+    let mut running = RunningRows::new();
     for row in rows {
         let (session, count): (i64, i64) = (row.get(0), row.get(4));
         let (queue, kind, group): (&str, &str, &str) = (row.get(1), row.get(2), row.get(3));
         let group = if group.is_empty() { None } else { Some(Name::new(group)?) };
         running.insert((SessionId(session), Name::new(queue)?, Name::new(kind)?, group), count.cast_unsigned());
     }
-    partial.running(running);
+    partial.running(&running);
+    Ok(())
+}
+
+fn take_holders(partial: &mut Partial, but: Vec<i64>, rows: &[Row]) -> Result<()> {
+    let but = but.into_iter().map(TaskId).collect();
+    let mut holders = Holders { but, ..Holders::default() };
+    for row in rows {
+        let (session, task): (i64, i64) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
+        holders.one_of.insert(SessionId(session), TaskId(task));
+    }
+    partial.holders(holders);
     Ok(())
 }
 
@@ -286,6 +309,7 @@ impl Found {
             | Query::KeysOver(_)
             | Query::Messages(..)
             | Query::Running
+            | Query::Holders(_)
             | Query::EndedCount
             | Query::Live(_) => self.rows.push(row),
             Query::Lanes(_) => {
@@ -366,6 +390,7 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
             );
             client.each_typed(&text, &[], each).await
         }
+        Query::Holders(but) => client.each_typed(&sql.text(HOLDERS), &[(but, Type::INT8_ARRAY)], each).await,
         Query::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
         Query::Lanes(limit) => client.each_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)], each).await,
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
@@ -381,6 +406,17 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
         }
     }
 }
+
+/// A task of each session that runs any, but for those with the numbers `$1`: from the newest session on, each with one look into the index, and there of the newest tasks
+/// first, for the old ones are those that have ended and are in the index still. What stands in place of `session = h.session` has the planner use no other index.
+const HOLDERS: &str = "WITH RECURSIVE holder (session) AS (\
+       (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
+       UNION ALL \
+       SELECT n.session FROM holder h CROSS JOIN LATERAL (\
+         SELECT session FROM {s}.task WHERE session < h.session ORDER BY session DESC LIMIT 1) n) \
+     SELECT h.session, n.id FROM holder h CROSS JOIN LATERAL (\
+       SELECT id FROM {s}.task WHERE session >= h.session AND session <= h.session AND id NOT IN (SELECT unnest($1)) \
+       ORDER BY session DESC, cancel_requested DESC, id DESC LIMIT 1) n";
 
 /// Those with the numbers `$1`, who waits for them, and so on.
 fn dependents() -> String {

@@ -403,17 +403,25 @@ impl Sorted {
         let mut sorted = Self::default();
         let kept = &last.kept;
         let is_known = |want: &Want| last.others == 0 && kept.has(want);
+        // What is counted once is known from then on, as long as nobody else writes.
+        let counts = last.others == 0 || last.items.as_ref().is_some_and(|(_, items)| items.counts_running());
         for want in wants {
             if is_known(&want) {
                 sorted.known.insert(want);
             } else if !sorted.compared.takes(&want, kept) {
-                sorted.asked.insert(want);
+                sorted.asked.insert(counted_if(counts, want));
             }
         }
-        let (known, for_claims): (BTreeSet<Want>, _) = for_claims.into_iter().partition(is_known);
+        let (known, for_claims): (BTreeSet<Want>, BTreeSet<Want>) = for_claims.into_iter().partition(is_known);
         sorted.known.extend(known);
-        Self { for_claims, ..sorted }
+        sorted.for_claims = for_claims.into_iter().map(|want| counted_if(counts, want)).collect();
+        sorted
     }
+}
+
+/// Who counts what runs knows who runs any, too.
+fn counted_if(counts: bool, want: Want) -> Want {
+    if counts && want == Want::Holders { Want::Running } else { want }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
@@ -425,6 +433,7 @@ async fn begin_to_write<'c>(
     Beginning { begin, wants, for_claims }: Beginning<'_>,
     last: &mut Last,
 ) -> Result<Begun<'c>> {
+    fetcher.named(&wants);
     let mut sorted = Sorted::of(wants, for_claims, last);
     let mut kept = std::mem::take(&mut last.kept);
     let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
@@ -452,6 +461,7 @@ async fn begin_to_write<'c>(
             items_of(&rows.map_err(classified)?)?
         }
     };
+    let counts = items.counts_running();
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
     let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
@@ -462,6 +472,7 @@ async fn begin_to_write<'c>(
     if is_alone { &mut known } else { &mut unknown }.append(&mut sorted.known);
     kept.give(&known, &mut header.partial);
     if !unknown.is_empty() {
+        let unknown = unknown.into_iter().map(|want| counted_if(counts, want)).collect();
         let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
         take(&mut header.partial, fetched)?;
     }

@@ -192,6 +192,11 @@ impl Items {
         })
     }
 
+    /// Whether it matters to any limit how many tasks run.
+    pub(crate) fn counts_running(&self) -> bool {
+        self.0.counts_running()
+    }
+
     pub(super) fn into_state(self) -> State {
         self.0
     }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
 use crate::memory::keys::Taken;
-use crate::memory::known::{Frontier, Known, Lane, Part, RunningElsewhere, Want};
+use crate::memory::known::{Frontier, Holders, Known, Lane, Part, RunningRows, Want};
 use crate::memory::running::{RunningCounts, RunningLine};
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
@@ -55,7 +55,7 @@ pub(crate) struct LaneRows {
 pub(crate) struct Partial {
     state: State,
     /// How many tasks run in the store.
-    running: Option<RunningElsewhere>,
+    running: Option<RunningCounts>,
     /// How many have ended in the store, if somebody asked.
     ended: Option<u64>,
     /// How many live tasks queues have in the store.
@@ -194,7 +194,7 @@ impl Partial {
     }
 
     /// How many tasks ran in the store, if somebody asked.
-    pub(super) fn running_in_store(&self) -> Option<&RunningElsewhere> {
+    pub(super) fn running_in_store(&self) -> Option<&RunningCounts> {
         self.running.as_ref()
     }
 
@@ -247,8 +247,18 @@ impl Partial {
     }
 
     /// Takes how many tasks run by session, queue, kind and group.
-    pub(crate) fn running(&mut self, running: RunningElsewhere) {
+    pub(crate) fn running(&mut self, running: &RunningRows) {
+        self.running = Some(counted(running));
+    }
+
+    /// Takes how many tasks run, as it was counted before.
+    pub(super) fn running_as_kept(&mut self, running: RunningCounts) {
         self.running = Some(running);
+    }
+
+    /// Takes which sessions run any.
+    pub(crate) fn holders(&mut self, holders: Holders) {
+        self.part(|part| part.holders = Some(holders));
     }
 
     pub(crate) fn live(&mut self, queue: Name, count: u64) {
@@ -311,13 +321,7 @@ impl Partial {
     /// Works out what of the counts is not loaded, after everything of a round was taken.
     pub(crate) fn settle(&mut self) {
         let running = self.running.clone().map(|mut running| {
-            for task in self.state.tasks.iter() {
-                let Some(session) = task.session else { continue };
-                let new = &task.new;
-                let line = (session, new.queue.clone(), new.kind.clone(), new.group.clone());
-                running.entry(line).and_modify(|count| *count = count.saturating_sub(1));
-            }
-            running.retain(|_, count| *count > 0);
+            running.take_all(self.state.tasks.running_here());
             running
         });
         let count =
@@ -331,10 +335,10 @@ impl Partial {
         let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
         self.part(|part| {
             if let Some(running) = &running {
-                let is_here = |id: &crate::task::SessionId| running.keys().all(|(session, ..)| session != id);
+                let is_here = |id: &crate::task::SessionId| running.by(*id) == 0;
                 part.held.extend(sessions.into_iter().filter(is_here));
             }
-            part.running = running.as_ref().map(counted);
+            part.running = running;
             (part.ended_elsewhere, part.live_elsewhere) = (ended, live);
         });
     }
@@ -445,7 +449,7 @@ impl Ran {
     }
 }
 
-fn counted(running: &RunningElsewhere) -> RunningCounts {
+fn counted(running: &RunningRows) -> RunningCounts {
     let mut counts = RunningCounts::default();
     for ((session, queue, kind, group), count) in running {
         counts.add(RunningLine { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
