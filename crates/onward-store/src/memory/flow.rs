@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, Refusal};
 use crate::queue::QueueSettings;
 use crate::rules;
 use crate::rules::flow::Bucket;
-use crate::task::{TaskId, TaskState};
+use crate::task::TaskId;
 use crate::write::Claim;
 
 impl State {
@@ -147,7 +147,6 @@ impl State {
         if self.limits.values().all(|limit| limit.rate.is_none()) {
             return None;
         }
-        self.tasks.know_every_lane();
         let may_be_taken = |task: &&Task| {
             let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
             is_selected && !self.is_paused(task)
@@ -162,8 +161,7 @@ impl State {
         };
         // One of each sort: limits do not tell tasks apart that have queue, kind and group in common.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
-        let waiting = self.tasks.iter().filter(|task| task.state == TaskState::Waiting);
-        let sorts: BTreeMap<_, &Task> = waiting.map(|task| (sort(task), task)).collect();
+        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_sort().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
         awaited.into_iter().filter_map(until).min()
     }

@@ -246,9 +246,20 @@ impl Tasks {
         here + elsewhere.copied().unwrap_or_default()
     }
 
-    /// Lanes of which more waits behind a place than is known, with one task of each.
+    /// Lanes of which more waits behind a place than is known, with a task as all of the lane are.
     pub(super) fn more_waiting(&self) -> impl Iterator<Item = (Place, &Task)> {
         self.known.more_waiting().map(|(_, place, task)| (place, task))
+    }
+
+    /// Those of them of which more may wait before a place, if one is named.
+    pub(super) fn more_waiting_before(&self, end: Option<Place>) -> impl Iterator<Item = (Place, &Task)> {
+        self.known.more_waiting_before(end)
+    }
+
+    /// A waiting task at least of each queue, kind and group that has any.
+    pub(super) fn waiting_of_each_sort(&self) -> impl Iterator<Item = &Task> {
+        let more = self.more_waiting().map(|(_, task)| task);
+        self.waiting.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref).chain(more)
     }
 
     /// Notes that more of the lane of a task is to be known.

@@ -197,6 +197,11 @@ impl Items {
         self.0.counts_running()
     }
 
+    /// Whether claims look at a task of every lane: where groups share queues, and where series prefer sessions.
+    pub(crate) fn look_into_every_lane(&self) -> bool {
+        self.0.are_shared() || !self.0.affinities.is_empty()
+    }
+
     pub(super) fn into_state(self) -> State {
         self.0
     }

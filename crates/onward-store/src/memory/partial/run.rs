@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
 use crate::memory::keys::Taken;
-use crate::memory::known::{Frontier, Holders, Known, Lane, Part, RunningRows, Want};
+use crate::memory::known::{Frontier, Holders, Known, Lane, MoreWaiting, Part, RunningRows, Want};
 use crate::memory::running::{RunningCounts, RunningLine};
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
@@ -21,6 +21,7 @@ use crate::news::TaskNews;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
+use crate::rules::order::Place;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::store::{EndedCounts, Hint, PauseRecord, QueueRecord, SessionRecord};
 use crate::task::{TaskId, TaskRecord, TaskState};
@@ -48,6 +49,13 @@ pub(crate) struct Now {
 pub(crate) struct LaneRows {
     pub(crate) tasks: Vec<LoadedTask>,
     pub(crate) limit: usize,
+}
+
+/// A lane of which nothing is loaded: what its tasks have in common, and the place of the first.
+#[derive(Debug)]
+pub(crate) struct LaneHead {
+    pub(crate) lane: Lane,
+    pub(crate) place: Place,
 }
 
 /// What is loaded of a store, as it is there.
@@ -170,7 +178,7 @@ impl Partial {
 
     /// Whether all that waits is loaded, if anybody asked for what waits.
     pub(crate) fn few_wait(&self) -> Option<bool> {
-        self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
+        self.state.tasks.known.part()?.lanes.as_ref().map(MoreWaiting::is_empty)
     }
 
     /// Notes from now on what is loaded.
@@ -265,21 +273,32 @@ impl Partial {
         self.live.insert(queue, count);
     }
 
-    /// Takes the first tasks of every lane.
-    pub(crate) fn lanes(&mut self, lanes: LaneRows) {
+    /// Takes the first tasks of lanes, and those lanes of which there are none: of the others of their queue and kind everything is here up to the first of these.
+    pub(crate) fn lanes(&mut self, lanes: LaneRows, heads: Vec<LaneHead>) {
+        let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
+        for LaneHead { lane, place } in &heads {
+            let bound = bounds.entry((lane.queue.clone(), lane.kind.clone())).or_insert(*place);
+            *bound = (*bound).min(*place);
+        }
         let mut found: BTreeMap<Lane, Vec<TaskId>> = BTreeMap::new();
         for task in lanes.tasks {
             let id = self.task(task);
             let lane = self.state.tasks.get(id).map(Lane::of);
             lane.into_iter().for_each(|lane| found.entry(lane).or_default().push(id));
         }
-        let found = found.into_iter().filter(|(_, tasks)| tasks.len() >= lanes.limit);
-        let more = found.filter_map(|(lane, tasks)| {
+        let more = found.into_iter().filter_map(|(lane, tasks)| {
             let last = self.state.tasks.share(*tasks.last()?)?;
-            Some((lane, (last.place(), Arc::clone(last))))
+            let is_full = tasks.len() >= lanes.limit;
+            let bound = || bounds.get(&(lane.queue.clone(), lane.kind.clone())).copied();
+            let behind = if is_full { last.place() } else { bound()? };
+            Some((lane, (behind, Arc::clone(last))))
         });
-        let more = more.collect();
-        self.part(|part| part.lanes = Some(more));
+        let mut more: BTreeMap<_, _> = more.collect();
+        more.extend(heads.into_iter().map(|LaneHead { lane, place }| {
+            let task = Arc::new(lane.task(place.task));
+            (lane, (place, task))
+        }));
+        self.part(|part| part.lanes = Some(MoreWaiting::of(more)));
     }
 
     /// Takes the first tasks of one lane.
@@ -288,11 +307,7 @@ impl Partial {
         let last = rows.tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| {
-            let lanes = part.lanes.get_or_insert_default();
-            match last {
-                Some(last) => drop(lanes.insert(lane.clone(), (last.place(), last))),
-                None => drop(lanes.remove(lane)),
-            }
+            part.lanes.get_or_insert_default().set(lane, last.map(|last| (last.place(), last)));
         });
     }
 
