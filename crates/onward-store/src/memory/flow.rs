@@ -144,7 +144,9 @@ impl State {
     /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
     /// wait for their group.
     pub(super) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
-        if self.limits.values().all(|limit| limit.rate.is_none()) {
+        // Mostly there is a token in every bucket, which is seen without a look at what waits.
+        let least = self.limits.values().filter_map(|limit| limit.rate).map(Bucket::spare).min()?;
+        if self.buckets.values().all(|bucket| bucket.full_at.saturating_sub(self.now.steady) <= least) {
             return None;
         }
         let may_be_taken = |task: &&Task| {
