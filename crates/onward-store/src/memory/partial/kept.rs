@@ -10,6 +10,7 @@ use crate::memory::running::RunningCounts;
 use crate::memory::state::State;
 use crate::memory::task::Task;
 use crate::name::Name;
+use crate::number_map::NumberMap;
 use crate::task::{SessionId, TaskId};
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
@@ -17,7 +18,7 @@ use crate::task::{SessionId, TaskId};
 /// sure: how many run is forgotten, and tasks are what they were if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    tasks: HashMap<TaskId, KeptTask>,
+    tasks: NumberMap<TaskId, KeptTask>,
     /// Those of them that have a key, by that.
     keys: HashMap<(Name, String), TaskId>,
     /// How many each session runs of those that are sure.
@@ -91,7 +92,7 @@ impl Kept {
     pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
-        let mut written_before = HashMap::new();
+        let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
         for task in before.tasks.shared().chain(after.tasks.shared()) {
             written_before.extend(self.forget(task.id).and_then(|kept| Some((task.id, kept.written_by?))));
         }
