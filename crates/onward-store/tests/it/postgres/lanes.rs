@@ -24,9 +24,9 @@ fn name(text: &str) -> Name {
 /// Tasks whose order has nothing to do with that of their lanes' names: of urgencies that repeat in another beat than groups and kinds do.
 fn submits() -> Vec<Write> {
     let task = |number: usize| {
-        let mut new = NewTask::new(if number % 3 == 0 { "mail" } else { "letter" }).unwrap();
+        let mut new = NewTask::new(if number.is_multiple_of(3) { "mail" } else { "letter" }).unwrap();
         new.group = Some(name(&format!("group {}", number * 7 % GROUPS)));
-        new.queue = name(if number % 5 == 0 { "slow" } else { "default" });
+        new.queue = name(if number.is_multiple_of(5) { "slow" } else { "default" });
         new.priority = Priority(u8::try_from(number * 11 % 4).unwrap());
         Write::Submit(Box::new(new))
     };
