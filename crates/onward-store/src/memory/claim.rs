@@ -26,7 +26,7 @@ impl State {
         self.open(claim.session)?;
         // Before the sweep: a live process that was only late does not lose its own leases by asking for work.
         self.renew(claim.session);
-        self.sweep();
+        self.catch_up();
         let (tasks, turn) = self.take(claim);
         let next_token = self.next_token(Some(claim));
         let next_aged = self.next_aged(claim, tasks.len());
@@ -181,9 +181,9 @@ impl<'a> Lines<'a> {
     /// Wants more of the lanes of a line that may have a task before its head, or any if it has none.
     fn know_before(&self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
-        for (known, task) in state.tasks.more_waiting() {
-            let may_have = end.is_none_or(|end| known < end) && self.line_of(state, &task.new.queue) == *line;
-            if may_have && self.wants(task) && state.may_start(task, self.now) {
+        for (_, task) in state.tasks.more_waiting_before(end) {
+            let is_of_line = self.line_of(state, &task.new.queue) == *line;
+            if is_of_line && self.wants(task) && state.may_start(task, self.now) {
                 state.tasks.want_lane_of(task);
             }
         }
@@ -191,9 +191,8 @@ impl<'a> Lines<'a> {
 
     /// Wants more of the lanes that may have a task before a place.
     fn know_behind(&self, state: &State, end: Option<Place>) {
-        for (known, task) in state.tasks.more_waiting() {
-            let may_have = end.is_none_or(|end| known < end) && self.wants(task);
-            if may_have && state.may_start(task, self.now) {
+        for (_, task) in state.tasks.more_waiting_before(end) {
+            if self.wants(task) && state.may_start(task, self.now) {
                 state.tasks.want_lane_of(task);
             }
         }

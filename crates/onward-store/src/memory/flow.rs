@@ -12,7 +12,7 @@ use crate::outcome::{Outcome, Refusal};
 use crate::queue::QueueSettings;
 use crate::rules;
 use crate::rules::flow::Bucket;
-use crate::task::{TaskId, TaskState};
+use crate::task::TaskId;
 use crate::write::Claim;
 
 impl State {
@@ -92,11 +92,20 @@ impl State {
         if limit.is_none() {
             return usize::MAX;
         }
-        rules::flow::room(limit, self.running_in(scope), self.bucket(scope), now)
+        // How many run is asked for only where that matters: a store that holds a part would have to count.
+        let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
+        rules::flow::room(limit, running, self.bucket(scope), now)
     }
 
     pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {
         self.tasks.running(scope)
+    }
+
+    /// Whether it matters to any limit how many tasks run.
+    #[cfg(feature = "postgres")]
+    pub(super) fn counts_running(&self) -> bool {
+        self.limits.values().any(|limit| limit.concurrency.is_some() || limit.minimum.is_some())
+            || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
     /// Whether every limit lets a task start at a moment.
@@ -135,10 +144,11 @@ impl State {
     /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
     /// wait for their group.
     pub(super) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
-        if self.limits.values().all(|limit| limit.rate.is_none()) {
+        // Mostly there is a token in every bucket, which is seen without a look at what waits.
+        let least = self.limits.values().filter_map(|limit| limit.rate).map(Bucket::spare).min()?;
+        if self.buckets.values().all(|bucket| bucket.full_at.saturating_sub(self.now.steady) <= least) {
             return None;
         }
-        self.tasks.know_every_lane();
         let may_be_taken = |task: &&Task| {
             let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
             is_selected && !self.is_paused(task)
@@ -153,8 +163,7 @@ impl State {
         };
         // One of each sort: limits do not tell tasks apart that have queue, kind and group in common.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
-        let waiting = self.tasks.iter().filter(|task| task.state == TaskState::Waiting);
-        let sorts: BTreeMap<_, &Task> = waiting.map(|task| (sort(task), task)).collect();
+        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_sort().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
         awaited.into_iter().filter_map(until).min()
     }

@@ -12,6 +12,8 @@ use super::task::{End, Task};
 use crate::flow::LimitScope;
 use crate::name::Name;
 use crate::rules::order::Place;
+#[cfg(feature = "postgres")]
+use crate::task::NewTask;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -34,6 +36,14 @@ impl Lane {
             series: new.affinity.clone(),
         }
     }
+
+    /// A task as all of it are.
+    #[cfg(feature = "postgres")]
+    pub(super) fn task(&self, id: TaskId) -> Task {
+        let Self { queue, kind, group, series } = self.clone();
+        let new = NewTask { queue, group, affinity: series, ..NewTask::of(kind) };
+        Task::submitted(id, new, Timestamp::MIN)
+    }
 }
 
 /// Something that is to be loaded.
@@ -55,6 +65,8 @@ pub(crate) enum Want {
     ToCancel(SessionId),
     /// How many tasks run, by session, queue, kind and group.
     Running,
+    /// Which sessions run any.
+    Holders,
     /// Which lanes there are, and the first tasks of each.
     Lanes,
     /// More of a lane.
@@ -89,8 +101,25 @@ pub(crate) enum Frontier<K> {
     End,
 }
 
-/// How many tasks run that are not loaded.
-pub(crate) type RunningElsewhere = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+/// How many tasks run, by session, queue, kind and group.
+pub(crate) type RunningRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+
+/// Which sessions run tasks: one of each that runs any. That is less work than to count them, and mostly enough.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holders {
+    /// A task of each.
+    pub(crate) one_of: BTreeMap<SessionId, TaskId>,
+    /// But for these tasks, which were not looked at.
+    pub(crate) but: Vec<TaskId>,
+}
+
+/// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MoreWaiting {
+    lanes: BTreeMap<Lane, (Place, Arc<Task>)>,
+    /// The first of the places.
+    first: Option<Place>,
+}
 
 /// What is loaded.
 #[derive(Debug, Clone, Default)]
@@ -108,8 +137,10 @@ pub(super) struct Part {
     pub(super) to_cancel: BTreeSet<SessionId>,
     /// How many run that are not loaded.
     pub(super) running: Option<RunningCounts>,
-    /// Lanes of which there is more, with one task of each. `None` if it is not known which there are.
-    pub(super) lanes: Option<BTreeMap<Lane, (Place, Arc<Task>)>>,
+    /// Which sessions run any, loaded or not.
+    pub(super) holders: Option<Holders>,
+    /// Lanes of which there is more. `None` if it is not known which there are.
+    pub(super) lanes: Option<MoreWaiting>,
     pub(super) scheduled: Frontier<(Timestamp, TaskId)>,
     pub(super) expiring: Frontier<(Timestamp, TaskId)>,
     pub(super) overdue: Frontier<(Timestamp, TaskId)>,
@@ -120,6 +151,44 @@ pub(super) struct Part {
     /// How many live tasks of a queue are not loaded.
     pub(super) live_elsewhere: BTreeMap<Name, u64>,
     pub(super) between: BTreeSet<(TaskId, TaskId)>,
+}
+
+impl MoreWaiting {
+    #[cfg(feature = "postgres")]
+    pub(super) fn of(lanes: BTreeMap<Lane, (Place, Arc<Task>)>) -> Self {
+        let first = lanes.values().map(|(place, _)| *place).min();
+        Self { lanes, first }
+    }
+
+    /// Of one lane no more waits, or more behind a place.
+    #[cfg(feature = "postgres")]
+    pub(super) fn set(&mut self, lane: &Lane, more: Option<(Place, Arc<Task>)>) {
+        let mut lanes = std::mem::take(&mut self.lanes);
+        match more {
+            Some(more) => drop(lanes.insert(lane.clone(), more)),
+            None => drop(lanes.remove(lane)),
+        }
+        *self = Self::of(lanes);
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
+        self.lanes.iter().map(|(lane, (place, task))| (lane, *place, &**task))
+    }
+}
+
+impl Part {
+    /// Whether a session runs any task that is not loaded, if that can be told. Where the one that is known of is loaded, there may be others beside it.
+    fn is_shown_by(&self, holders: &Holders, session: SessionId) -> Option<bool> {
+        match holders.one_of.get(&session) {
+            Some(task) => (!self.tasks.contains(task)).then_some(true),
+            None => holders.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
+        }
+    }
 }
 
 /// What a state knows of the store. A clone notes what it wants in the same place.
@@ -203,16 +272,46 @@ impl Known {
         self.elsewhere().map_or(0, |counts| counts.by(session))
     }
 
+    /// Whether a session runs any task that is not loaded.
+    pub(super) fn holds_elsewhere(&self, session: SessionId) -> bool {
+        let Some(part) = self.part() else { return false };
+        match (&part.running, &part.holders) {
+            (Some(counts), _) => counts.by(session) > 0,
+            (None, Some(holders)) => match part.is_shown_by(holders, session) {
+                Some(holds) => holds,
+                None => self.held_elsewhere(session) > 0,
+            },
+            (None, None) => {
+                self.want(Want::Holders);
+                false
+            }
+        }
+    }
+
     fn elsewhere(&self) -> Option<&RunningCounts> {
         self.lacks(|part| part.running.is_some(), || Want::Running);
         self.part()?.running.as_ref()
     }
 
-    /// Lanes of which more waits than is loaded: behind which place, and one task of each.
+    /// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane are.
     pub(super) fn more_waiting(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
         self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
         let lanes = self.part().and_then(|part| part.lanes.as_ref());
-        lanes.into_iter().flatten().map(|(lane, (place, task))| (lane, *place, &**task))
+        lanes.into_iter().flat_map(MoreWaiting::iter)
+    }
+
+    /// Those of them of which more may wait before a place, if one is named.
+    pub(super) fn more_waiting_before(&self, end: Option<Place>) -> impl Iterator<Item = (Place, &Task)> {
+        self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
+        let is_before = move |place: Place| end.is_none_or(|end| place < end);
+        let lanes = self.part().and_then(|part| part.lanes.as_ref());
+        // Asked for each task that a claim takes, and mostly there is none.
+        let lanes = lanes.filter(|lanes| lanes.first.is_some_and(is_before));
+        lanes
+            .into_iter()
+            .flat_map(MoreWaiting::iter)
+            .map(|(_, place, task)| (place, task))
+            .filter(move |(place, _)| is_before(*place))
     }
 
     #[cfg(feature = "postgres")]

@@ -84,7 +84,7 @@ pub(crate) use dependencies::Over;
 #[cfg(feature = "postgres")]
 pub(crate) use events::Logged;
 #[cfg(feature = "postgres")]
-pub(crate) use known::{Lane, Want};
+pub(crate) use known::{Holders, Lane, RunningRows, Want};
 #[cfg(feature = "postgres")]
 pub(crate) use partial::*;
 pub use store::MemoryStore;

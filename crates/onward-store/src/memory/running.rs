@@ -38,10 +38,33 @@ impl RunningCounts {
     /// One that ran does so no more.
     pub(super) fn remove(&mut self, line: RunningLine<'_>) {
         self.all = self.all.saturating_sub(1);
-        take_from(&mut self.queues, line.queue);
-        take_from(&mut self.kinds, line.kind);
-        line.group.into_iter().for_each(|group| take_from(&mut self.groups, group));
-        line.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session));
+        take_from(&mut self.queues, line.queue, 1);
+        take_from(&mut self.kinds, line.kind, 1);
+        line.group.into_iter().for_each(|group| take_from(&mut self.groups, group, 1));
+        line.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session, 1));
+    }
+
+    /// So many more run as are counted there.
+    #[cfg(feature = "postgres")]
+    pub(super) fn add_all(&mut self, others: &Self) {
+        // Without `..`, so that whoever counts by something else adds that, too.
+        let Self { all, queues, kinds, groups, sessions } = others;
+        self.all += all;
+        queues.iter().for_each(|(queue, count)| add_to(&mut self.queues, queue, *count));
+        kinds.iter().for_each(|(kind, count)| add_to(&mut self.kinds, kind, *count));
+        groups.iter().for_each(|(group, count)| add_to(&mut self.groups, group, *count));
+        sessions.iter().for_each(|(session, count)| add_to(&mut self.sessions, session, *count));
+    }
+
+    /// So many fewer run as are counted there.
+    #[cfg(feature = "postgres")]
+    pub(super) fn take_all(&mut self, others: &Self) {
+        let Self { all, queues, kinds, groups, sessions } = others;
+        self.all = self.all.saturating_sub(*all);
+        queues.iter().for_each(|(queue, count)| take_from(&mut self.queues, queue, *count));
+        kinds.iter().for_each(|(kind, count)| take_from(&mut self.kinds, kind, *count));
+        groups.iter().for_each(|(group, count)| take_from(&mut self.groups, group, *count));
+        sessions.iter().for_each(|(session, count)| take_from(&mut self.sessions, session, *count));
     }
 
     /// How many run of a scope on which limits are counted; those on the beginnings of groups are not.
@@ -69,9 +92,9 @@ fn add_to<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, of: &K, count: u64) {
     }
 }
 
-fn take_from<K: Ord>(counts: &mut BTreeMap<K, u64>, of: &K) {
+fn take_from<K: Ord>(counts: &mut BTreeMap<K, u64>, of: &K, fewer: u64) {
     let Some(count) = counts.get_mut(of) else { return };
-    *count = count.saturating_sub(1);
+    *count = count.saturating_sub(fewer);
     if *count == 0 {
         counts.remove(of);
     }

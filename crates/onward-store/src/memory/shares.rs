@@ -39,7 +39,10 @@ impl State {
 
     fn is_below_minimum(&self, task: &Task) -> bool {
         let group = task.new.group.clone().map(LimitScope::Group);
-        group.is_some_and(|group| is_below_minimum(self.limit_for(&group), self.running_in(&group)))
+        group.is_some_and(|group| {
+            let limit = self.limit_for(&group);
+            limit.minimum.is_some() && is_below_minimum(limit, self.running_in(&group))
+        })
     }
 
     fn group_limit(&self, task: &Task) -> Limit {

@@ -14,6 +14,13 @@ use crate::write::Scope;
 
 impl State {
     pub(super) fn sweep(&mut self) -> Swept {
+        let (due, expired, lost) = self.catch_up();
+        let next = [self.next_due(), self.next_token(None)];
+        Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
+    }
+
+    /// Does what has become due: how many tasks, how many have expired, and how many were taken back.
+    pub(super) fn catch_up(&mut self) -> (u64, u64, u64) {
         self.end_pauses();
         self.forget_affinities();
         let due = self.promote();
@@ -24,8 +31,7 @@ impl State {
         let expired = self.expire();
         let bundles = self.hand_over_ripe();
         self.settle_dependents();
-        let next = [self.next_due(), self.next_token(None)];
-        Swept { due: due + bundles, expired, lost, next_due: next.into_iter().flatten().min() }
+        (due + bundles, expired, lost)
     }
 
     fn end_pauses(&mut self) {
@@ -66,8 +72,9 @@ impl State {
 
     fn forget_sessions(&mut self) {
         let now = self.now.steady;
+        // Who holds tasks is asked for only where the lease has been over for long.
         let is_forgotten = |(id, session): &(&SessionId, &Session)| {
-            rules::session::is_forgotten(session.lease_until, self.tasks.holds_any(**id), now)
+            rules::session::is_forgotten(session.lease_until, false, now) && !self.tasks.holds_any(**id)
         };
         let forgotten = self.sessions.iter().filter(is_forgotten).take(limits::SWEEP);
         let forgotten: Vec<SessionId> = forgotten.map(|(id, _)| *id).collect();
@@ -95,8 +102,8 @@ impl State {
 
     fn lapsed(&self) -> Vec<SessionId> {
         let is_lapsed = |id: SessionId, lease_until| {
-            let holds_tasks = self.tasks.holds_any(id);
-            rules::session::has_lapsed(lease_until, holds_tasks, self.now.steady)
+            let may_have_lapsed = rules::session::has_lapsed(lease_until, true, self.now.steady);
+            may_have_lapsed && self.tasks.holds_any(id)
         };
         let lapsed = self.sessions.iter().filter(|(id, session)| is_lapsed(**id, session.lease_until));
         lapsed.map(|(id, _)| *id).collect()
@@ -135,7 +142,13 @@ impl State {
     }
 
     fn next_lapse(&self) -> Option<Duration> {
-        let holding = self.sessions.iter().filter(|(id, _)| self.tasks.holds_any(**id));
-        holding.map(|(_, session)| session.lease_until.saturating_sub(self.now.steady)).min()
+        let mut first: Option<Duration> = None;
+        for (id, session) in &self.sessions {
+            // Who would not be the first is not asked whether it holds any.
+            if first.is_none_or(|first| session.lease_until < first) && self.tasks.holds_any(*id) {
+                first = Some(session.lease_until);
+            }
+        }
+        first.map(|first| first.saturating_sub(self.now.steady))
     }
 }

@@ -187,7 +187,7 @@ impl Tasks {
 
     /// Whether a session holds any task.
     pub(super) fn holds_any(&self, session: SessionId) -> bool {
-        self.held_here(session).next().is_some() || self.known.held_elsewhere(session) > 0
+        self.held_here(session).next().is_some() || self.known.holds_elsewhere(session)
     }
 
     fn held_here(&self, session: SessionId) -> impl Iterator<Item = &Task> {
@@ -218,6 +218,12 @@ impl Tasks {
         self.running.of(scope) + self.known.running_elsewhere(scope)
     }
 
+    /// How many of those that are here run.
+    #[cfg(feature = "postgres")]
+    pub(super) fn running_here(&self) -> &RunningCounts {
+        &self.running
+    }
+
     /// Tasks of a queue in some states, by number.
     pub(super) fn of_queue<'a>(
         &'a self,
@@ -240,9 +246,20 @@ impl Tasks {
         here + elsewhere.copied().unwrap_or_default()
     }
 
-    /// Lanes of which more waits behind a place than is known, with one task of each.
+    /// Lanes of which more waits behind a place than is known, with a task as all of the lane are.
     pub(super) fn more_waiting(&self) -> impl Iterator<Item = (Place, &Task)> {
         self.known.more_waiting().map(|(_, place, task)| (place, task))
+    }
+
+    /// Those of them of which more may wait before a place, if one is named.
+    pub(super) fn more_waiting_before(&self, end: Option<Place>) -> impl Iterator<Item = (Place, &Task)> {
+        self.known.more_waiting_before(end)
+    }
+
+    /// A waiting task at least of each queue, kind and group that has any.
+    pub(super) fn waiting_of_each_sort(&self) -> impl Iterator<Item = &Task> {
+        let more = self.more_waiting().map(|(_, task)| task);
+        self.waiting.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref).chain(more)
     }
 
     /// Notes that more of the lane of a task is to be known.

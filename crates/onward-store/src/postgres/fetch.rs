@@ -10,16 +10,19 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{Each, LinkTo};
 use super::error::classified;
-use super::row::{BEHIND_LINKS, task};
+use super::row::{BEHIND_LINKS, head, task};
 use super::sql::Sql;
 use crate::error::Result;
 use crate::limits;
-use crate::memory::{KeyRow, Lane, LaneRows, LoadedTask, Partial, Want};
+use crate::memory::{Holders, KeyRow, Lane, LaneHead, LaneRows, LoadedTask, Partial, RunningRows, Want};
 use crate::name::Name;
-use crate::task::{SessionId, TaskState};
+use crate::task::{SessionId, TaskId, TaskState};
 
 /// After so many rounds who is wanted is taken to be the beginning of a long chain.
 const SHALLOW: u32 = 2;
+
+/// How many lanes are looked into one by one.
+const FEW_LANES: usize = 8;
 
 /// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
 const DEEP: usize = 4 * limits::CASCADE;
@@ -44,9 +47,15 @@ enum Query {
     Held(Vec<i64>),
     ToCancel(Vec<i64>),
     Running,
+    /// A task of each session that runs any, but for these.
+    Holders(Vec<i64>),
     /// Everything that waits, unless it is more than so much.
     Waiting(usize),
-    Lanes(usize),
+    Lanes {
+        limit: usize,
+        /// How many lanes of a queue and a kind are looked into, those with the first tasks.
+        lanes: usize,
+    },
     Lane(Lane, usize),
     Order(Want, usize),
     EndedCount,
@@ -73,6 +82,8 @@ struct Found {
     tasks: Vec<LoadedTask>,
     /// How many of each lane were asked for, if the server said so.
     of_lane: Option<i64>,
+    /// Lanes that were not looked into.
+    heads: Vec<LaneHead>,
     /// Those that are no tasks.
     rows: Vec<Row>,
 }
@@ -87,13 +98,36 @@ pub(super) struct Fetcher<'a> {
     /// Whether all that waits is probably no more than that: then it is loaded at once, and not lane by lane.
     few_wait: bool,
     now: i64,
+    /// Whether something of every lane is to be loaded.
+    every_lane: bool,
+    /// Whether more lanes were wanted than are looked into one by one.
+    many_lanes: bool,
+    /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
+    named: Vec<i64>,
     wanted: BTreeMap<Want, u32>,
     rounds: u32,
 }
 
 impl<'a> Fetcher<'a> {
     pub(super) fn new(client: &'a LinkTo<'a>, sql: &'a Sql, claimed: usize, few_wait: bool, now: i64) -> Self {
-        Self { client, sql, claimed, few_wait, now, wanted: BTreeMap::new(), rounds: 0 }
+        let (every_lane, many_lanes, named, wanted) = (false, false, Vec::new(), BTreeMap::new());
+        Self { client, sql, claimed, few_wait, now, every_lane, many_lanes, named, wanted, rounds: 0 }
+    }
+
+    /// Whether more lanes were wanted than are looked into one by one.
+    pub(super) fn wanted_many_lanes(&self) -> bool {
+        self.many_lanes
+    }
+
+    /// Has something of every lane loaded where lanes are asked for. Else of so many as a claim may take from, and of the others when they are wanted.
+    pub(super) fn look_into_every_lane(&mut self, every_lane: bool) {
+        self.every_lane = every_lane;
+    }
+
+    /// Says which tasks are loaded whatever else is.
+    pub(super) fn named(&mut self, wants: &BTreeSet<Want>) {
+        let task = |want: &Want| if let Want::Task(task) = want { Some(task.0) } else { None };
+        self.named = wants.iter().filter_map(task).collect();
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
@@ -111,7 +145,8 @@ impl<'a> Fetcher<'a> {
         })
     }
 
-    fn queries(&mut self, wants: BTreeSet<Want>) -> Vec<Query> {
+    fn queries(&mut self, mut wants: BTreeSet<Want>) -> Vec<Query> {
+        self.many_lanes_are_all(&mut wants);
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
@@ -130,10 +165,14 @@ impl<'a> Fetcher<'a> {
                 Want::ToCancel(session) => to_cancel.push(session.0),
                 Want::KeysOver => queries.push(Query::KeysOver(self.now)),
                 Want::Running => queries.push(Query::Running),
+                Want::Holders => queries.push(Query::Holders(self.named.clone())),
                 Want::Lanes if self.few_wait && self.rounds == 1 => {
                     queries.push(Query::Waiting(limit.saturating_mul(2).saturating_add(8)));
                 }
-                Want::Lanes => queries.push(Query::Lanes(limit)),
+                Want::Lanes => {
+                    let lanes = if self.every_lane { usize::MAX } else { limit };
+                    queries.push(Query::Lanes { limit, lanes });
+                }
                 Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
                 Want::EndedCount => queries.push(Query::EndedCount),
                 Want::LiveIn(queue) => queries.push(Query::Live(queue)),
@@ -156,6 +195,16 @@ impl<'a> Fetcher<'a> {
         queries.extend((!messages.is_empty()).then_some(Query::Messages(messages, most)));
         queries.extend((!keys.is_empty()).then_some(Query::Keys(keys)));
         queries
+    }
+
+    /// Of many lanes something is loaded by one query, the first time.
+    fn many_lanes_are_all(&mut self, wants: &mut BTreeSet<Want>) {
+        let is_lane = |want: &Want| matches!(want, Want::Lane(_));
+        if !self.every_lane && wants.iter().filter(|want| is_lane(want)).count() > FEW_LANES {
+            wants.retain(|want| !is_lane(want));
+            wants.insert(Want::Lanes);
+            (self.every_lane, self.many_lanes) = (true, true);
+        }
     }
 
     /// How many rows of an order to load.
@@ -188,7 +237,7 @@ pub(super) fn take(partial: &mut Partial, fetched: Vec<Fetched>) -> Result<()> {
 }
 
 fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
-    let Fetched { query, found: Found { tasks, of_lane, rows }, waits, members } = fetched;
+    let Fetched { query, found: Found { tasks, of_lane, heads, rows }, waits, members } = fetched;
     match query {
         Query::Tasks { ids, .. } => {
             take_tasks(partial, tasks);
@@ -204,7 +253,7 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
                 parents.extend(tasks.iter().map(|task| task.id().0));
             }
             take_tasks(partial, tasks);
-            parents.into_iter().for_each(|parent| partial.known(Want::Children(crate::task::TaskId(parent))));
+            parents.into_iter().for_each(|parent| partial.known(Want::Children(TaskId(parent))));
         }
         Query::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
         Query::Held(sessions) => {
@@ -217,14 +266,17 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::Between(from, before) => {
             take_tasks(partial, tasks);
-            partial.known(Want::Between(crate::task::TaskId(from), crate::task::TaskId(before)));
+            partial.known(Want::Between(TaskId(from), TaskId(before)));
         }
         Query::Running => take_running(partial, &rows)?,
-        Query::Waiting(limit) if tasks.len() < limit => partial.lanes(LaneRows { tasks, limit: usize::MAX }),
+        Query::Holders(but) => take_holders(partial, but, &rows)?,
+        Query::Waiting(limit) if tasks.len() < limit => {
+            partial.lanes(LaneRows { tasks, limit: usize::MAX }, Vec::new());
+        }
         Query::Waiting(_) => take_tasks(partial, tasks),
-        Query::Lanes(limit) => {
+        Query::Lanes { limit, .. } => {
             let limit = of_lane.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
-            partial.lanes(LaneRows { tasks, limit });
+            partial.lanes(LaneRows { tasks, limit }, heads);
         }
         Query::Lane(lane, limit) => partial.lane(&lane, LaneRows { tasks, limit }),
         Query::Order(want, limit) => partial.order(&want, tasks, limit),
@@ -262,20 +314,31 @@ fn take_messages(partial: &mut Partial, tasks: &[i64], rows: &[Row], most: usize
         found.entry(task).or_default().push(body);
     }
     for (task, messages) in found {
-        partial.messages(crate::task::TaskId(task), &messages, messages.len() < most)?;
+        partial.messages(TaskId(task), &messages, messages.len() < most)?;
     }
     Ok(())
 }
 
 fn take_running(partial: &mut Partial, rows: &[Row]) -> Result<()> {
-    let mut running = BTreeMap::new();
+    let mut running = RunningRows::new();
     for row in rows {
         let (session, count): (i64, i64) = (row.get(0), row.get(4));
         let (queue, kind, group): (&str, &str, &str) = (row.get(1), row.get(2), row.get(3));
         let group = if group.is_empty() { None } else { Some(Name::new(group)?) };
         running.insert((SessionId(session), Name::new(queue)?, Name::new(kind)?, group), count.cast_unsigned());
     }
-    partial.running(running);
+    partial.running(&running);
+    Ok(())
+}
+
+fn take_holders(partial: &mut Partial, but: Vec<i64>, rows: &[Row]) -> Result<()> {
+    let but = but.into_iter().map(TaskId).collect();
+    let mut holders = Holders { but, ..Holders::default() };
+    for row in rows {
+        let (session, task): (i64, i64) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
+        holders.one_of.insert(SessionId(session), TaskId(task));
+    }
+    partial.holders(holders);
     Ok(())
 }
 
@@ -286,9 +349,13 @@ impl Found {
             | Query::KeysOver(_)
             | Query::Messages(..)
             | Query::Running
+            | Query::Holders(_)
             | Query::EndedCount
             | Query::Live(_) => self.rows.push(row),
-            Query::Lanes(_) => {
+            Query::Lanes { .. } if row.try_get::<_, Option<i16>>(1).map_err(classified)?.is_none() => {
+                self.heads.push(head(&row)?);
+            }
+            Query::Lanes { .. } => {
                 self.of_lane = Some(row.try_get(BEHIND_LINKS).map_err(classified)?);
                 self.tasks.push(task(&row)?);
             }
@@ -366,8 +433,13 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
             );
             client.each_typed(&text, &[], each).await
         }
+        Query::Holders(but) => client.each_typed(&sql.text(HOLDERS), &[(but, Type::INT8_ARRAY)], each).await,
         Query::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
-        Query::Lanes(limit) => client.each_typed(&sql.lanes(), &[(&number(*limit), Type::INT8)], each).await,
+        Query::Lanes { limit, lanes } => {
+            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+                [(&number(*limit), Type::INT8), (&number(*lanes), Type::INT8)];
+            client.each_typed(&sql.lanes(), &parameters, each).await
+        }
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
         Query::Order(want, limit) => order(client, sql, want, *limit, each).await,
         Query::EndedCount => client.each_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[], each).await,
@@ -381,6 +453,17 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
         }
     }
 }
+
+/// A task of each session that runs any, but for those with the numbers `$1`: from the newest session on, each with one look into the index, and there of the newest tasks
+/// first, for the old ones are those that have ended and are in the index still. What stands in place of `session = h.session` has the planner use no other index.
+const HOLDERS: &str = "WITH RECURSIVE holder (session) AS (\
+       (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
+       UNION ALL \
+       SELECT n.session FROM holder h CROSS JOIN LATERAL (\
+         SELECT session FROM {s}.task WHERE session < h.session ORDER BY session DESC LIMIT 1) n) \
+     SELECT h.session, n.id FROM holder h CROSS JOIN LATERAL (\
+       SELECT id FROM {s}.task WHERE session >= h.session AND session <= h.session AND id NOT IN (SELECT unnest($1)) \
+       ORDER BY session DESC, cancel_requested DESC, id DESC LIMIT 1) n";
 
 /// Those with the numbers `$1`, who waits for them, and so on.
 fn dependents() -> String {

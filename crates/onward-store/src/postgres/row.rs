@@ -5,7 +5,10 @@ use tokio_postgres::Row;
 
 use super::error::classified;
 use crate::error::Result;
-use crate::memory::{ItemRow, Links, LoadedTask, TaskRow};
+use crate::memory::{ItemRow, Lane, LaneHead, Links, LoadedTask, TaskRow};
+use crate::name::Name;
+use crate::rules::order::Place;
+use crate::task::TaskId;
 
 /// Where the links begin: behind the columns of the task.
 const LINKS: usize = 23;
@@ -17,6 +20,17 @@ pub(super) const BEHIND_LINKS: usize = LINKS + 8;
 pub(super) fn task(row: &Row) -> Result<LoadedTask> {
     let (row, links) = read(row).map_err(classified)?;
     LoadedTask::of(row, links)
+}
+
+/// A lane and the place of its first task, from a row that has no more than that.
+pub(super) fn head(row: &Row) -> Result<LaneHead> {
+    let text = |at: usize| row.try_get::<_, &str>(at).map_err(classified);
+    let name = |at: usize| text(at).and_then(Name::new);
+    let name_or_none =
+        |at: usize| text(at).and_then(|text| if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) });
+    let lane = Lane { queue: name(2)?, kind: name(3)?, group: name_or_none(4)?, series: name_or_none(5)? };
+    let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
+    Ok(LaneHead { lane, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
 /// Reads everything that is no task.

@@ -23,6 +23,13 @@ const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SE
        AND (EXISTS (SELECT 1 FROM {s}.task c WHERE c.parent = t.id) OR EXISTS (SELECT 1 FROM {s}.ended c WHERE c.parent = t.id)), \
      CASE WHEN t.instance IS NOT NULL THEN ARRAY(SELECT m.body FROM {s}.message m WHERE m.task = t.id ORDER BY m.number LIMIT 4) END";
 
+/// In place of [`COLUMNS`] and [`LINKS`] where there is only a lane `l`.
+const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.grp, l.series, l.place, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
+
+/// Behind every place and number.
+const END: i64 = i64::MAX;
+
 impl Sql {
     /// A statement, with `{s}` replaced by the schema.
     pub(super) fn text(&self, statement: &str) -> String {
@@ -51,9 +58,12 @@ impl Sql {
     }
 
     /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was
-    /// found: an old snapshot keeps those that waited before it in the index.
+    /// found: an old snapshot keeps those that waited before it in the index. Of each queue and kind only the `$2` lanes are looked into whose first tasks
+    /// are before all others, and only up to the first task of the next lane; of the others comes a row that says which lane it is and where its first task is, and has no state: rows with
+    /// all that belongs to them cost far more than that.
     pub(super) fn lanes(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
+        let nothing = format!("{NO_TASK}, NULL");
         self.text(&format!(
             "WITH RECURSIVE lane AS (\
                (SELECT queue, kind, grp, series, place, id FROM {{s}}.task WHERE state = 2 \
@@ -63,12 +73,19 @@ impl Sql {
                  SELECT queue, kind, grp, series, place, id FROM {{s}}.task \
                  WHERE state = 2 AND (queue, kind, grp, series) > (l.queue, l.kind, l.grp, l.series) \
                  ORDER BY queue, kind, grp, series, place, id LIMIT 1) n), \
-             size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM lane) \
-             SELECT {tasks}, (SELECT rows FROM size) FROM lane CROSS JOIN LATERAL (\
+             ranked AS MATERIALIZED (\
+               SELECT lane.*, row_number() OVER (PARTITION BY queue, kind ORDER BY place, id) AS rank FROM lane), \
+             size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM ranked WHERE rank <= $2), \
+             bound AS MATERIALIZED (SELECT queue, kind, place, id FROM ranked WHERE rank - 1 = $2) \
+             SELECT {tasks}, (SELECT rows FROM size) FROM ranked lane LEFT JOIN bound b ON b.queue = lane.queue AND b.kind = lane.kind \
+             CROSS JOIN LATERAL (\
                SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = lane.queue AND w.kind = lane.kind \
                  AND w.grp = lane.grp AND w.series = lane.series AND (w.place, w.id) >= (lane.place, lane.id) \
-               ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t \
-             ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id"
+                 AND (w.place, w.id) < (coalesce(b.place, {END}), coalesce(b.id, {END})) \
+               ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t WHERE lane.rank <= $2 \
+             UNION ALL \
+             SELECT {nothing} FROM ranked l WHERE l.rank > $2 \
+             ORDER BY queue, kind, grp, series, place, id"
         ))
     }
 }

@@ -30,6 +30,9 @@ use crate::write::Write;
 /// For how many transactions a writer that has found that others write expects that they do.
 const OTHERS_EXPECTED: u8 = 8;
 
+/// For how many transactions a writer one of whose claims has looked into many lanes expects that.
+const EVERY_LANE_EXPECTED: u8 = 8;
+
 /// How often what writes look for is loaded at the most. Each time brings them further, so that this is reached by a defect alone.
 const ROUNDS: usize = 10_000;
 
@@ -56,6 +59,8 @@ pub(super) struct Last {
     others: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
+    /// For how many transactions yet claims are expected to look into more lanes than the first ones.
+    every_lane: u8,
 }
 
 impl Last {
@@ -69,6 +74,7 @@ impl Last {
             kept: Kept::default(),
             others: 0,
             few_wait: false,
+            every_lane: 0,
         }
     }
 
@@ -191,7 +197,7 @@ async fn commit(
         Ok(()) => {
             let write = Some((numbers.write, difference.counters));
             let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
-            *last = Last { marker, items, write, kept, others, few_wait };
+            *last = Last { marker, items, write, kept, others, few_wait, every_lane: last.every_lane };
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -271,7 +277,11 @@ async fn decide<'c>(
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
         match step_by_step(&mut header, calls, early, for_claims.take()).await? {
-            Ok(ran) => return Ok(Some(Decided { partial: header.partial, numbers, kept, is_alone, ran })),
+            Ok(ran) => {
+                let before = last.every_lane.saturating_sub(1);
+                last.every_lane = if fetcher.wanted_many_lanes() { EVERY_LANE_EXPECTED } else { before };
+                return Ok(Some(Decided { partial: header.partial, numbers, kept, is_alone, ran }));
+            }
             Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {
                 early.written().await.map_err(classified)?;
@@ -403,17 +413,25 @@ impl Sorted {
         let mut sorted = Self::default();
         let kept = &last.kept;
         let is_known = |want: &Want| last.others == 0 && kept.has(want);
+        // What is counted once is known from then on, as long as nobody else writes.
+        let counts = last.others == 0 || last.items.as_ref().is_some_and(|(_, items)| items.counts_running());
         for want in wants {
             if is_known(&want) {
                 sorted.known.insert(want);
             } else if !sorted.compared.takes(&want, kept) {
-                sorted.asked.insert(want);
+                sorted.asked.insert(counted_if(counts, want));
             }
         }
-        let (known, for_claims): (BTreeSet<Want>, _) = for_claims.into_iter().partition(is_known);
+        let (known, for_claims): (BTreeSet<Want>, BTreeSet<Want>) = for_claims.into_iter().partition(is_known);
         sorted.known.extend(known);
-        Self { for_claims, ..sorted }
+        sorted.for_claims = for_claims.into_iter().map(|want| counted_if(counts, want)).collect();
+        sorted
     }
+}
+
+/// Who counts what runs knows who runs any, too.
+fn counted_if(counts: bool, want: Want) -> Want {
+    if counts && want == Want::Holders { Want::Running } else { want }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
@@ -425,6 +443,9 @@ async fn begin_to_write<'c>(
     Beginning { begin, wants, for_claims }: Beginning<'_>,
     last: &mut Last,
 ) -> Result<Begun<'c>> {
+    fetcher.named(&wants);
+    let looks_into_every_lane = last.items.as_ref().is_some_and(|(_, items)| items.look_into_every_lane());
+    fetcher.look_into_every_lane(last.every_lane > 0 || looks_into_every_lane);
     let mut sorted = Sorted::of(wants, for_claims, last);
     let mut kept = std::mem::take(&mut last.kept);
     let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
@@ -452,6 +473,7 @@ async fn begin_to_write<'c>(
             items_of(&rows.map_err(classified)?)?
         }
     };
+    let counts = items.counts_running();
     let mut header = header(shared, row, items)?;
     take(&mut header.partial, fetched?)?;
     let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
@@ -462,6 +484,7 @@ async fn begin_to_write<'c>(
     if is_alone { &mut known } else { &mut unknown }.append(&mut sorted.known);
     kept.give(&known, &mut header.partial);
     if !unknown.is_empty() {
+        let unknown = unknown.into_iter().map(|want| counted_if(counts, want)).collect();
         let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
         take(&mut header.partial, fetched)?;
     }

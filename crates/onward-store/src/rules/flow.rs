@@ -109,13 +109,23 @@ pub fn limit_of_group<'a>(
     group: &Name,
 ) -> Option<(&'a LimitScope, &'a Limit)> {
     let own = limits.get_key_value(&LimitScope::Group(group.clone()));
-    // Asked for each task that is looked at, several times. Where no beginning has a limit, as mostly, none is made.
-    let has_beginnings = || limits.range(LimitScope::Groups(String::new())..).next().is_some();
-    if own.is_some() || !has_beginnings() {
-        return own;
+    own.or_else(|| limit_of_beginning(limits, group))
+}
+
+/// Asked for each task that is looked at, several times, so that few beginnings are tried: the last one in their order that is not behind the name; where
+/// the name does not begin so, those that it begins with have no more than both have in common.
+fn limit_of_beginning<'a>(limits: &'a BTreeMap<LimitScope, Limit>, group: &str) -> Option<(&'a LimitScope, &'a Limit)> {
+    let mut begins = group;
+    loop {
+        let not_behind = ..=LimitScope::Groups(begins.to_owned());
+        let (scope, limit) = limits.range(not_behind).next_back()?;
+        let LimitScope::Groups(beginning) = scope else { return None };
+        if begins.starts_with(beginning) {
+            return Some((scope, limit));
+        }
+        let parting = begins.char_indices().zip(beginning.chars()).find(|((_, one), other)| one != other);
+        begins = begins.get(..parting.map_or(0, |((at, _), _)| at))?;
     }
-    let beginnings = (0..=group.len()).rev().filter_map(|end| group.get(..end));
-    beginnings.map(|beginning| LimitScope::Groups(beginning.to_owned())).find_map(|scope| limits.get_key_value(&scope))
 }
 
 /// A token bucket. Its times are steady ones, which nobody sets.
@@ -154,6 +164,11 @@ impl Bucket {
     pub fn take(self, rate: Rate, tokens: u32, now: Duration) -> Self {
         let missing = self.missing(rate, now).saturating_add(interval(rate).saturating_mul(u64::from(tokens)));
         Self { full_at: now.saturating_add(Duration::from_nanos(missing)) }
+    }
+
+    /// For how long before it is full there is a token in it.
+    pub(crate) fn spare(rate: Rate) -> Duration {
+        Duration::from_nanos(interval(rate).saturating_mul(u64::from(rate.burst.saturating_sub(1))))
     }
 
     /// How long until there is a token in it, in whole microseconds; zero if there is one.
@@ -242,6 +257,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_longer_beginning_of_a_name_has_a_limit_than_the_one_that_is_found(
+            beginnings in proptest::collection::btree_set("[abé]{0,4}", 0..12), group in "[abé]{1,5}",
+        ) {
+            let limits: BTreeMap<LimitScope, Limit> =
+                beginnings.iter().map(|beginning| (LimitScope::Groups(beginning.clone()), Limit::default())).collect();
+            let longest = beginnings.iter().filter(|beginning| group.starts_with(*beginning)).max_by_key(|beginning| beginning.len());
+            let found = limit_of_group(&limits, &Name::new(&group).unwrap()).map(|(scope, _)| scope.clone());
+            prop_assert_eq!(found, longest.cloned().map(LimitScope::Groups));
+        }
+
         /// Whatever is taken whenever there is something: never more than the burst and what the time brings.
         #[test]
         fn no_window_sees_more_than_the_burst_and_what_its_time_brings(

@@ -1,6 +1,5 @@
 //! Calls that are decided step by step, so that what is settled of them can be written while the rest is decided.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::changes::encode;
@@ -10,6 +9,7 @@ use crate::error::Result;
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
 use crate::news::TaskNews;
+use crate::number_map::NumberMap;
 use crate::outcome::Outcome;
 use crate::task::TaskId;
 use crate::write::Write;
@@ -17,7 +17,7 @@ use crate::write::Write;
 /// Tasks whose rows were written before everything was decided, as they were written.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    tasks: HashMap<TaskId, Arc<Task>>,
+    tasks: NumberMap<TaskId, Arc<Task>>,
     /// Those of them that did not exist before.
     new: Vec<TaskId>,
 }

@@ -192,6 +192,16 @@ impl Items {
         })
     }
 
+    /// Whether it matters to any limit how many tasks run.
+    pub(crate) fn counts_running(&self) -> bool {
+        self.0.counts_running()
+    }
+
+    /// Whether claims look at a task of every lane: where groups share queues, and where series prefer sessions.
+    pub(crate) fn look_into_every_lane(&self) -> bool {
+        self.0.are_shared() || !self.0.affinities.is_empty()
+    }
+
     pub(super) fn into_state(self) -> State {
         self.0
     }

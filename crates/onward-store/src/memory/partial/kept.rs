@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::run::{Partial, Ran};
 use crate::limits;
-use crate::memory::known::{RunningElsewhere, Want};
+use crate::memory::known::Want;
+use crate::memory::running::RunningCounts;
 use crate::memory::state::State;
 use crate::memory::task::Task;
 use crate::name::Name;
+use crate::number_map::NumberMap;
 use crate::task::{SessionId, TaskId};
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
@@ -16,13 +18,13 @@ use crate::task::{SessionId, TaskId};
 /// sure: how many run is forgotten, and tasks are what they were if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    tasks: HashMap<TaskId, KeptTask>,
+    tasks: NumberMap<TaskId, KeptTask>,
     /// Those of them that have a key, by that.
     keys: HashMap<(Name, String), TaskId>,
     /// How many each session runs of those that are sure.
     held: BTreeMap<SessionId, u64>,
     /// How many tasks run in the store, as far as anybody has asked.
-    running: Option<RunningElsewhere>,
+    running: Option<RunningCounts>,
     /// How often others have written between two batches.
     interruptions: u64,
 }
@@ -41,7 +43,7 @@ impl Kept {
     pub(crate) fn has(&self, want: &Want) -> bool {
         match want {
             Want::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
-            Want::Running => self.running.is_some(),
+            Want::Running | Want::Holders => self.running.is_some(),
             Want::ToCancel(session) => self.has_all_of(*session),
             _ => false,
         }
@@ -67,8 +69,7 @@ impl Kept {
     /// Whether everything that a session runs is here.
     fn has_all_of(&self, session: SessionId) -> bool {
         let Some(running) = &self.running else { return false };
-        let run: u64 = running.iter().filter(|((by, ..), _)| *by == session).map(|(_, count)| count).sum();
-        self.held.get(&session).copied().unwrap_or_default() == run
+        self.held.get(&session).copied().unwrap_or_default() == running.by(session)
     }
 
     /// Gives what is wanted and here, and is known to be so still, to a part of the store.
@@ -76,7 +77,9 @@ impl Kept {
         for want in wants {
             match want {
                 Want::Task(id) => self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task))),
-                Want::Running => self.running.iter().for_each(|running| partial.running(running.clone())),
+                Want::Running | Want::Holders => {
+                    self.running.iter().for_each(|running| partial.running_as_kept(running.clone()));
+                }
                 // Who is to stop is not kept.
                 Want::ToCancel(_) => partial.known(want.clone()),
                 _ => {}
@@ -89,7 +92,7 @@ impl Kept {
     pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
-        let mut written_before = HashMap::new();
+        let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
         for task in before.tasks.shared().chain(after.tasks.shared()) {
             written_before.extend(self.forget(task.id).and_then(|kept| Some((task.id, kept.written_by?))));
         }
@@ -118,14 +121,8 @@ impl Kept {
     fn count(&mut self, partial: &Partial, before: &State, after: &State) {
         let known = partial.running_in_store().cloned().or_else(|| self.running.take());
         self.running = known.map(|mut running| {
-            for (task, session) in before.tasks.iter().filter_map(|task| Some((task, task.session?))) {
-                let line = line_of(task, session);
-                running.entry(line).and_modify(|count| *count = count.saturating_sub(1));
-            }
-            for (task, session) in after.tasks.iter().filter_map(|task| Some((task, task.session?))) {
-                *running.entry(line_of(task, session)).or_default() += 1;
-            }
-            running.retain(|_, count| *count > 0);
+            running.take_all(before.tasks.running_here());
+            running.add_all(after.tasks.running_here());
             running
         });
     }
@@ -174,12 +171,6 @@ impl Kept {
         }
         self.tasks.insert(task.id, KeptTask { task, written_by, interruptions: self.interruptions });
     }
-}
-
-/// How many run together in the counts.
-fn line_of(task: &Task, session: SessionId) -> (SessionId, Name, Name, Option<Name>) {
-    let new = &task.new;
-    (session, new.queue.clone(), new.kind.clone(), new.group.clone())
 }
 
 fn key_of(task: &Task) -> Option<(Name, String)> {

@@ -19,5 +19,5 @@ pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, 
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use kept::Kept;
 pub(crate) use row::{AdvancedRow, ChangedRow, Links, LoadedTask, TaskRow};
-pub(crate) use run::{Answered, Counters, LaneRows, Now, Partial, Ran, claimed_by, state_of};
+pub(crate) use run::{Answered, Counters, LaneHead, LaneRows, Now, Partial, Ran, claimed_by, state_of};
 pub(crate) use wanted::wanted_by;

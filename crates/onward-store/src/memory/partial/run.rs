@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
 use crate::memory::keys::Taken;
-use crate::memory::known::{Frontier, Known, Lane, Part, RunningElsewhere, Want};
+use crate::memory::known::{Frontier, Holders, Known, Lane, MoreWaiting, Part, RunningRows, Want};
 use crate::memory::running::{RunningCounts, RunningLine};
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
@@ -21,6 +21,7 @@ use crate::news::TaskNews;
 use crate::outcome::Outcome;
 use crate::queue::QueueMode;
 use crate::reason::WaitReason;
+use crate::rules::order::Place;
 use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::store::{EndedCounts, Hint, PauseRecord, QueueRecord, SessionRecord};
 use crate::task::{TaskId, TaskRecord, TaskState};
@@ -50,12 +51,19 @@ pub(crate) struct LaneRows {
     pub(crate) limit: usize,
 }
 
+/// A lane of which nothing is loaded: what its tasks have in common, and the place of the first.
+#[derive(Debug)]
+pub(crate) struct LaneHead {
+    pub(crate) lane: Lane,
+    pub(crate) place: Place,
+}
+
 /// What is loaded of a store, as it is there.
 #[derive(Debug)]
 pub(crate) struct Partial {
     state: State,
     /// How many tasks run in the store.
-    running: Option<RunningElsewhere>,
+    running: Option<RunningCounts>,
     /// How many have ended in the store, if somebody asked.
     ended: Option<u64>,
     /// How many live tasks queues have in the store.
@@ -170,7 +178,7 @@ impl Partial {
 
     /// Whether all that waits is loaded, if anybody asked for what waits.
     pub(crate) fn few_wait(&self) -> Option<bool> {
-        self.state.tasks.known.part()?.lanes.as_ref().map(BTreeMap::is_empty)
+        self.state.tasks.known.part()?.lanes.as_ref().map(MoreWaiting::is_empty)
     }
 
     /// Notes from now on what is loaded.
@@ -194,7 +202,7 @@ impl Partial {
     }
 
     /// How many tasks ran in the store, if somebody asked.
-    pub(super) fn running_in_store(&self) -> Option<&RunningElsewhere> {
+    pub(super) fn running_in_store(&self) -> Option<&RunningCounts> {
         self.running.as_ref()
     }
 
@@ -247,29 +255,50 @@ impl Partial {
     }
 
     /// Takes how many tasks run by session, queue, kind and group.
-    pub(crate) fn running(&mut self, running: RunningElsewhere) {
+    pub(crate) fn running(&mut self, running: &RunningRows) {
+        self.running = Some(counted(running));
+    }
+
+    /// Takes how many tasks run, as it was counted before.
+    pub(super) fn running_as_kept(&mut self, running: RunningCounts) {
         self.running = Some(running);
+    }
+
+    /// Takes which sessions run any.
+    pub(crate) fn holders(&mut self, holders: Holders) {
+        self.part(|part| part.holders = Some(holders));
     }
 
     pub(crate) fn live(&mut self, queue: Name, count: u64) {
         self.live.insert(queue, count);
     }
 
-    /// Takes the first tasks of every lane.
-    pub(crate) fn lanes(&mut self, lanes: LaneRows) {
+    /// Takes the first tasks of lanes, and those lanes of which there are none: of the others of their queue and kind everything is here up to the first of these.
+    pub(crate) fn lanes(&mut self, lanes: LaneRows, heads: Vec<LaneHead>) {
+        let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
+        for LaneHead { lane, place } in &heads {
+            let bound = bounds.entry((lane.queue.clone(), lane.kind.clone())).or_insert(*place);
+            *bound = (*bound).min(*place);
+        }
         let mut found: BTreeMap<Lane, Vec<TaskId>> = BTreeMap::new();
         for task in lanes.tasks {
             let id = self.task(task);
             let lane = self.state.tasks.get(id).map(Lane::of);
             lane.into_iter().for_each(|lane| found.entry(lane).or_default().push(id));
         }
-        let found = found.into_iter().filter(|(_, tasks)| tasks.len() >= lanes.limit);
-        let more = found.filter_map(|(lane, tasks)| {
+        let more = found.into_iter().filter_map(|(lane, tasks)| {
             let last = self.state.tasks.share(*tasks.last()?)?;
-            Some((lane, (last.place(), Arc::clone(last))))
+            let is_full = tasks.len() >= lanes.limit;
+            let bound = || bounds.get(&(lane.queue.clone(), lane.kind.clone())).copied();
+            let behind = if is_full { last.place() } else { bound()? };
+            Some((lane, (behind, Arc::clone(last))))
         });
-        let more = more.collect();
-        self.part(|part| part.lanes = Some(more));
+        let mut more: BTreeMap<_, _> = more.collect();
+        more.extend(heads.into_iter().map(|LaneHead { lane, place }| {
+            let task = Arc::new(lane.task(place.task));
+            (lane, (place, task))
+        }));
+        self.part(|part| part.lanes = Some(MoreWaiting::of(more)));
     }
 
     /// Takes the first tasks of one lane.
@@ -278,11 +307,7 @@ impl Partial {
         let last = rows.tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| {
-            let lanes = part.lanes.get_or_insert_default();
-            match last {
-                Some(last) => drop(lanes.insert(lane.clone(), (last.place(), last))),
-                None => drop(lanes.remove(lane)),
-            }
+            part.lanes.get_or_insert_default().set(lane, last.map(|last| (last.place(), last)));
         });
     }
 
@@ -311,13 +336,7 @@ impl Partial {
     /// Works out what of the counts is not loaded, after everything of a round was taken.
     pub(crate) fn settle(&mut self) {
         let running = self.running.clone().map(|mut running| {
-            for task in self.state.tasks.iter() {
-                let Some(session) = task.session else { continue };
-                let new = &task.new;
-                let line = (session, new.queue.clone(), new.kind.clone(), new.group.clone());
-                running.entry(line).and_modify(|count| *count = count.saturating_sub(1));
-            }
-            running.retain(|_, count| *count > 0);
+            running.take_all(self.state.tasks.running_here());
             running
         });
         let count =
@@ -331,10 +350,10 @@ impl Partial {
         let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
         self.part(|part| {
             if let Some(running) = &running {
-                let is_here = |id: &crate::task::SessionId| running.keys().all(|(session, ..)| session != id);
+                let is_here = |id: &crate::task::SessionId| running.by(*id) == 0;
                 part.held.extend(sessions.into_iter().filter(is_here));
             }
-            part.running = running.as_ref().map(counted);
+            part.running = running;
             (part.ended_elsewhere, part.live_elsewhere) = (ended, live);
         });
     }
@@ -445,7 +464,7 @@ impl Ran {
     }
 }
 
-fn counted(running: &RunningElsewhere) -> RunningCounts {
+fn counted(running: &RunningRows) -> RunningCounts {
     let mut counts = RunningCounts::default();
     for ((session, queue, kind, group), count) in running {
         counts.add(RunningLine { session: Some(*session), queue, kind, group: group.as_ref() }, *count);

@@ -79,7 +79,7 @@ fn of_lease(lease: Lease) -> TaskId {
 
 /// What time brings.
 fn due(wants: &mut Vec<Want>) {
-    wants.extend([Want::Scheduled, Want::Expiring, Want::Overdue, Want::Running]);
+    wants.extend([Want::Scheduled, Want::Expiring, Want::Overdue, Want::Holders]);
 }
 
 fn submitted(new: &NewTask, wants: &mut Vec<Want>) {

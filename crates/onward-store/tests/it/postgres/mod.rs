@@ -12,6 +12,7 @@ mod failover;
 mod fixture;
 mod inbox;
 mod isolation;
+mod lanes;
 mod mailbox;
 mod nodes;
 mod restart;

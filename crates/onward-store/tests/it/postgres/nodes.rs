@@ -220,3 +220,50 @@ async fn a_node_hears_of_what_another_wrote() {
     let hint = tokio::time::timeout(Duration::from_secs(10), changes.changed()).await.expect("it hears").unwrap();
     assert!(hint.work > 0, "{hint:?}");
 }
+
+/// Who runs anything is asked of the server as soon as others write, but for what the batch itself names.
+#[tokio::test]
+async fn a_claim_beside_the_end_of_the_last_task_that_runs_says_that_nothing_will_come_due() {
+    let Some(url) = url() else { return };
+    let options = options();
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let session = session(&nodes[0], LONG).await;
+    nodes[0].apply(submits(2)).await.unwrap();
+    let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 2))).await else {
+        panic!("no claim")
+    };
+    let mut due = Vec::new();
+    for task in &claimed.tasks {
+        for node in [1, 0, 1] {
+            nodes[node].apply(vec![Write::Sweep]).await.unwrap();
+        }
+        let writes = vec![Write::Complete { lease: task.lease, result: None }, Write::Claim(Claim::any(session, 2))];
+        let outcomes = nodes[0].apply(writes).await.unwrap();
+        let [Outcome::Done, Outcome::Claimed(claimed)] = &outcomes[..] else { panic!("{outcomes:?}") };
+        due.push(claimed.next_due.is_some());
+    }
+    assert_eq!(due, [true, false], "the lease of one task, and then of none");
+}
+
+#[tokio::test]
+async fn a_claim_says_when_the_lease_of_another_node_is_over_that_runs_something() {
+    let Some(url) = url() else { return };
+    let clock = Arc::new(ManualClock::default());
+    let options = options().clock(clock);
+    let nodes = [open(&url, options.clone()).await, open(&url, options).await];
+    let (idle, busy) = (session(&nodes[0], LONG).await, session(&nodes[1], Duration::from_secs(9)).await);
+    session(&nodes[1], Duration::from_secs(5)).await;
+    nodes[0].apply(submits(1)).await.unwrap();
+    let Outcome::Claimed(claimed) = apply(&nodes[1], Write::Claim(Claim::any(busy, 1))).await else {
+        panic!("no claim")
+    };
+    let due = async || match apply(&nodes[0], Write::Claim(Claim::any(idle, 1))).await {
+        Outcome::Claimed(claimed) => claimed.next_due,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(due().await, Some(Duration::from_secs(9)));
+    apply(&nodes[1], Write::RenewSession { session: busy }).await;
+    assert_eq!(due().await, Some(Duration::from_secs(9)));
+    apply(&nodes[1], Write::Complete { lease: claimed.tasks[0].lease, result: None }).await;
+    assert_eq!(due().await, None);
+}

@@ -139,6 +139,37 @@ async fn a_store_of_schema_4_opens_and_counts_from_then_on_how_many_transactions
     assert_eq!(after, before + 1);
 }
 
+/// Shows: T21
+#[tokio::test]
+async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterwards_with_a_heartbeat_timeout() {
+    let Some(old) = Old::schema_4().await else { return };
+    let schema = &old.schema;
+    let roles = format!(
+        "CREATE ROLE shop_{schema}; CREATE ROLE passer_by_{schema}; GRANT USAGE ON SCHEMA {schema} TO shop_{schema}, passer_by_{schema}; \
+         GRANT EXECUTE ON FUNCTION {schema}.onward_submit TO shop_{schema}"
+    );
+    old.client.batch_execute(&roles).await.unwrap();
+    let store = old.open().await;
+    let submit_as = async |role: &str| {
+        let submit = format!(
+            "SET ROLE {role}_{schema}; SELECT {schema}.onward_submit('mail', 'new', key => 'new', heartbeat_timeout => '30 s')"
+        );
+        let submitted = old.client.batch_execute(&submit).await;
+        old.client.batch_execute("RESET ROLE").await.unwrap();
+        submitted
+    };
+    let mut changes = store.changes();
+    submit_as("passer_by").await.unwrap_err();
+    submit_as("shop").await.unwrap();
+    let of_key = TaskFilter { key: Some("new".into()), ..TaskFilter::default() };
+    let there = async {
+        while store.count(of_key.clone()).await.unwrap() == 0 {
+            changes.changed().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), there).await.expect("it becomes a task");
+}
+
 #[tokio::test]
 async fn keys_and_numbers_of_a_store_of_schema_1_stay_taken() {
     let Some(old) = Old::schema_1().await else { return };

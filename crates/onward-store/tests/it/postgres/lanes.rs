@@ -1,0 +1,104 @@
+//! Waiting tasks of many groups, kinds and queues, of which a claim takes few: it looks at the first of all, and into as few of the lines as it can.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onward_store::{
+    Claim, KindSelection, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome, Priority,
+    QueueMode, Rate, Scope, SessionId, SetLimit, Store, TaskId, Write,
+};
+
+use super::fixture::options;
+use super::server::{open, url};
+
+/// So many that most lanes are not looked into by a claim of few.
+const GROUPS: usize = 40;
+
+/// How many tasks each has.
+const EACH: usize = 3;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// Tasks whose order has nothing to do with that of their lanes' names: of urgencies that repeat in another beat than groups and kinds do.
+fn submits() -> Vec<Write> {
+    let task = |number: usize| {
+        let mut new = NewTask::new(if number.is_multiple_of(3) { "mail" } else { "letter" }).unwrap();
+        new.group = Some(name(&format!("group {}", number * 7 % GROUPS)));
+        new.queue = name(if number.is_multiple_of(5) { "slow" } else { "default" });
+        new.priority = Priority(u8::try_from(number * 11 % 4).unwrap());
+        Write::Submit(Box::new(new))
+    };
+    (0..GROUPS * EACH).map(task).collect()
+}
+
+async fn session(store: &dyn Store) -> SessionId {
+    let open = OpenSession::new("node", Duration::from_secs(600));
+    let outcome = store.apply(vec![Write::OpenSession(open)]).await.unwrap().remove(0);
+    let Outcome::SessionOpened(session) = outcome else { panic!("{outcome:?}") };
+    session
+}
+
+/// What claims of a few each hand out until nothing is left, with a completion of what each had before the next.
+async fn claimed(store: &dyn Store, before: &[Write], claim: impl Fn(SessionId) -> Claim) -> Vec<Vec<TaskId>> {
+    let session = session(store).await;
+    store.apply(submits()).await.unwrap();
+    store.apply(before.to_vec()).await.unwrap();
+    let (mut all, mut writes) = (Vec::new(), Vec::new());
+    loop {
+        writes.push(Write::Claim(claim(session)));
+        let outcome = store.apply(std::mem::take(&mut writes)).await.unwrap().pop().unwrap();
+        let Outcome::Claimed(claimed) = outcome else { panic!("{outcome:?}") };
+        if claimed.tasks.is_empty() {
+            return all;
+        }
+        all.push(claimed.tasks.iter().map(|task| task.lease.task).collect());
+        // Some go on running, so that limits hold others back.
+        writes.extend(claimed.tasks.iter().skip(1).map(|task| Write::Complete { lease: task.lease, result: None }));
+    }
+}
+
+async fn agree(before: &[Write], claim: impl Fn(SessionId) -> Claim + Copy) {
+    let Some(url) = url() else { return };
+    let clock = Arc::new(ManualClock::default());
+    let store = open(&url, options().clock(clock.clone())).await;
+    let expected = claimed(&MemoryStore::with_clock(clock), before, claim).await;
+    assert!(expected.len() > 3, "{expected:?}");
+    assert_eq!(claimed(&store, before, claim).await, expected);
+}
+
+#[tokio::test]
+async fn a_claim_of_few_takes_the_first_of_very_many_lanes() {
+    agree(&[], |session| Claim::any(session, 4)).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_one_kind_passes_over_lanes_of_another_that_come_first() {
+    agree(&[], |session| Claim { kinds: KindSelection::Only([name("mail")].into()), ..Claim::any(session, 4) }).await;
+}
+
+#[tokio::test]
+async fn a_claim_passes_over_as_many_lanes_as_are_held_back() {
+    let pause = |number| Write::Pause { scope: Scope::Group(name(&format!("group {number}"))), until: None };
+    let paused: Vec<Write> = (0..GROUPS / 2).map(pause).collect();
+    agree(&paused, |session| Claim::any(session, 4)).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_few_takes_from_many_lanes_what_their_limits_leave() {
+    let of_groups = SetLimit::new(LimitScope::Groups("group ".into()));
+    let rate = Rate { tasks: 1, per: Duration::from_secs(3600), burst: 2 };
+    agree(&[Write::SetLimit(of_groups.concurrency(1).rate(rate))], |session| Claim::any(session, 4)).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_few_takes_from_many_lanes_that_share_a_queue_whose_turn_it_is() {
+    let weights = [Write::SetLimit(SetLimit::new(LimitScope::Group(name("group 3"))).weight(3))];
+    agree(&weights, |session| Claim::any(session, 4)).await;
+}
+
+#[tokio::test]
+async fn a_claim_of_few_takes_from_queues_with_many_lanes_in_their_turn() {
+    agree(&[Write::SetQueueMode(QueueMode::Interleaved)], |session| Claim::any(session, 4)).await;
+}
