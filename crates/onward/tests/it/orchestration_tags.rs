@@ -89,7 +89,7 @@ async fn changes_of_tags_are_events_of_the_history() {
         let set =
             |key: &str, value: &str, before| HistoryEvent::TagSet { key: key.into(), value: value.into(), before };
         assert_eq!(history[1], set("stage", "picking", of("new")));
-        assert_eq!(history[4..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
+        assert_eq!(history[3..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
         send(&engine, task, "packed").await;
         let recorded = engine.record_history(task).await.unwrap();
         assert_eq!(recorded.events[7], HistoryEvent::TagRemoved { key: "by".into(), before: of("ada") });
@@ -187,6 +187,7 @@ async fn a_turn_that_is_not_written_changes_no_tags() {
     for world in worlds().await {
         let broken = packing(&world, false).await;
         let task = start(&broken).await;
+        broken.run_until_idle().await.unwrap();
         send(&broken, task, "go").await;
         assert_eq!(state(&world, task).await, TaskState::Dead);
         assert_eq!(
