@@ -92,6 +92,9 @@ pub const TURN_BYTES: usize = 512 * 1024 * 1024;
 /// How many values an orchestration keeps at the most.
 pub const VALUES: usize = 1000;
 
+/// How many tags one turn of an orchestration changes at the most: it may remove all that it has, and give itself as many others.
+pub const TURN_TAGS: usize = 2 * TAGS;
+
 /// How many tasks one turn of an orchestration submits at the most.
 pub const TURN_TASKS: usize = 10_000;
 

@@ -35,6 +35,17 @@ impl Tags {
         Arc::make_mut(self.0.get_or_insert_default()).insert(key.into(), value.into());
     }
 
+    /// Removes a tag; answers the value that it had.
+    pub fn remove(&mut self, key: &str) -> Option<String> {
+        self.get(key)?;
+        let tags = Arc::make_mut(self.0.as_mut()?);
+        let value = tags.remove(key);
+        if tags.is_empty() {
+            self.0 = None;
+        }
+        value
+    }
+
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -209,6 +220,14 @@ mod tests {
         tags.set("a", "1");
         tags.set("a", "2");
         assert_eq!(tags.iter().collect::<Vec<_>>(), [("a", "2")]);
+    }
+
+    #[test]
+    fn tags_whose_last_was_removed_are_no_tags() {
+        let mut tags: Tags = [("a", "1"), ("b", "2")].into_iter().collect();
+        assert_eq!((tags.remove("c"), tags.remove("a"), tags.len()), (None, Some("1".to_owned()), 1));
+        tags.remove("b");
+        assert_eq!(tags, Tags::new());
     }
 
     #[test]

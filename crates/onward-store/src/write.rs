@@ -327,7 +327,7 @@ pub enum Write {
     },
 
     /// Writes a turn of an orchestration: appends to its history, forgets the messages that it has taken in, submits tasks, cancels others,
-    /// and goes on as it says; a turn uses no attempt up. The end of a task submitted with a [report](NewTask::report) comes back as a message, and so does that
+    /// changes its tags, and goes on as it says; a turn uses no attempt up. The end of a task submitted with a [report](NewTask::report) comes back as a message, and so does that
     /// it was not taken. Requires a lease that holds, that the task is an orchestration (else
     /// [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)), that its history has the length that the turn says (else
     /// [`HistoryMoved`](crate::Refusal::HistoryMoved)), and input within the limits. Answers [`Turned`](crate::Outcome::Turned).

@@ -526,6 +526,22 @@ macro_rules! conformance {
                 only_an_orchestration_that_has_not_ended_is_paused,
                 orchestrations_are_paused_and_resumed_by_a_filter,
             }
+            orchestration_tags {
+                an_orchestration_is_found_by_the_tags_that_it_gives_itself,
+                the_last_change_of_a_tag_in_a_turn_counts,
+                an_orchestration_without_tags_gives_itself_some,
+                a_tag_that_an_orchestration_removes_finds_it_no_longer,
+                an_orchestration_may_remove_its_last_tag,
+                the_next_claim_hands_out_the_tags_as_they_are_now,
+                changed_tags_survive_a_restart,
+                a_refused_turn_changes_no_tags,
+                tags_that_no_task_may_have_are_refused_with_their_turn,
+                an_ended_orchestration_keeps_its_last_tags,
+                changed_tags_select_orchestrations_for_what_is_done_to_many,
+                an_orchestration_that_begins_again_keeps_its_tags,
+                a_dead_letter_that_is_tried_again_keeps_the_tags_that_it_gave_itself,
+                many_that_change_their_tags_at_once_leave_those_of_others_alone,
+            }
             orchestrations {
                 a_claim_of_an_orchestration_says_that_it_is_one,
                 a_turn_appends_to_the_history_and_parks,

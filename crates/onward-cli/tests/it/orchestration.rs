@@ -116,6 +116,26 @@ async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failur
     }
 }
 
+/// Goes through its stages, of which its tags say where it is.
+#[derive(Serialize, Deserialize)]
+struct Parcel;
+
+impl Task for Parcel {
+    const KIND: &'static str = "parcel";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+async fn parcel(_: Parcel, context: OrchestrationContext) -> Result<(), Failure> {
+    context.set_tag("stage", "packing")?;
+    context.event::<()>("packed")?.await?;
+    context.set_tag("stage", "sent")?;
+    context.remove_tag("by")?;
+    context.event::<()>("delivered")?.await?;
+    context.set_tag("stage", "delivered")?;
+    Ok(())
+}
+
 #[derive(Serialize, Deserialize)]
 struct Transfer;
 
@@ -129,6 +149,7 @@ async fn engine(place: &Place, is_mended: bool) -> Engine {
     let engine = Engine::open(place.path("onward.db")).await.unwrap();
     engine.register(|charge: Charge, _| async move { Ok(format!("paid {}", charge.0)) });
     engine.orchestrate(order).orchestrate(review).orchestrate(trip).orchestrate(turn_over).orchestrate(counter);
+    engine.orchestrate(parcel);
     engine.orchestrate(move |_: Transfer, context: OrchestrationContext| async move {
         let cents = context.step("rate", || async { Ok(17_u32) }).await?;
         assert!(is_mended, "no rate for today");
@@ -346,6 +367,71 @@ fn orchestrations_are_found_by_the_tags_that_they_were_started_with() {
     assert_eq!(listed(&["--tag", "city=Pisa"]), [9]);
     assert_eq!(listed(&["--tag", "city=Pisa", "--tag", "customer=8"]), [0; 0]);
     assert_eq!(listed(&["--tag-key-prefix", "cust"]), [9]);
+}
+
+/// Shows: D10
+#[test]
+fn an_orchestration_is_listed_and_shown_by_the_tags_that_its_code_has_given_it() {
+    let place = place();
+    place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada", "--tag", "stage=new"]);
+    let listed = |tag: &str| numbers(&place.json(&["orchestration", "list", "--tag", tag]));
+    let sent = |event: &str| {
+        place.onward(&["orchestration", "signal", "9", event, "null"]);
+        work(&place, false);
+    };
+    assert_eq!(listed("stage=new"), [9]);
+    work(&place, false);
+    assert_eq!((listed("stage=new"), listed("stage=packing"), listed("by=ada")), (vec![], vec![9], vec![9]));
+    sent("packed");
+    assert_eq!((listed("stage=packing"), listed("stage=sent"), listed("by=ada")), (vec![], vec![9], vec![]));
+    assert_eq!(numbers(&place.json(&["task", "list", "--tag", "stage=sent"])), [9]);
+    let shown = place.onward(&["orchestration", "show", "9"]).stdout;
+    assert!(shown.contains("tag          stage=sent\n") && !shown.contains("by=ada"), "{shown}");
+    sent("delivered");
+    assert_eq!(
+        numbers(&place.json(&["orchestration", "list", "--tag", "stage=delivered", "--state", "completed"])),
+        [9]
+    );
+    place.onward(&["store", "prune", "--keep", "0"]);
+    assert_eq!(listed("stage=delivered"), [0; 0]);
+}
+
+/// Shows: D10
+#[test]
+fn changes_of_tags_are_in_the_history() {
+    let place = place();
+    place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada"]);
+    work(&place, false);
+    place.onward(&["orchestration", "signal", "9", "packed", "null"]);
+    work(&place, false);
+    let ran = place.onward(&["orchestration", "history", "9"]);
+    let mut settings = settings();
+    settings.add_filter(r" *\+\[duration\]", " +[duration]");
+    settings.bind(|| {
+        insta::assert_snapshot!(ran.stdout, @r#"
+          0 +[duration]  started at [time]
+          1                 has the tag stage=packing
+          3 +[duration]  signal `packed`: null
+          4                 has the tag stage=sent, which was packing
+          5                 has the tag by no longer, which was ada
+        "#);
+    });
+    let events = place.json(&["orchestration", "history", "9"]);
+    let expected = json!({ "what": "tag_removed", "key": "by", "before": "ada", "event": 5, "at": events[5]["at"] });
+    assert_eq!(events[5], expected);
+}
+
+/// Shows: D10, D8
+#[test]
+fn a_fork_is_found_by_the_tags_that_its_origin_had_there() {
+    let place = place();
+    place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada"]);
+    work(&place, false);
+    place.onward(&["orchestration", "signal", "9", "packed", "null"]);
+    work(&place, false);
+    place.onward(&["orchestration", "fork", "9", "--events", "2"]);
+    let listed = |tag: &str| numbers(&place.json(&["orchestration", "list", "--tag", tag]));
+    assert_eq!((listed("stage=packing"), listed("by=ada"), listed("stage=sent")), (vec![10], vec![10], vec![9]));
 }
 
 /// Shows: D1, D6

@@ -3,10 +3,15 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use onward::orchestration::{OrchestrationContext, join_all};
+use onward::{Engine, Failure, NewTask, RetryPolicy, Task};
 use onward_store::rusqlite::Connection;
 use onward_store::{Clock, SystemClock};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 
 use crate::harness::Place;
 use crate::terminal::{read_until, terminal};
@@ -64,6 +69,58 @@ fn it_draws_what_another_process_does_and_ends_with_q() {
     read_until(&mut outer, "parcels");
     outer.write_all(b"q").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[derive(Serialize, Deserialize)]
+struct Order;
+
+impl Task for Order {
+    const KIND: &'static str = "order";
+    const ORCHESTRATION: bool = true;
+    type Output = ();
+}
+
+/// An engine whose orders call an activity that runs until it is let go of, and one that is a dead letter at once.
+async fn ordering(place: &Place, charged: &Arc<Semaphore>) -> Engine {
+    let engine = Engine::open(place.path("onward.db")).await.unwrap();
+    let charged = Arc::clone(charged);
+    engine.handle("charge", move |_| {
+        let charged = Arc::clone(&charged);
+        async move { charged.acquire().await.map(|_| "null").map_err(|error| Failure::permanent(error.to_string())) }
+    });
+    engine.handle("print-invoice", |_| async { Err::<&str, _>(Failure::retryable("no printer")) });
+    engine.orchestrate(|_: Order, context: OrchestrationContext| async move {
+        context.set_tag("stage", "charging")?;
+        let charge = context.activity_task::<()>(NewTask::new("charge")?).start();
+        let invoice = context.activity_task::<()>(NewTask::new("print-invoice")?).retry(RetryPolicy::NEVER).start();
+        join_all([charge, invoice]).await;
+        Ok(())
+    });
+    engine
+}
+
+/// Shows: D10, Q10
+#[test]
+fn the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters() {
+    let place = Place::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let charged = Arc::new(Semaphore::new(0));
+    let engine = runtime.block_on(ordering(&place, &charged));
+    let order = runtime.block_on(async { engine.submit(Order).await.unwrap().id() });
+    let running = engine.clone();
+    let run = runtime.spawn(async move { running.run().await.unwrap() });
+    let (mut outer, inner) = terminal();
+    let mut child = top(&place, &inner);
+    read_until(&mut outer, "charge");
+    outer.write_all(b"3").unwrap();
+    let seen = read_until(&mut outer, "no printer");
+    assert!(seen.contains("print-invoice"), "{seen}");
+    charged.add_permits(1);
+    runtime.block_on(async { engine.wait(order).await.unwrap() });
+    outer.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    engine.stop();
+    runtime.block_on(run).unwrap();
 }
 
 /// Shows: Q10

@@ -28,8 +28,12 @@ impl State {
         if !turn.values.is_empty() {
             orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
         }
+        let tags = orchestration::tags_after(&turn, &task.new.kind, &task.new.tags)?;
         self.check_room(&turn.submits)?;
         self.change_instance(id, |instance| instance.take(&turn));
+        if let Some(tags) = tags {
+            self.tasks.change(id, |task| task.new.tags = tags);
+        }
         let Turn { submits, cancels, next, .. } = turn;
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
         cancels.into_iter().for_each(|task| self.cancel_of(id, task));

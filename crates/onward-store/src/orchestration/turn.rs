@@ -29,6 +29,9 @@ pub struct Turn {
     pub status: Option<Bytes>,
     /// Values that it keeps for whoever looks; `None` removes one.
     pub values: Vec<(String, Option<Bytes>)>,
+    /// Tags that it gives itself; `None` removes one. Of several for a key the last counts; at most
+    /// [`limits::TURN_TAGS`](crate::limits::TURN_TAGS).
+    pub tags: Vec<(String, Option<String>)>,
     /// The names of the events that it waits for from now on, for whoever asks why it stands; at most
     /// [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
     pub awaits: Vec<Name>,
@@ -52,6 +55,7 @@ impl Turn {
             consumed: 0,
             status: None,
             values: Vec::new(),
+            tags: Vec::new(),
             awaits: Vec::new(),
             submits: Vec::new(),
             cancels: Vec::new(),
@@ -91,7 +95,7 @@ pub enum AfterTurn {
         /// What it says of why; cut at 8 KiB.
         reason: String,
     },
-    /// It begins again with another payload and another history. Messages that wait, its status and its values stay.
+    /// It begins again with another payload and another history. Messages that wait, its status, its values and its tags stay.
     ContinueAsNew {
         /// The payload.
         payload: Bytes,

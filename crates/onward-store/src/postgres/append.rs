@@ -86,7 +86,7 @@ fn fate_of(error: DriverError, ran: Ran, marker: Marker) -> Fate {
 /// Whether a write may do nothing but append events. Neither the time nor another task has a part in it.
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
-    turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty()
+    turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
 }
 
 fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Decided>> {

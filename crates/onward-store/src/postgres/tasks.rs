@@ -33,18 +33,17 @@ pub(super) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Differe
     finish(statements, &difference.finished);
     put(statements, "task", "ended", &difference.rewritten, &difference.revived);
     put(statements, "ended", "task", &difference.ended, &difference.moved);
-    tags(statements, &difference.tags);
+    let gone = "DELETE FROM {s}.tag t USING unnest($1, $2) AS u (task, tag) WHERE t.tag = u.tag AND t.task = u.task";
+    tags(statements, gone, &difference.gone_tags);
+    tags(statements, "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)", &difference.tags);
 }
 
-fn tags<'a>(statements: &mut Statements<'a>, tags: &'a [(i64, Vec<u8>)]) {
+fn tags<'a>(statements: &mut Statements<'a>, statement: &str, tags: &'a [(i64, Vec<u8>)]) {
     if tags.is_empty() {
         return;
     }
     let (tasks, tags): (Vec<i64>, Vec<&[u8]>) = tags.iter().map(|(task, tag)| (*task, tag.as_slice())).unzip();
-    statements.send(
-        "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)",
-        vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)],
-    );
+    statements.send(statement, vec![(Box::new(tasks), Type::INT8_ARRAY), (Box::new(tags), Type::BYTEA_ARRAY)]);
 }
 
 /// Puts new live tasks in.

@@ -8,6 +8,7 @@ use crate::name::Name;
 use crate::orchestration::{AfterTurn, Hold, Signal, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
+use crate::tag::Tags;
 use crate::task::{NewTask, OnDuplicate, TaskId, TaskState, Ttl, TtlFrom, UniqueKey, When, check_payload};
 use crate::timestamp::Timestamp;
 
@@ -104,6 +105,36 @@ pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item
         keys.len(),
         limits::VALUES
     )))
+}
+
+/// The tags of an orchestration after a turn; `None` if it leaves them as they are.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if it changes too many of them, or they would be such as no task has.
+pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>, Refusal> {
+    if turn.tags.is_empty() {
+        return Ok(None);
+    }
+    if turn.tags.len() > limits::TURN_TAGS {
+        return Err(Refusal::Invalid(format!(
+            "a turn of an orchestration of kind `{kind}` changes {} tags, and may change {}; name each key once",
+            turn.tags.len(),
+            limits::TURN_TAGS
+        )));
+    }
+    let mut tags = before.clone();
+    for (key, value) in &turn.tags {
+        match value {
+            Some(value) => tags.set(key.as_str(), value.as_str()),
+            None => drop(tags.remove(key)),
+        }
+    }
+    if tags == *before {
+        return Ok(None);
+    }
+    let wrong = |error| Refusal::Invalid(format!("an orchestration of kind `{kind}` cannot have such tags: {error}"));
+    tags.check().map_err(wrong)?;
+    Ok(Some(tags))
 }
 
 /// Whether the names that the tasks of a turn bring, such as their queues, have room beside those that a store knows: `known` of them, and no more than `most`.

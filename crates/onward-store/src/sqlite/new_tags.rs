@@ -1,8 +1,8 @@
 //! The tags of new tasks, which are not in the tables yet.
 //!
-//! A task's tags are in its row. The tables that find tasks by them follow in bulk: each tag of a task has its place on another page
-//! there, so twenty tags written with every submit would change twenty pages, where the task itself changes one. Whoever looks for
-//! tags has them written first. What is here can be read again from the rows.
+//! A task's tags are in its row, also those that an orchestration gives itself later. The tables that find tasks by them follow in
+//! bulk: each tag of a task has its place on another page there, so twenty tags written with every submit would change twenty pages,
+//! where the task itself changes one. Whoever looks for tags has them written first. What is here can be read again from the rows.
 
 use std::collections::BTreeMap;
 
@@ -43,6 +43,16 @@ impl NewTags {
             self.count += tags.len();
             self.tasks.insert(task.0, tags.clone());
         }
+    }
+
+    /// Takes the tags that a task has from now on instead of those that it had, unless those are in the tables; whether they are not.
+    pub(super) fn replace(&mut self, task: TaskId, tags: &Tags) -> bool {
+        let is_to_come = !self.are_shared() && task.0 > self.written_to;
+        let is_new = self.remove(task) || is_to_come;
+        if is_new {
+            self.add(task, tags);
+        }
+        is_new
     }
 
     /// Takes out the tags of a task that is removed; whether they were here.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onward_store::{
-    Changes, Claim, Clock, Durability, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore, Store, StoreInfo,
-    TaskFilter, TaskId, Write,
+    AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore,
+    Store, StoreInfo, TaskFilter, TaskId, Turn, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
 
@@ -261,15 +261,77 @@ async fn tasks_of_a_process_that_was_killed_are_found_by_their_tags() {
     assert_eq!(after.count(filter).await.unwrap(), 2);
 }
 
-async fn complete_first(store: &SqliteStore) {
+async fn claim_first(store: &SqliteStore) -> Lease {
     let open = onward_store::OpenSession::new("worker", std::time::Duration::from_secs(10));
     let Outcome::SessionOpened(session) = store.apply(vec![Write::OpenSession(open)]).await.unwrap().remove(0) else {
         panic!("no session")
     };
     let claim = Write::Claim(Claim::any(session, 1));
     let Outcome::Claimed(claimed) = store.apply(vec![claim]).await.unwrap().remove(0) else { panic!("no claim") };
-    let complete = Write::Complete { lease: claimed.tasks[0].lease, result: None };
+    claimed.tasks[0].lease
+}
+
+async fn complete_first(store: &SqliteStore) {
+    let complete = Write::Complete { lease: claim_first(store).await, result: None };
     assert_eq!(store.apply(vec![complete]).await.unwrap(), [Outcome::Done]);
+}
+
+/// Starts an orchestration with two tags.
+async fn started_orchestration(store: &SqliteStore) -> Lease {
+    submit(store, NewTask { orchestration: true, ..tagged(2) }).await;
+    claim_first(store).await
+}
+
+/// Has it set one tag and remove one of those that it began with.
+async fn change_tags(store: &SqliteStore, lease: Lease) {
+    let tags = vec![("key-0".to_owned(), Some("changed".to_owned())), ("key-1".to_owned(), None)];
+    let turn = Turn { tags, ..Turn::new(lease, 0, AfterTurn::Park { until: None }) };
+    let outcomes = store.apply(vec![Write::Turn(Box::new(turn))]).await.unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Turned(_)]), "{outcomes:?}");
+}
+
+/// How many tasks have the tag that was set, that which it was before, and that which was removed.
+async fn found_by_tags(store: &SqliteStore) -> [u64; 3] {
+    let mut found = [0; 3];
+    for (found, tag) in found.iter_mut().zip([("key-0", "changed"), ("key-0", "0"), ("key-1", "1")]) {
+        let filter = TaskFilter { tags: [tag].into_iter().collect(), ..TaskFilter::default() };
+        *found = store.count(filter).await.unwrap();
+    }
+    found
+}
+
+/// Shows: D10, T21
+#[tokio::test]
+async fn an_orchestration_of_a_process_that_was_killed_is_found_by_the_tags_that_it_had_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("onward.db")).await.unwrap();
+    // The tags of the first are in the tables when it changes them, those of the second are not.
+    let first = started_orchestration(&store).await;
+    assert_eq!(found_by_tags(&store).await, [0, 1, 1]);
+    change_tags(&store, first).await;
+    let second = started_orchestration(&store).await;
+    change_tags(&store, second).await;
+    for end in ["", "-wal"] {
+        let file = |name: &str| directory.path().join(format!("{name}.db{end}"));
+        std::fs::copy(file("onward"), file("as-it-was")).unwrap();
+    }
+    let after = SqliteStore::open(directory.path().join("as-it-was.db")).await.unwrap();
+    assert_eq!((found_by_tags(&after).await, found_by_tags(&store).await), ([2, 0, 0], [2, 0, 0]));
+}
+
+/// Shows: D10
+#[tokio::test]
+async fn who_shares_a_file_finds_an_orchestration_by_the_tags_that_it_has_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("onward.db");
+    let one = SqliteStore::open(&path).await.unwrap();
+    let first = started_orchestration(&one).await;
+    let other = SqliteStore::open(&path).await.unwrap();
+    let second = started_orchestration(&one).await;
+    assert_eq!(found_by_tags(&other).await, [0, 2, 2]);
+    change_tags(&one, first).await;
+    change_tags(&one, second).await;
+    assert_eq!(found_by_tags(&other).await, [2, 0, 0]);
 }
 
 /// Where others have the file open too: what the refused write takes back begins behind the tags of the one before it.

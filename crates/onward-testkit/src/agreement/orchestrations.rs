@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::steps::{Act, NextTurn, TurnAct};
-use super::strategy::{delay, kind, new_task, pick};
+use super::strategy::{delay, kind, new_task, pick, tag};
 
 pub(super) fn act() -> impl Strategy<Value = Act> {
     let key = select(vec!["a", "b", "b", "ä"]);
@@ -39,20 +39,33 @@ fn turn() -> impl Strategy<Value = TurnAct> {
     let appended = (0..3u64, prop_oneof![9 => Just(0), 1 => 1..3u64]);
     let consumed = prop_oneof![3 => Just(64u64), 1 => 0..3u64];
     let told = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
+    let told = (told, changed_tags());
     let tasks = (vec(submit(), 0..3), vec(pick(), 0..2));
     (pick(), appended, consumed, told, tasks, next_turn()).prop_map(
-        |(lease, (events, behind), consumed, (status, values), (submits, cancels), next)| TurnAct {
+        |(lease, (events, behind), consumed, ((status, values), tags), (submits, cancels), next)| TurnAct {
             lease,
             events,
             behind,
             consumed,
             status,
             values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            tags,
             submits,
             cancels,
             next,
         },
     )
+}
+
+/// Often none; of the few tags that tasks have, and now and then one that is refused.
+fn changed_tags() -> impl Strategy<Value = Vec<(String, Option<String>)>> {
+    let change = tag().prop_flat_map(|(key, value)| {
+        let removed = (key, None);
+        prop_oneof![2 => Just((key, Some(value))), 1 => Just(removed)]
+    });
+    let tags = prop_oneof![30 => vec(change, 0..4), 1 => Just(vec![("a=b", Some("1"))])];
+    let owned = |(key, value): (&str, Option<&str>)| (key.to_owned(), value.map(str::to_owned));
+    option::weighted(0.5, tags).prop_map(move |tags| tags.unwrap_or_default().into_iter().map(owned).collect())
 }
 
 fn blob() -> impl Strategy<Value = Bytes> {

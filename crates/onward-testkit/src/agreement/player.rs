@@ -123,6 +123,7 @@ impl Player {
             consumed: first_waiting + act.consumed.min(instance.waiting),
             status: act.status,
             values: act.values,
+            tags: act.tags,
             awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: act.submits.into_iter().map(submit).collect(),
             cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),

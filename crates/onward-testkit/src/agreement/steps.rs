@@ -151,6 +151,7 @@ pub struct TurnAct {
     pub consumed: u64,
     pub status: Option<Bytes>,
     pub values: Vec<(String, Option<Bytes>)>,
+    pub tags: Vec<(String, Option<String>)>,
     /// A parent stands for the orchestration itself.
     pub submits: Vec<NewTask>,
     pub cancels: Vec<Pick>,

@@ -400,11 +400,15 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         .prop_map(|(key, on_duplicate, keep_for)| UniqueKey { key: key.to_owned(), on_duplicate, keep_for })
 }
 
-/// Mostly none; few keys and values, and now and then one that is refused.
+/// Few keys and values.
+pub(super) fn tag() -> impl Strategy<Value = (&'static str, &'static str)> {
+    (select(vec!["a", "a", "ab", "b", "ä"]), select(vec!["", "1", "1", "2"]))
+}
+
+/// Mostly none, and now and then one that is refused.
 fn tags() -> impl Strategy<Value = Tags> {
-    let tag = (select(vec!["a", "a", "ab", "b", "ä"]), select(vec!["", "1", "1", "2"]));
     let tags = prop_oneof![
-        30 => vec(tag, 0..4).prop_map(|tags| tags.into_iter().collect()),
+        30 => vec(tag(), 0..4).prop_map(|tags| tags.into_iter().collect()),
         1 => Just([("a=b", "1")].into_iter().collect()),
     ];
     option::weighted(0.5, tags).prop_map(Option::unwrap_or_default)

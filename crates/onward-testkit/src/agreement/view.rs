@@ -160,6 +160,7 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
         TaskFilter { tags: tags(&[("a", "1")]), ..any() },
         TaskFilter { tags: tags(&[("a", "1"), ("b", "1")]), ..any() },
         TaskFilter { tags: tags(&[("a", "2")]), states: vec![TaskState::Running], ..any() },
+        TaskFilter { tags: tags(&[("a", "1")]), orchestration: Some(true), ..any() },
         TaskFilter { tags: tags(&[("b", "")]), tag_key_prefix: Some("a".to_owned()), ..any() },
         TaskFilter { tag_key_prefix: Some(String::new()), kind: Some(name("copy")), ..any() },
         TaskFilter { key_prefix: Some(String::new()), priority_from: Some(Priority(128)), ..any() },

@@ -20,6 +20,7 @@ pub mod limits;
 pub mod moving;
 pub mod news;
 pub mod orchestration_pauses;
+pub mod orchestration_tags;
 pub mod orchestrations;
 pub mod queues;
 pub mod reads;

@@ -4,7 +4,7 @@ use onward_store::{NewTask, OnDuplicate, Page, Prune, TagPage, Tags, TaskFilter,
 
 use crate::bench::{Bench, keyed, name, task};
 
-fn tags(tags: &[(&str, &str)]) -> Tags {
+pub(super) fn tags(tags: &[(&str, &str)]) -> Tags {
     tags.iter().copied().collect()
 }
 
@@ -12,34 +12,34 @@ fn tagged(with: &[(&str, &str)]) -> NewTask {
     NewTask { tags: tags(with), ..task("k") }
 }
 
-fn by(with: &[(&str, &str)]) -> TaskFilter {
+pub(super) fn by(with: &[(&str, &str)]) -> TaskFilter {
     TaskFilter { tags: tags(with), ..TaskFilter::default() }
 }
 
-async fn ids(bench: &Bench, filter: TaskFilter) -> Vec<TaskId> {
+pub(super) async fn ids(bench: &Bench, filter: TaskFilter) -> Vec<TaskId> {
     let page = bench.store().task_ids(filter, Page { before: None, limit: 10_000 }).await.unwrap_or_default();
     assert_eq!(page.next, None);
     page.tasks
 }
 
-async fn count(bench: &Bench, filter: TaskFilter) -> Option<u64> {
+pub(super) async fn count(bench: &Bench, filter: TaskFilter) -> Option<u64> {
     bench.store().count(filter).await.ok()
 }
 
-async fn values(bench: &Bench, key: &str, filter: TaskFilter) -> Vec<(String, u64)> {
+pub(super) async fn values(bench: &Bench, key: &str, filter: TaskFilter) -> Vec<(String, u64)> {
     let page = bench.store().tag_values(key.to_owned(), filter, TagPage::default()).await.unwrap_or_default();
     page.values.into_iter().map(|value| (value.value, value.tasks)).collect()
 }
 
-async fn keys(bench: &Bench, prefix: &str) -> Vec<String> {
+pub(super) async fn keys(bench: &Bench, prefix: &str) -> Vec<String> {
     bench.store().tag_keys(prefix.to_owned(), TagPage::default()).await.unwrap_or_default().keys
 }
 
-fn owned(values: &[(&str, u64)]) -> Vec<(String, u64)> {
+pub(super) fn owned(values: &[(&str, u64)]) -> Vec<(String, u64)> {
     values.iter().map(|(value, tasks)| ((*value).to_owned(), *tasks)).collect()
 }
 
-async fn prune_all(bench: &Bench) {
+pub(super) async fn prune_all(bench: &Bench) {
     bench.removed(Write::Prune(Prune { keep: Some(0), older_than: None, limit: 1000 })).await;
 }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{Name, NewTask, TaskId, Timestamp};
+use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
 use super::journal::Journal;
 use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer, check_submit};
+use super::tags;
 use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
@@ -204,6 +205,35 @@ impl OrchestrationContext {
         self.check_size("value", &value)?;
         self.journal.show_value(key, Some(value));
         Ok(())
+    }
+
+    /// The tags by which the orchestration is found: those that it was started with, as its code has changed them since.
+    #[must_use]
+    pub fn tags(&self) -> Tags {
+        self.journal.tags()
+    }
+
+    /// Gives the orchestration a tag, by which [lists](onward_store::TaskFilter::tags) find it from the end of the turn on, also after its end; a value that the key had
+    /// is replaced. Tags stay when it [continues as new](Self::continue_as_new). Each call is an event of its history, and the code has to do the same in a replay.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if no task may have [such a tag](Tags), or one more; or if the key begins with `onward.`, which is how those begin that the engine
+    /// keeps. Nothing has changed then.
+    pub fn set_tag(&self, key: impl Into<String>, value: impl Into<String>) -> Result<()> {
+        self.change_tag(key.into(), Some(value.into()))
+    }
+
+    /// Removes a tag, if the orchestration has one with this key.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the key begins with `onward.`.
+    pub fn remove_tag(&self, key: impl Into<String>) -> Result<()> {
+        self.change_tag(key.into(), None)
+    }
+
+    fn change_tag(&self, key: String, value: Option<String>) -> Result<()> {
+        tags::check_key(&key)?;
+        self.journal.change_tag(key, value)
     }
 
     fn check_size(&self, what: &str, bytes: &Bytes) -> Result<()> {

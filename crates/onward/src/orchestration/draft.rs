@@ -17,8 +17,18 @@ pub(super) struct Draft {
     pub(super) operations: Vec<Option<u64>>,
     /// Operations whose tasks are to be cancelled.
     pub(super) cancelled: Vec<u64>,
+    /// One for each key.
+    tags: Vec<ChangedTag>,
     /// Whether anything of it should be known to others before a step has ended.
     pub(super) is_urgent: bool,
+}
+
+/// What has become of a tag since the last write.
+#[derive(Debug)]
+struct ChangedTag {
+    key: String,
+    before: Option<String>,
+    now: Option<String>,
 }
 
 impl Draft {
@@ -37,6 +47,7 @@ impl Draft {
                 Command::Submit { operation, task } => self.submit(*task, Some(operation)),
                 Command::Detach { task } => self.submit(*task, None),
                 Command::Cancel { operation } => self.cancel(operation),
+                Command::ChangeTag { key, value, before } => self.change_tag(key, before, value),
                 Command::StartTimer { .. } | Command::Patch { .. } => {}
             }
         }
@@ -58,12 +69,21 @@ impl Draft {
         }
     }
 
+    fn change_tag(&mut self, key: String, before: Option<String>, now: Option<String>) {
+        match self.tags.iter_mut().find(|changed| changed.key == key) {
+            Some(changed) => changed.now = now,
+            None => self.tags.push(ChangedTag { key, before, now }),
+        }
+    }
+
     pub(super) fn write(&mut self, lease: Lease, length: u64, cancels: Vec<TaskId>, next: AfterTurn) -> Result<Turn> {
         let chunk = if self.events.is_empty() { Bytes::new() } else { encode(&self.events)?.into() };
+        let tags = std::mem::take(&mut self.tags).into_iter().filter(|changed| changed.before != changed.now);
         Ok(Turn {
             events: self.events.len() as u64,
             chunk,
             consumed: self.consumed,
+            tags: tags.map(|changed| (changed.key, changed.now)).collect(),
             submits: std::mem::take(&mut self.submits),
             cancels,
             ..Turn::new(lease, length, next)

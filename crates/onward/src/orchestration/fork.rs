@@ -5,6 +5,7 @@ use onward_store::{NewTask, OnDuplicate, Outcome, Refusal, Store, Tags, TaskId, 
 use super::history::HistoryEvent;
 use super::live::{Begun, History, Unplayable, read_history};
 use super::machine::is_command;
+use super::tags;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
@@ -64,6 +65,11 @@ impl Origin {
     }
 }
 
+/// Takes the tag of a fork out; whether it is there.
+pub(super) fn take_origin(tags: &mut Tags) -> bool {
+    tags.remove(FORKED_FROM).is_some()
+}
+
 /// In which generation an orchestration numbers its operations: a fork goes on from where its origin was.
 pub(super) fn numbered(tags: &Tags, generation: u32) -> u32 {
     Origin::of(tags).map_or(0, |origin| origin.numbered).saturating_add(generation)
@@ -72,7 +78,7 @@ pub(super) fn numbered(tags: &Tags, generation: u32) -> u32 {
 /// Going back in a history.
 impl Engine {
     /// Starts another orchestration that begins with the first `events` events of this one's history, and goes on by itself from there: with code that
-    /// was mended, or to see what else may come of it. What was under way then is submitted again. It has no key. Answers its number.
+    /// was mended, or to see what else may come of it. What was under way then is submitted again. It has the tags that this one had there, and no key. Answers its number.
     ///
     /// The history of the first has to be there until the second has begun: it may not have continued as new by then.
     ///
@@ -116,8 +122,9 @@ impl Engine {
         new.affinity.clone_from(&record.affinity);
         new.priority = record.priority;
         new.payload = begun.payload;
-        new.tags = record.tags.clone();
-        let Begun { task, generation, numbered, .. } = begun;
+        let Begun { task, generation, numbered, tags, .. } = begun;
+        let later = usize::try_from(events).unwrap_or(usize::MAX);
+        new.tags = tags::before(tags, history.events.get(later..).unwrap_or_default());
         new.tags.set(FORKED_FROM, Origin { task, events, generation, numbered }.tag());
         Ok((record, new))
     }

@@ -144,6 +144,29 @@ pub enum HistoryEvent {
     /// Somebody wanted it cancelled before it began again, and the code had not heard it.
     #[n(16)]
     CancelCarried,
+    /// The code gave the orchestration a tag.
+    #[n(17)]
+    TagSet {
+        /// Its key.
+        #[n(0)]
+        key: String,
+        /// Its value.
+        #[n(1)]
+        value: String,
+        /// The value that the key had before; `None` if it had none.
+        #[n(2)]
+        before: Option<String>,
+    },
+    /// The code removed a tag of the orchestration.
+    #[n(18)]
+    TagRemoved {
+        /// Its key.
+        #[n(0)]
+        key: String,
+        /// The value that the key had; `None` if it had none.
+        #[n(1)]
+        before: Option<String>,
+    },
     /// The code took the way of a patch.
     #[n(12)]
     Patched {
@@ -280,8 +303,10 @@ mod tests {
                 at: Some(9),
             },
             HistoryEvent::CancelRequested,
+            HistoryEvent::TagSet { key: "stage".into(), value: "sent".into(), before: Some("packing".into()) },
+            HistoryEvent::TagRemoved { key: "stage".into(), before: None },
         ];
-        let chunk = HistoryChunk { first: 0, events: 5, chunk: encode(&events).unwrap().into() };
+        let chunk = HistoryChunk { first: 0, events: 7, chunk: encode(&events).unwrap().into() };
         assert_eq!(decode_history(&chunk).unwrap(), events);
     }
 

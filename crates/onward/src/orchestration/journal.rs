@@ -8,11 +8,13 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use onward_store::limits::AWAITED_NAMES;
-use onward_store::{Name, NewTask, TaskId, Timestamp};
+use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
 use super::random::Random;
+use super::tags;
+use crate::error::Error;
 use crate::failure::Failure;
 
 /// A step that is run in the turn.
@@ -21,11 +23,29 @@ pub(super) type StepFuture = Pin<Box<dyn Future<Output = StepEnd> + Send>>;
 /// What the code does that a history tells of.
 #[derive(Debug)]
 pub(super) enum Command {
-    Submit { operation: u64, task: Box<NewTask> },
-    Detach { task: Box<NewTask> },
-    StartTimer { operation: u64, until: Timestamp },
-    Cancel { operation: u64 },
-    Patch { patch: String },
+    Submit {
+        operation: u64,
+        task: Box<NewTask>,
+    },
+    Detach {
+        task: Box<NewTask>,
+    },
+    StartTimer {
+        operation: u64,
+        until: Timestamp,
+    },
+    Cancel {
+        operation: u64,
+    },
+    Patch {
+        patch: String,
+    },
+    /// Gives the orchestration a tag, or removes it.
+    ChangeTag {
+        key: String,
+        value: Option<String>,
+        before: Option<String>,
+    },
 }
 
 impl Command {
@@ -40,6 +60,12 @@ impl Command {
             }
             Self::Cancel { operation } => HistoryEvent::OperationCancelled { operation: *operation },
             Self::Patch { patch } => HistoryEvent::Patched { patch: patch.clone() },
+            Self::ChangeTag { key, value: Some(value), before } => {
+                HistoryEvent::TagSet { key: key.clone(), value: value.clone(), before: before.clone() }
+            }
+            Self::ChangeTag { key, value: None, before } => {
+                HistoryEvent::TagRemoved { key: key.clone(), before: before.clone() }
+            }
         }
     }
 }
@@ -131,6 +157,10 @@ struct State {
     inboxes: BTreeMap<Name, Inbox>,
     cancellation: Cancellation,
     shown: Shown,
+    /// Without those that the engine keeps.
+    tags: Tags,
+    /// How many the engine keeps.
+    own_tags: usize,
     answers: BTreeMap<String, Answer>,
     /// How many updates were answered.
     replies: u64,
@@ -173,6 +203,8 @@ impl Journal {
             inboxes: BTreeMap::new(),
             cancellation: Cancellation::default(),
             shown: Shown::default(),
+            tags: Tags::new(),
+            own_tags: 0,
             answers: BTreeMap::new(),
             replies: 0,
             replayed_patches: None,
@@ -269,6 +301,21 @@ impl Journal {
         let mut state = self.state();
         state.shown.values.retain(|(known, _)| *known != key);
         state.shown.values.push((key, value));
+    }
+
+    pub(super) fn tags(&self) -> Tags {
+        self.state().tags.clone()
+    }
+
+    /// Changes a tag; `None` removes it. Nothing has changed where that is an error.
+    pub(super) fn change_tag(&self, key: String, value: Option<String>) -> Result<(), Error> {
+        let mut state = self.state();
+        let mut tags = state.tags.clone();
+        let before = tags::put(&mut tags, &key, value.as_deref());
+        tags::check(&tags, state.own_tags)?;
+        state.tags = tags;
+        state.emitted.push_back(Command::ChangeTag { key, value, before });
+        Ok(())
     }
 
     /// Keeps the answer to an update, in the place of the one that is the oldest.
@@ -416,6 +463,17 @@ impl Journal {
     /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
     pub(super) fn keep_submitted(&self, keep: bool) {
         self.state().submitted = keep.then(FxHashMap::default);
+    }
+
+    /// The tags that the code begins with, and how many the engine keeps beside them.
+    pub(super) fn begin_with_tags(&self, tags: Tags, own: usize) {
+        let mut state = self.state();
+        (state.tags, state.own_tags) = (tags, own);
+    }
+
+    /// From here on the engine keeps a tag of a fork.
+    pub(super) fn keep_tag_of_fork(&self) {
+        self.state().own_tags = 1;
     }
 
     /// Submits again what is still waited for, in the order in which it was.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{ClaimedTask, Name, Page, Store, TaskFilter, TaskId};
+use onward_store::{ClaimedTask, Name, Page, Store, Tags, TaskFilter, TaskId};
 use rustc_hash::FxHashMap;
 
 use super::code::CodeTable;
@@ -13,6 +13,7 @@ use super::fork::{self, Origin};
 use super::history::{HistoryEvent, decode_history, version_of};
 use super::journal::Journal;
 use super::machine::{Code, Machine, Nondeterminism};
+use super::tags;
 use crate::error::{Error, Result};
 use crate::limits;
 
@@ -39,6 +40,8 @@ pub(super) struct Begun {
     pub(super) generation: u32,
     /// In which generation its operations are numbered.
     pub(super) numbered: u32,
+    /// Its tags where its history ends.
+    pub(super) tags: Tags,
 }
 
 /// A history that was read.
@@ -135,7 +138,8 @@ impl Live {
             return Err(Unplayable::NoCode(task.kind.clone(), None));
         }
         let numbered = fork::numbered(&task.tags, generation);
-        let begun = Begun { task: id, kind: task.kind.clone(), payload: task.payload.clone(), generation, numbered };
+        let (kind, payload, tags) = (task.kind.clone(), task.payload.clone(), task.tags.clone());
+        let begun = Begun { task: id, kind, payload, generation, numbered, tags };
         if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
             let events = origin.history(store).await?;
             return Self::new(limit, codes, begun, &events)?.forked(origin, events);
@@ -170,9 +174,12 @@ impl Live {
         history: &[HistoryEvent],
     ) -> Result<Self, Unplayable> {
         let (version, code) = choose(codes, &begun.kind, history)?;
-        let Begun { task, kind, payload, generation, numbered } = begun;
+        let Begun { task, kind, payload, generation, numbered, mut tags } = begun;
         let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
         journal.number_in(numbered);
+        let is_fork = fork::take_origin(&mut tags);
+        // What a fork takes over was done without the tag.
+        journal.begin_with_tags(tags::before(tags, history), usize::from(is_fork && generation > 0));
         let machine = Machine::new(code, journal);
         let tasks = FxHashMap::default();
         Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })

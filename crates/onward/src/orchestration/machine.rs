@@ -134,6 +134,8 @@ impl Machine {
         self.journal.keep_submitted(is_fork);
         self.replay_kept(events)?;
         self.journal.keep_submitted(false);
+        // What it showed then was written then.
+        self.journal.take_shown();
         Ok(())
     }
 
@@ -155,12 +157,11 @@ impl Machine {
             return Err(Box::new(Nondeterminism { place: self.length, expected: None, found: Some(found) }));
         }
         self.journal.replay(None);
-        // What it showed then was written then.
-        self.journal.take_shown();
         Ok(())
     }
 
-    /// Takes over the beginning of another orchestration's history; answers what is to be submitted again.
+    /// Takes over the beginning of another orchestration's history; answers what is to be submitted again. What the code showed up to there is this
+    /// one's to show.
     pub(super) fn fork(&mut self, from: TaskId, events: &[HistoryEvent]) -> Result<Vec<Command>, Box<Nondeterminism>> {
         let forked = HistoryEvent::Forked { from: from.0 };
         self.journal.keep_submitted(true);
@@ -223,11 +224,16 @@ impl Machine {
             HistoryEvent::CancelRequested => return self.cancel(),
             HistoryEvent::RepliesCarried { replies } => return self.journal.carry_replies(*replies),
             HistoryEvent::CancelCarried => return self.journal.carry_cancel(),
-            HistoryEvent::Forked { .. } => return self.journal.submit_again(),
+            HistoryEvent::Forked { .. } => {
+                self.journal.keep_tag_of_fork();
+                return self.journal.submit_again();
+            }
             HistoryEvent::TaskSubmitted { .. }
             | HistoryEvent::TimerStarted { .. }
             | HistoryEvent::OperationCancelled { .. }
             | HistoryEvent::TaskDetached { .. }
+            | HistoryEvent::TagSet { .. }
+            | HistoryEvent::TagRemoved { .. }
             | HistoryEvent::Patched { .. } => return,
         }
         self.poll();
@@ -317,6 +323,8 @@ pub(super) fn is_command(event: &HistoryEvent) -> bool {
             | HistoryEvent::TimerStarted { .. }
             | HistoryEvent::OperationCancelled { .. }
             | HistoryEvent::TaskDetached { .. }
+            | HistoryEvent::TagSet { .. }
+            | HistoryEvent::TagRemoved { .. }
             | HistoryEvent::Patched { .. }
     )
 }
@@ -553,6 +561,47 @@ mod tests {
         let cancelled = |operation| HistoryEvent::OperationCancelled { operation };
         let expected = [submitted(1, "charge"), cancelled(1), timer(2, 1_000_000), cancelled(2)];
         assert_eq!(events(&machine(&letting_go).feed(&STARTED)), expected);
+    }
+
+    /// Sets a tag, and answers those that it has then.
+    fn tagging(value: &'static str) -> Code {
+        code(move |context| async move {
+            context.set_tag("stage", value)?;
+            context.remove_tag("customer")?;
+            let tags: Vec<String> = context.tags().iter().map(|(key, value)| format!("{key}={value}")).collect();
+            Ok(Some(tags.join(" ").into()))
+        })
+    }
+
+    fn tagged(value: &str) -> [HistoryEvent; 3] {
+        let set = HistoryEvent::TagSet { key: "stage".into(), value: value.into(), before: Some("picking".into()) };
+        [STARTED, set, HistoryEvent::TagRemoved { key: "customer".into(), before: None }]
+    }
+
+    fn began_with(machine: &Machine, tags: &[(&str, &str)]) {
+        machine.journal().begin_with_tags(tags.iter().copied().collect(), 0);
+    }
+
+    /// Shows: D10, D1
+    #[test]
+    fn a_change_of_tags_is_a_command_with_what_was_before() {
+        let mut machine = machine(&tagging("packing"));
+        began_with(&machine, &[("stage", "picking"), ("region", "eu")]);
+        assert_eq!(events(&machine.feed(&STARTED)), tagged("packing")[1..]);
+        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("region=eu stage=packing".into()))));
+    }
+
+    /// Shows: D10, D5
+    #[test]
+    fn another_tag_than_the_history_has_is_told_with_both() {
+        let mut other = machine(&tagging("sent"));
+        began_with(&other, &[("stage", "picking")]);
+        let found = *other.replay(&tagged("packing")).unwrap_err();
+        let [_, expected, _] = tagged("packing");
+        let [_, does, _] = tagged("sent");
+        assert_eq!(found, Nondeterminism { place: 1, expected: Some(expected), found: Some(does) });
+        let text = found.to_string();
+        assert!(text.contains("at event 1") && text.contains("packing") && text.contains("sent"), "{text}");
     }
 
     /// Shows: D9

@@ -73,6 +73,7 @@ mod random;
 mod recorded;
 mod stage;
 mod steps;
+mod tags;
 mod telemetry;
 mod untyped;
 mod update;

@@ -1,11 +1,12 @@
 //! Histories that are kept, and code that is tried on them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
-use onward_store::{Name, TaskId};
+use onward_store::{Name, Tags, TaskId};
 
 use super::fork;
 use super::history::HistoryEvent;
@@ -29,6 +30,8 @@ pub struct RecordedHistory {
     pub generation: u32,
     /// What happened, oldest first.
     pub events: Vec<HistoryEvent>,
+    /// Its tags at the end of that.
+    pub tags: Tags,
 }
 
 #[derive(Encode, Decode)]
@@ -43,6 +46,8 @@ struct Written {
     generation: u32,
     #[n(4)]
     events: Vec<HistoryEvent>,
+    #[n(5)]
+    tags: Option<BTreeMap<String, String>>,
 }
 
 impl RecordedHistory {
@@ -57,6 +62,8 @@ impl RecordedHistory {
             payload: self.payload.to_vec().into(),
             generation: self.generation,
             events: self.events.clone(),
+            tags: Some(self.tags.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+                .filter(|tags: &BTreeMap<_, _>| !tags.is_empty()),
         };
         let mut bytes = Vec::new();
         minicbor::encode(&written, &mut bytes)
@@ -79,6 +86,7 @@ impl RecordedHistory {
             payload: Vec::from(written.payload).into(),
             generation: written.generation,
             events: written.events,
+            tags: written.tags.into_iter().flatten().collect(),
         })
     }
 }
@@ -140,8 +148,8 @@ impl Engine {
     /// As [`orchestration_history`](Self::orchestration_history).
     pub async fn record_history(&self, orchestration: TaskId) -> Result<RecordedHistory> {
         let (begun, history) = self.read_begun(orchestration).await?;
-        let Begun { kind, payload, generation, .. } = begun;
-        Ok(RecordedHistory { kind, payload, generation, events: history.events })
+        let Begun { kind, payload, generation, tags, .. } = begun;
+        Ok(RecordedHistory { kind, payload, generation, events: history.events, tags })
     }
 
     /// Replays a history with the code that is [registered](Self::orchestrate) for its kind. Nothing is run and nothing is written: a test may do it with
@@ -168,6 +176,7 @@ impl Engine {
             generation: history.generation,
             // Its operations say themselves how they are numbered.
             numbered: history.generation,
+            tags: history.tags.clone(),
         };
         let limit = self.store().info().payload_limit;
         let mut live = Live::new(limit, &codes, begun, &history.events)?;
@@ -178,14 +187,16 @@ impl Engine {
     /// What an orchestration was given and what has happened to it; both of one generation.
     pub(super) async fn read_begun(&self, orchestration: TaskId) -> Result<(Begun, History)> {
         loop {
-            let before = self.orchestration_status(orchestration).await?.record().clone();
+            let before = self.orchestration_status(orchestration).await?.record().generation;
             let record = self.record(orchestration).await?;
-            let history = read_history(&**self.store(), orchestration, before.length).await;
-            let after = self.orchestration_status(orchestration).await?.record().generation;
-            if before.generation == after {
-                let (kind, payload) = (record.kind, record.payload.unwrap_or_default());
-                let numbered = fork::numbered(&record.tags, after);
-                return Ok((Begun { task: orchestration, kind, payload, generation: after, numbered }, history?));
+            // Asked for after the tags, so that it has every change of them.
+            let length = self.orchestration_status(orchestration).await?.record().length;
+            let history = read_history(&**self.store(), orchestration, length).await;
+            let generation = self.orchestration_status(orchestration).await?.record().generation;
+            if before == generation {
+                let (task, kind, payload) = (orchestration, record.kind, record.payload.unwrap_or_default());
+                let numbered = fork::numbered(&record.tags, generation);
+                return Ok((Begun { task, kind, payload, generation, numbered, tags: record.tags }, history?));
             }
         }
     }

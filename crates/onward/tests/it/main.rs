@@ -71,6 +71,8 @@ mod orchestration_limits;
 #[cfg(test)]
 mod orchestration_signals;
 #[cfg(test)]
+mod orchestration_tags;
+#[cfg(test)]
 mod orchestration_tasks;
 #[cfg(test)]
 mod orchestrations;

@@ -111,6 +111,32 @@ async fn let_go_and_begin_again(work: Work, context: OrchestrationContext) -> Re
     }
 }
 
+/// Shows: D8, D6
+#[tokio::test]
+async fn a_fork_shows_what_its_origin_showed_where_it_begins() {
+    for world in worlds().await {
+        let code = |_: Work, context: OrchestrationContext| async move {
+            context.set_status(&"picking")?;
+            context.set_value("boxes", &1)?;
+            context.event::<()>("go")?.await?;
+            context.set_status(&"sent")?;
+            context.set_value("boxes", &2)?;
+            context.event::<String>("end")?.await
+        };
+        let first = engine(&world, code).await;
+        let task = start(&first).await;
+        first.run_until_idle().await.unwrap();
+        let length = first.orchestration_history(task).await.unwrap().len() as u64;
+        first.signal(task, "go", &()).await.unwrap();
+        first.run_until_idle().await.unwrap();
+        let fork = first.fork(task, length).await.unwrap();
+        first.run_until_idle().await.unwrap();
+        let shown = first.orchestration_status(fork).await.unwrap();
+        assert_eq!(shown.record().status.as_deref(), Some(&b"\"picking\""[..]));
+        assert_eq!(shown.record().values["boxes"], "1");
+    }
+}
+
 fn saying(
     gate: &Gate,
     text: &'static str,

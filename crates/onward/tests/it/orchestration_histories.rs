@@ -19,6 +19,7 @@ enum Tour {
     Rest,
     Answer,
     Heed,
+    Tag,
 }
 
 impl Task for Tour {
@@ -40,6 +41,13 @@ async fn tour(tour: Tour, context: OrchestrationContext) -> Result<String, Failu
         Tour::Heed => {
             context.cancelled().await;
             Ok(String::new())
+        }
+        Tour::Tag => {
+            context.set_tag("stage", "picking")?;
+            context.event::<()>("picked")?.await?;
+            context.set_tag("stage", "packing")?;
+            context.remove_tag("customer")?;
+            Ok(context.tags().len().to_string())
         }
     }
 }
@@ -122,6 +130,8 @@ fn every_sort_of_event_is_among_the_histories_that_are_kept() {
         "CancelCarried",
         "RepliesCarried",
         "Forked",
+        "TagSet",
+        "TagRemoved",
     ];
     assert_eq!(found, all.map(str::to_owned).into());
 }
@@ -163,6 +173,11 @@ async fn write_histories() {
     engine.signal(task, "again", &8).await.unwrap();
     engine.run_until_idle().await.unwrap();
     keep("carried", &engine.record_history(task).await.unwrap());
+    let task = engine.submit_with(Tour::Tag).tag("customer", "42").tag("region", "eu").await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
+    engine.signal(task, "picked", &()).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    keep("tags", &engine.record_history(task).await.unwrap());
 }
 
 fn keep(name: &str, history: &RecordedHistory) {

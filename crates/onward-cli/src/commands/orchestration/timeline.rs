@@ -96,6 +96,12 @@ impl Timeline {
             HistoryEvent::OperationCancelled { operation } => self.cancelled(*operation),
             HistoryEvent::TaskDetached { kind } => format!("submits {kind}, and does not wait for it"),
             HistoryEvent::Patched { patch } => format!("goes the way of the patch `{patch}`"),
+            HistoryEvent::TagSet { key, value, before } => {
+                format!("has the tag {key}={}{}", one_line(value, SHOWN_COLUMNS), before_text(before.as_deref()))
+            }
+            HistoryEvent::TagRemoved { key, before } => {
+                format!("has the tag {key} no longer{}", before_text(before.as_deref()))
+            }
             other => format!("{other:?}"),
         }
     }
@@ -187,23 +193,19 @@ impl Timeline {
                 self.operation(&mut fields, *operation);
                 "operation_cancelled"
             }
-            HistoryEvent::TaskDetached { kind } => {
-                fields.insert("kind".into(), json!(kind));
-                "task_detached"
-            }
-            HistoryEvent::Forked { from } => {
-                fields.insert("from".into(), json!(from));
-                "forked"
-            }
+            HistoryEvent::TaskDetached { kind } => with(&mut fields, "kind", json!(kind), "task_detached"),
+            HistoryEvent::Forked { from } => with(&mut fields, "from", json!(from), "forked"),
             HistoryEvent::CancelRequested => "cancel_requested",
             HistoryEvent::CancelCarried => "cancel_carried",
-            HistoryEvent::RepliesCarried { replies } => {
-                fields.insert("replies".into(), json!(replies));
-                "replies_carried"
+            HistoryEvent::RepliesCarried { replies } => with(&mut fields, "replies", json!(replies), "replies_carried"),
+            HistoryEvent::Patched { patch } => with(&mut fields, "patch", json!(patch), "patched"),
+            HistoryEvent::TagSet { key, value, before } => {
+                tag_fields(&mut fields, key, Some(value), before.as_ref());
+                "tag_set"
             }
-            HistoryEvent::Patched { patch } => {
-                fields.insert("patch".into(), json!(patch));
-                "patched"
+            HistoryEvent::TagRemoved { key, before } => {
+                tag_fields(&mut fields, key, None, before.as_ref());
+                "tag_removed"
             }
         };
         fields.insert("what".into(), what.into());
@@ -222,6 +224,18 @@ fn start_fields(fields: &mut Map<String, Value>, seed: u64, version: Option<u32>
     fields.insert("seed".into(), json!(seed));
     fields.insert("version".into(), json!(version.unwrap_or(0)));
     fields.insert("compatibility_flags".into(), flags.unwrap_or_default().numbers().collect());
+}
+
+/// Adds a field, and answers what happened.
+fn with(fields: &mut Map<String, Value>, field: &str, value: Value, what: &'static str) -> &'static str {
+    fields.insert(field.into(), value);
+    what
+}
+
+fn tag_fields(fields: &mut Map<String, Value>, key: &str, value: Option<&String>, before: Option<&String>) {
+    fields.insert("key".into(), json!(key));
+    value.into_iter().for_each(|value| drop(fields.insert("value".into(), json!(value))));
+    fields.insert("before".into(), json!(before));
 }
 
 fn signal_fields(fields: &mut Map<String, Value>, name: &str, payload: &[u8]) {
@@ -267,6 +281,11 @@ fn signal_text(name: &str, payload: &[u8]) -> String {
     }
 }
 
+/// What a tag was before, if it was there.
+fn before_text(value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!(", which was {}", one_line(value, SHOWN_COLUMNS)))
+}
+
 fn step_text(name: &str, end: &StepEnd) -> String {
     match end {
         StepEnd::Done { result } => format!("step `{name}`: {}", shortened(result)),
@@ -309,6 +328,25 @@ mod tests {
             "waits for 1970-01-02T00:00:00Z no longer",
         ];
         assert_eq!(told(&events), expected);
+    }
+
+    #[test]
+    fn a_change_of_a_tag_is_told_with_what_was_before() {
+        let of = |text: &str| Some(text.to_owned());
+        let events = [
+            HistoryEvent::TagSet { key: "stage".into(), value: "picking".into(), before: None },
+            HistoryEvent::TagSet { key: "stage".into(), value: "packing".into(), before: of("picking") },
+            HistoryEvent::TagRemoved { key: "stage".into(), before: of("packing") },
+        ];
+        let expected = [
+            "has the tag stage=picking",
+            "has the tag stage=packing, which was picking",
+            "has the tag stage no longer, which was packing",
+        ];
+        assert_eq!(told(&events), expected);
+        let told = Timeline::new(HashMap::new()).json(3, &events[1]);
+        let expected = json!({ "event": 3, "at": null, "what": "tag_set", "key": "stage", "value": "packing", "before": "picking" });
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use onward_store::{
-    AfterFailure, Claim, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome, Scope, SetLimit,
-    SetQueue, Store, TaskId, Write,
+    AfterFailure, AfterTurn, Claim, Lease, LimitScope, ManualClock, MemoryStore, Name, NewTask, OpenSession, Outcome,
+    Scope, SetLimit, SetQueue, Store, TaskId, Turn, Write,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -28,12 +29,16 @@ fn name(text: &str) -> Name {
 
 impl View {
     async fn new() -> Self {
-        let clock = Arc::<ManualClock>::default();
-        let store = MemoryStore::with_clock(clock.clone());
-        let mut view = Self { clock, store, model: Model::new("onward.db".to_owned()) };
+        let mut view = Self::empty();
         view.fill().await;
         view.look().await;
         view
+    }
+
+    fn empty() -> Self {
+        let clock = Arc::<ManualClock>::default();
+        let store = MemoryStore::with_clock(clock.clone());
+        Self { clock, store, model: Model::new("onward.db".to_owned()) }
     }
 
     /// Three tasks that wait in `mail`, one that runs in `video`, and one that is dead.
@@ -41,10 +46,8 @@ impl View {
         for (kind, queue) in [("encode", "video"), ("crash", "video")] {
             self.submit(kind, queue).await;
         }
-        let open = OpenSession::new("worker-1", Duration::from_secs(10));
-        let [Outcome::SessionOpened(session)] = self.apply(Write::OpenSession(open)).await else { panic!() };
-        let [Outcome::Claimed(claimed)] = self.apply(Write::Claim(Claim::any(session, 2))).await else { panic!() };
-        let (lease, error) = (claimed.tasks[1].lease, "no such file\n".to_owned());
+        let leases = self.claim(2).await;
+        let (lease, error) = (leases[1], "no such file\n".to_owned());
         self.apply(Write::Fail { lease, error, next: AfterFailure::Dead }).await;
         for _ in 0..3 {
             self.submit("send", "mail").await;
@@ -52,6 +55,37 @@ impl View {
         let set = SetQueue::new(name("video")).weight(3);
         self.apply(Write::SetQueue(set)).await;
         self.apply(Write::SetLimit(SetLimit::new(LimitScope::Kind(name("encode"))).concurrency(2))).await;
+    }
+
+    /// Claims so many tasks under a session of their own.
+    async fn claim(&mut self, limit: usize) -> Vec<Lease> {
+        let open = OpenSession::new("worker-1", Duration::from_secs(10));
+        let [Outcome::SessionOpened(session)] = self.apply(Write::OpenSession(open)).await else { panic!() };
+        let [Outcome::Claimed(claimed)] = self.apply(Write::Claim(Claim::any(session, limit))).await else { panic!() };
+        claimed.tasks.iter().map(|task| task.lease).collect()
+    }
+
+    /// An order (1) with two activities, a charge (2) that runs and an invoice (3) that is dead, of which its next turn will hear; and a trip (4) whose
+    /// code cannot go on.
+    async fn fill_with_orchestrations(&mut self) {
+        let of = |kind| NewTask { orchestration: true, queue: name("flows"), ..NewTask::new(kind).unwrap() };
+        self.apply(Write::Submit(Box::new(of("order")))).await;
+        let order = self.claim(1).await[0];
+        let activity = |kind, reference| NewTask {
+            parent: Some(order.task),
+            report: Some(reference),
+            queue: name("payments"),
+            ..NewTask::new(kind).unwrap()
+        };
+        let submits = vec![activity("charge", 1), activity("invoice", 2)];
+        let parked = Turn { submits, ..turn(order, AfterTurn::Park { until: None }) };
+        self.apply(Write::Turn(Box::new(parked))).await;
+        let activities = self.claim(2).await;
+        self.apply(Write::Submit(Box::new(of("trip")))).await;
+        let dead = turn(self.claim(1).await[0], AfterTurn::Dead { error: "other code".to_owned() });
+        self.apply(Write::Turn(Box::new(dead))).await;
+        let error = "no printer\n".to_owned();
+        self.apply(Write::Fail { lease: activities[1], error, next: AfterFailure::Dead }).await;
     }
 
     async fn submit(&mut self, kind: &str, queue: &str) {
@@ -81,6 +115,13 @@ impl View {
                 key => Key::Character(key),
             })
         })
+    }
+
+    /// The words of the first line of the picture that has a text.
+    fn words_of(&self, text: &str) -> Vec<String> {
+        let picture = self.picture();
+        let line = picture.lines().find(|line| line.contains(text)).unwrap_or_default();
+        line.split_whitespace().map(str::to_owned).collect()
     }
 
     fn picture(&self) -> String {
@@ -118,6 +159,28 @@ async fn a_look_shows_queues_running_tasks_and_what_they_add_up_to() {
     └──────────────────────────────────────────────────────────────────────────────────────────┘
     q quit  tab pane  ↑↓ select  enter show  p pause  r retry  / filter  ? help
     ");
+}
+
+fn turn(lease: Lease, next: AfterTurn) -> Turn {
+    Turn { events: 1, chunk: Bytes::from_static(b"event"), ..Turn::new(lease, 0, next) }
+}
+
+/// Shows: D10, Q10
+#[tokio::test]
+async fn orchestrations_and_their_activities_are_shown_as_the_tasks_that_they_are() {
+    let mut view = View::empty();
+    view.fill_with_orchestrations().await;
+    view.look().await;
+    view.pass(Duration::from_secs(75));
+    // Waiting, running, scheduled, blocked and dead.
+    assert_eq!(view.words_of("flows")[1..6], ["1", "0", "0", "0", "1"]);
+    assert_eq!(view.words_of("payments")[1..6], ["0", "1", "0", "0", "1"]);
+    assert_eq!(view.words_of("charge")[1..5], ["2", "charge", "payments", "1m15s"]);
+    view.press("3");
+    assert_eq!(view.words_of("invoice")[1..4], ["3", "invoice", "payments"]);
+    assert_eq!(view.words_of("trip")[1..4], ["4", "trip", "flows"]);
+    let picture = view.picture();
+    assert!(picture.contains("no printer") && picture.contains("other code"), "{picture}");
 }
 
 /// Shows: Q10

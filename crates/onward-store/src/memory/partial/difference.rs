@@ -90,6 +90,8 @@ pub(crate) struct Difference {
     pub(crate) messages: Vec<MessageRow>,
     /// Tasks, and up to which number their messages were taken in.
     pub(crate) taken_messages: Vec<(i64, i64)>,
+    /// Tags that tasks have no longer which are still there.
+    pub(crate) gone_tags: Vec<(i64, Vec<u8>)>,
     pub(crate) tags: Vec<(i64, Vec<u8>)>,
     pub(crate) keys: Vec<KeyRow>,
     pub(crate) freed_keys: Vec<(String, Vec<u8>)>,
@@ -146,6 +148,7 @@ impl Difference {
             dropped_turns,
             messages,
             taken_messages,
+            gone_tags,
             tags,
             keys,
             freed_keys,
@@ -166,7 +169,8 @@ impl Difference {
         let tasks = [live.len(), rewritten.len(), ended.len(), started.len() + changed.len() + finished.len()];
         let alike = [live_alike.len(), started_alike.len(), finished_alike.len()];
         let gone = [revived.len(), moved.len(), removed_live.len(), removed_ended.len(), dropped_turns.len()];
-        let beside = [messages.len(), taken_messages.len(), tags.len(), keys.len(), freed_keys.len(), log.len()];
+        let tags = gone_tags.len() + tags.len();
+        let beside = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
         let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
         let rest = [items.len(), removed_items.len(), statistics.len(), days.len()];
         let others: [&[usize]; 6] = [&tasks, &alike, &gone, &beside, &links, &rest];
@@ -243,6 +247,7 @@ impl Difference {
     fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
         self.turns(old, task);
         self.messages(old, task)?;
+        self.changed_tags(old, task);
         match old {
             None => self.new_task(task, sorts),
             Some(old) if old.state.is_ended() || !says_the_same(old, task) => self.rewritten_task(old, task),
@@ -345,6 +350,18 @@ impl Difference {
             });
         }
         Ok(())
+    }
+
+    /// Only orchestrations change theirs.
+    fn changed_tags(&mut self, old: Option<&Task>, task: &Task) {
+        let Some(old) = old.filter(|old| task.instance.is_some() && old.new.tags != task.new.tags) else { return };
+        let only_of = |one: &Task, other: &Task| -> Vec<(i64, Vec<u8>)> {
+            let is_of_both = |key: &str, value: &str| other.new.tags.get(key) == Some(value);
+            let tags = one.new.tags.iter().filter(|(key, value)| !is_of_both(key, value));
+            tags.map(|(key, value)| (one.id.0, tag(key, value))).collect()
+        };
+        self.gone_tags.extend(only_of(old, task));
+        self.tags.extend(only_of(task, old));
     }
 
     fn keys(&mut self, before: &State, after: &State) {

@@ -1,11 +1,12 @@
-//! The tags of tasks: kept from the submit until the task is removed, live or ended.
+//! The tags of tasks: kept from the submit until the task is removed, live or ended. Those of an orchestration may change with its turns.
 
 use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::Result;
-use crate::sqlite::transaction::Transaction;
+use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::transaction::{LiveTask, Transaction};
 use crate::tag::Tags;
 use crate::task::TaskId;
 
@@ -57,19 +58,48 @@ impl Transaction<'_> {
         if tags.is_empty() || self.cache.tags.remove(task) {
             return Ok(());
         }
-        for (key, value) in tags.iter() {
-            let left: Option<(i64, i64)> = self
-                .connection
-                .prepare_cached("UPDATE tag SET tasks = tasks - 1 WHERE key = ? AND value = ? RETURNING number, tasks")?
-                .query_row([key, value], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let Some((number, tasks)) = left else { continue };
+        tags.iter().try_for_each(|(key, value)| self.drop_tag(task, key, value))
+    }
+
+    /// Forgets in the tables that a task has a tag.
+    fn drop_tag(&self, task: TaskId, key: &str, value: &str) -> Result<()> {
+        let left: Option<(i64, i64)> = self
+            .connection
+            .prepare_cached("UPDATE tag SET tasks = tasks - 1 WHERE key = ? AND value = ? RETURNING number, tasks")?
+            .query_row([key, value], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((number, tasks)) = left else { return Ok(()) };
+        self.connection.prepare_cached("DELETE FROM tagged WHERE tag = ? AND task = ?")?.execute([number, task.0])?;
+        if tasks == 0 {
+            self.connection.prepare_cached("DELETE FROM tag WHERE key = ? AND value = ?")?.execute([key, value])?;
+        }
+        Ok(())
+    }
+
+    /// Gives a running task other tags.
+    pub(super) fn set_tags(&mut self, task: &LiveTask, tags: Tags) -> Result<()> {
+        self.cache.held.remove(task.id);
+        if !self.cache.tags.replace(task.id, &tags) {
+            self.change_tags(task.id, &task.options.tags, &tags)?;
+        }
+        let options = TaskOptions { tags, ..task.options.clone() };
+        self.connection
+            .prepare_cached("UPDATE task SET options = ? WHERE id = ?")?
+            .execute(params![options, task.id.0])?;
+        Ok(())
+    }
+
+    /// Changes the tags of a task in the tables, which have those that it had before.
+    fn change_tags(&mut self, task: TaskId, before: &Tags, after: &Tags) -> Result<()> {
+        let gone = before.iter().filter(|(key, value)| after.get(key) != Some(*value));
+        for (key, value) in gone {
+            self.drop_tag(task, key, value)?;
+        }
+        for (key, value) in after.iter().filter(|(key, value)| before.get(key) != Some(*value)) {
+            let number = self.count_tag(key, value, 1)?;
             self.connection
-                .prepare_cached("DELETE FROM tagged WHERE tag = ? AND task = ?")?
+                .prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?
                 .execute([number, task.0])?;
-            if tasks == 0 {
-                self.connection.prepare_cached("DELETE FROM tag WHERE key = ? AND value = ?")?.execute([key, value])?;
-            }
         }
         Ok(())
     }

@@ -28,10 +28,14 @@ impl Transaction<'_> {
             let kept = self.value_keys(task.id)?;
             orchestration::check_values(turn, kind, kept.iter().map(String::as_str))?;
         }
+        let tags = orchestration::tags_after(turn, kind, &task.options.tags)?;
         if !self.cache.names.has_room_for_turn(&turn.submits) {
             return Err(orchestration::no_room().into());
         }
         self.append(turn)?;
+        if let Some(tags) = tags {
+            self.set_tags(&task, tags)?;
+        }
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<Verb<_>>()?;
         turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
         let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, Durability, Lease, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, TaskState, Turn,
-    Write,
+    AfterTurn, Claim, Durability, Lease, NewTask, OpenSession, Outcome, PostgresStore, Refusal, Store, TaskFilter,
+    TaskState, Turn, Write,
 };
 use onward_testkit::postgres::Server;
 
@@ -103,6 +103,26 @@ async fn a_step_sees_what_another_node_has_written_meanwhile() {
     assert!(!takes(store, lease, 3).await);
     assert!(takes(store, lease, 4).await);
     assert_eq!(length(store, lease).await, (5, 5));
+}
+
+/// Shows: D10
+#[tokio::test]
+async fn a_step_that_changes_a_tag_is_found_by_it_and_steps_go_on_behind_it() {
+    let Some(url) = url() else { return };
+    let troubled = Troubled::new(&url, &[]).await;
+    let (store, other) = (&troubled.store, troubled.another().await);
+    let lease = begun(store).await;
+    let filter = |value: &str| TaskFilter { tags: [("stage", value)].into_iter().collect(), ..TaskFilter::default() };
+    for (length, value) in [(3, "picking"), (5, "packing"), (7, "packing")] {
+        let Write::Turn(turn) = step(lease, length) else { panic!("no turn") };
+        let turn = Turn { tags: vec![("stage".to_owned(), Some(value.to_owned()))], ..*turn };
+        let outcomes = store.apply(vec![Write::Turn(Box::new(turn))]).await.unwrap();
+        assert!(matches!(outcomes[..], [Outcome::Turned(_)]), "{outcomes:?}");
+        assert!(takes(store, lease, length + 1).await);
+        assert_eq!(other.count(filter(value)).await.unwrap(), 1);
+    }
+    assert_eq!(other.count(filter("picking")).await.unwrap(), 0);
+    assert_eq!(length(store, lease).await, (9, 9));
 }
 
 #[tokio::test]
