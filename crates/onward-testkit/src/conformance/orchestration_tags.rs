@@ -10,6 +10,9 @@ use super::orchestrations::{PARK, claim, one_event, orchestration, parked, signa
 use super::tags::{by, count, ids, keys, owned, prune_all, tags, values};
 use crate::bench::{Bench, task};
 
+/// Tags with what they become.
+type Changed = Vec<(String, Option<String>)>;
+
 fn tagged(with: &[(&str, &str)]) -> NewTask {
     NewTask { tags: tags(with), ..orchestration() }
 }
@@ -125,7 +128,7 @@ pub async fn tags_that_no_task_may_have_are_refused_with_their_turn(bench: Bench
     let long = |key: usize, value: usize| vec![("k".repeat(key), Some("v".repeat(value)))];
     let many = |many: usize| (0..many).map(|number| (number.to_string(), Some(String::new()))).collect();
     let named_again = changes(&[("stage", Some("packing")); limits::TURN_TAGS + 1]);
-    let wrong: [(Vec<(String, Option<String>)>, &str); 6] = [
+    let wrong: [(Changed, &str); 6] = [
         (long(0, 1), "an empty key"),
         (long(65, 1), "has 65 bytes and may have 64"),
         (long(1, 257), "has 257 bytes and may have 256"),
@@ -138,7 +141,7 @@ pub async fn tags_that_no_task_may_have_are_refused_with_their_turn(bench: Bench
         assert!(text.contains(expected) && text.contains("of kind `order`"), "{text}");
     }
     assert_eq!((bench.state(lease.task).await, keys(&bench, "").await), (TaskState::Running, vec!["stage".to_owned()]));
-    let mut all: Vec<(String, Option<String>)> = many(32);
+    let mut all: Changed = many(32);
     all.push(("stage".to_owned(), None));
     turned(&bench, Turn { tags: all, ..one_event(lease, 0, PARK) }).await;
     assert_eq!(bench.record(lease.task).await.tags.len(), 32);
