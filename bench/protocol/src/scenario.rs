@@ -173,6 +173,8 @@ pub struct Row {
     pub repetitions: usize,
     /// The most runs of the row, where it takes long.
     pub most_runs: Option<u32>,
+    /// A row with which figures are compared: the two are run in turn, so that a machine that is fast for some minutes is so for both.
+    pub compared_with: Option<String>,
     /// The back-off of the rows that compare them.
     pub backoff: Option<BackoffName>,
     /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a matter of settings.

@@ -92,9 +92,8 @@ fn run(arguments: &RunArguments) -> Result<()> {
         None => record::default_path(&bench)?,
     };
     let mut record = record::Writer::create(&path, &machine::describe(&bench, runs, arguments.quick)?)?;
-    for group in &plan {
-        let runs = group.row.most_runs.map_or(runs, |most| most.min(runs));
-        for entry in merge::run_in_turn(&programs, group, runs) {
+    for round in plan::rounds(plan) {
+        for entry in merge::run_in_turn(&programs, &round, runs) {
             record.add(entry)?;
         }
     }

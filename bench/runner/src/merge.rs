@@ -6,28 +6,46 @@ use crate::plan::Group;
 use crate::programs::Programs;
 use crate::record::{Entry, Missing};
 
-/// Does a row `runs` times with each system in turn. The commit sizes that Onward had in a run are those that the ceiling repeats
-/// in the same run.
-pub(crate) fn run_in_turn(programs: &Programs, group: &Group<'_>, runs: u32) -> Vec<Entry> {
-    let mut results: Vec<Result<Vec<Line>, String>> = group.entries.iter().map(|_| Ok(Vec::new())).collect();
+/// Does the rows of a round in turn, `runs` times or as often as a row allows, each with one system after the other. The commit sizes that
+/// Onward had in a run are those that the ceiling repeats in the same run.
+pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -> Vec<Entry> {
+    let mut results: Vec<Results> =
+        round.iter().map(|group| group.entries.iter().map(|_| Ok(Vec::new())).collect()).collect();
     for run in 1..=runs {
-        let mut commits = None;
-        for (entry, result) in group.entries.iter().zip(&mut results) {
-            let Ok(lines) = result else { continue };
-            eprintln!("{run}/{runs} {} {} {}: {}", group.row.name, group.class, entry.system, entry.settings);
-            match run_once(programs, group, entry, commits) {
-                Ok(line) => {
-                    commits = commits.or(line.commits.filter(|_| entry.system == "onward"));
-                    lines.push(line);
-                }
-                Err(error) => {
-                    eprintln!("    {error}");
-                    *result = Err(error);
-                }
+        for (group, results) in round.iter().zip(&mut results) {
+            let runs = group.row.most_runs.map_or(runs, |most| most.min(runs));
+            if run <= runs {
+                eprintln!("{run}/{runs} {} {}", group.row.name, group.class);
+                run_systems(programs, group, results);
             }
         }
     }
-    group.entries.iter().zip(results).map(|(entry, result)| merge(group, entry, result)).collect()
+    let merged = |(group, results): (&Group<'_>, Results)| {
+        group.entries.iter().zip(results).map(|(entry, result)| merge(group, entry, result)).collect::<Vec<_>>()
+    };
+    round.iter().zip(results).flat_map(merged).collect()
+}
+
+/// What the systems of a row have done so far, or why one cannot.
+type Results = Vec<Result<Vec<Line>, String>>;
+
+/// Runs a row once with each system.
+fn run_systems(programs: &Programs, group: &Group<'_>, results: &mut Results) {
+    let mut commits = None;
+    for (entry, result) in group.entries.iter().zip(results) {
+        let Ok(lines) = result else { continue };
+        eprintln!("    {}: {}", entry.system, entry.settings);
+        match run_once(programs, group, entry, commits) {
+            Ok(line) => {
+                commits = commits.or(line.commits.filter(|_| entry.system == "onward"));
+                lines.push(line);
+            }
+            Err(error) => {
+                eprintln!("    {error}");
+                *result = Err(error);
+            }
+        }
+    }
 }
 
 fn run_once(

@@ -1,4 +1,4 @@
-//! Which rows, in which class, by which systems.
+//! Which rows, in which class, by which systems, and which of them in turn.
 
 use bench_protocol::{Class, Entry, Row};
 
@@ -8,6 +8,25 @@ pub(crate) struct Group<'a> {
     pub(crate) row: &'a Row,
     pub(crate) class: Class,
     pub(crate) entries: Vec<&'a Entry>,
+}
+
+/// Groups that are run in turn: those of a row with which others are compared, and of these, in one class. Each stands where the first of it
+/// stood.
+pub(crate) fn rounds(groups: Vec<Group<'_>>) -> Vec<Vec<Group<'_>>> {
+    let mut rounds: Vec<Vec<Group<'_>>> = Vec::new();
+    for group in groups {
+        match rounds.iter_mut().find(|round| round[0].family() == group.family()) {
+            Some(round) => round.push(group),
+            None => rounds.push(vec![group]),
+        }
+    }
+    rounds
+}
+
+impl Group<'_> {
+    fn family(&self) -> (&str, Class) {
+        (self.row.compared_with.as_deref().unwrap_or(&self.row.name), self.class)
+    }
 }
 
 /// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns mean all rows but those that want to be
@@ -48,5 +67,17 @@ mod tests {
         let name = "T/file_lives/64";
         assert!(["T/*", "*", "T/file_*/64", name].iter().all(|pattern| matches(pattern, name)));
         assert!(!["T/", "M/*", "T/file_*/6", ""].iter().any(|pattern| matches(pattern, name)));
+    }
+
+    #[test]
+    fn rows_that_are_compared_are_run_in_turn() {
+        let scenarios = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+        let rows = bench_protocol::load_scenarios(&scenarios).unwrap();
+        let rounds = rounds(select(&rows, &["T/file_lives*".to_owned()], &[]));
+        let names = |round: &Vec<Group<'_>>| round.iter().map(|group| group.row.name.clone()).collect::<Vec<_>>();
+        let with_others: Vec<_> = rounds.iter().map(names).filter(|names| names.len() > 1).collect();
+        let backlogs = ["history/1M", "waiting/100k", "delayed/100k"].map(|backlog| format!("T/file_lives_{backlog}"));
+        let expected = [&["T/file_lives/4096".to_owned()][..], &backlogs].concat();
+        assert_eq!(with_others, [expected.clone(), expected]);
     }
 }
