@@ -106,8 +106,7 @@ impl State {
 
     /// Whether a task that is over leaves children that are to be cancelled.
     pub(super) fn leaves_children(&self, task: TaskId, ended: Ended) -> bool {
-        let is_to_be_mended = ended == Some(TaskState::Dead) && self.is_orchestration(task);
-        !is_to_be_mended && children::are_cancelled(ended) && !self.children_of(task, |_| true).is_empty()
+        children::follow(ended, self.is_orchestration(task)) && !self.children_of(task, |_| true).is_empty()
     }
 
     /// The next child to be cancelled of a task that is over.

@@ -14,6 +14,12 @@ pub fn are_cancelled(parent: Ended) -> bool {
     parent != Some(TaskState::Completed)
 }
 
+/// Whether a task that is over takes its children with it. A dead orchestration goes on with them when it has been mended.
+#[must_use]
+pub fn follow(parent: Ended, is_orchestration: bool) -> bool {
+    are_cancelled(parent) && !(is_orchestration && parent == Some(TaskState::Dead))
+}
+
 /// Whether a new child is cancelled at once. `parent` is where its parent stands; `None` if it is no longer known.
 #[must_use]
 pub fn is_cancelled_at_once(parent: Option<TaskState>) -> bool {

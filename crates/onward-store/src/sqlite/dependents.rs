@@ -144,8 +144,7 @@ impl Transaction<'_> {
             self.forget_awaited(task.id)?;
         }
         self.forget_move(task)?;
-        let is_to_be_mended = ended == Some(TaskState::Dead) && task.options.orchestration;
-        let leaves_children = task.links & CHILDREN != 0 && !is_to_be_mended && rules::children::are_cancelled(ended);
+        let leaves_children = task.links & CHILDREN != 0 && rules::children::follow(ended, task.options.orchestration);
         if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
             let next_child = if leaves_children { 0 } else { i64::MAX };
             let next_member = (task.links & BUNDLE != 0).then_some(0);
