@@ -15,17 +15,18 @@ use crate::limits;
 use crate::news::NewsSender;
 #[cfg(feature = "postgres")]
 use crate::outcome::Outcome;
+use crate::schedule::ScheduleSelection;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::lock_wait::wait_for_locks;
-use crate::sqlite::migrations;
 use crate::sqlite::presence::{Marks, Presence};
 use crate::sqlite::readers::Readers;
 use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
+use crate::sqlite::{migrations, reads};
 use crate::store::{Durability, Hint, StoreInfo};
 #[cfg(feature = "postgres")]
 use crate::write::Write;
@@ -181,6 +182,8 @@ impl SqliteOptions {
         let sizes = Arc::clone(&core.sizes);
         core.settle()?;
         core.connection.make_ready()?;
+        // Reads go by this connection too: it has compiled what every engine asks for first.
+        reads::schedules::schedules(&core.connection, &ScheduleSelection::All)?;
         let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }

@@ -85,7 +85,9 @@ impl Scheduler {
 
     /// Fires what is due and what need not be held any more, and says what to wait for.
     async fn look(&mut self) -> Result<Outlook> {
-        self.follow_the_clock().await?;
+        if !self.follow_the_clock().await? {
+            return Ok(Outlook::default());
+        }
         let behind = self.fire_held().await?;
         loop {
             let (fired, due) = self.fire_due().await?;
@@ -95,8 +97,9 @@ impl Scheduler {
         }
     }
 
-    /// After the clock was set back, what is next may belong to a time in which it was wrong.
-    async fn follow_the_clock(&mut self) -> Result<()> {
+    /// After the clock was set back, what is next may belong to a time in which it was wrong. Answers whether there may be schedules: where
+    /// there are none, as mostly at the start of a run, nothing more is read.
+    async fn follow_the_clock(&mut self) -> Result<bool> {
         let steady = i64::try_from(self.clock().steady().as_micros()).unwrap_or(i64::MAX);
         let now = self.clock().now();
         let drift = now.as_microseconds().saturating_sub(steady);
@@ -104,14 +107,16 @@ impl Scheduler {
             before.saturating_sub(drift) > i64::try_from(limits::SET_BACK.as_micros()).unwrap_or(i64::MAX)
         });
         self.drift = Some(self.drift.map_or(drift, |before| if was_set_back { drift } else { before.max(drift) }));
-        if was_set_back {
-            for record in self.store().schedules(ScheduleSelection::All).await? {
-                if record.next.is_some_and(|next| next.at > now) && !record.paused {
-                    self.fire_if_due(&record, now).await?;
-                }
+        if !was_set_back {
+            return Ok(true);
+        }
+        let records = self.store().schedules(ScheduleSelection::All).await?;
+        for record in &records {
+            if record.next.is_some_and(|next| next.at > now) && !record.paused {
+                self.fire_if_due(record, now).await?;
             }
         }
-        Ok(())
+        Ok(!records.is_empty())
     }
 
     /// Fires what was held behind tasks that have ended; answers the tasks that have not.
