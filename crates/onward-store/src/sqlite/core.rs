@@ -162,7 +162,7 @@ impl Core {
 
     /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.begin()?;
         let outcome = self.refresh().and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
             let (answer, hint, news) = self.with_transaction(work)?;
@@ -185,6 +185,12 @@ impl Core {
             }
         }
         outcome
+    }
+
+    fn begin(&self) -> Result<()> {
+        let _turn = self.presence.as_ref().and_then(Presence::turn);
+        self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(())
     }
 
     fn with_transaction<T>(
@@ -213,10 +219,9 @@ impl Core {
 
     /// Does something while neither this process nor another writes to the file.
     pub(super) fn while_nobody_writes<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
-        let execute = |sql| self.connection.database().prepare_cached(sql)?.execute([]).map(drop);
-        execute("BEGIN IMMEDIATE")?;
+        self.begin()?;
         let done = work();
-        execute("ROLLBACK")?;
+        self.connection.database().prepare_cached("ROLLBACK")?.execute([])?;
         Ok(done)
     }
 

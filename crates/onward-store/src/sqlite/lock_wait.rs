@@ -35,7 +35,7 @@ fn pause_after(tries: u32) -> Option<Duration> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "SQLite tells nobody when a lock becomes free")]
-fn sleep(pause: Duration) {
+pub(super) fn sleep(pause: Duration) {
     std::thread::sleep(pause);
 }
 

@@ -52,6 +52,7 @@ mod statements;
 mod store;
 mod told_tasks;
 mod transaction;
+mod turnstile;
 mod verbs;
 mod writer;
 

@@ -15,6 +15,7 @@ use std::time::SystemTime;
 use notify::{RecursiveMode, Watcher};
 
 use crate::error::{Error, Result};
+use crate::sqlite::turnstile::{Turn, Turnstile};
 
 /// This process's mark beside the store, and those of its neighbours.
 pub(super) struct Presence {
@@ -23,6 +24,7 @@ pub(super) struct Presence {
     /// Held locked; the lock is the mark.
     _lock: File,
     neighbours: Neighbours,
+    turnstile: Turnstile,
     _watcher: notify::RecommendedWatcher,
 }
 
@@ -60,7 +62,8 @@ impl Presence {
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
         let (name, lock) = lock_a_name(&directory)?;
         let watcher = watch(&directory, &name, woken)?;
-        Ok(Self { directory, name, _lock: lock, neighbours: Neighbours::default(), _watcher: watcher })
+        let turnstile = Turnstile::new(File::open(&directory).map_err(|error| failed(&directory, error))?);
+        Ok(Self { directory, name, _lock: lock, neighbours: Neighbours::default(), turnstile, _watcher: watcher })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -69,6 +72,11 @@ impl Presence {
 
     pub(super) fn is_alone(&self) -> bool {
         self.neighbours.marks().is_empty()
+    }
+
+    /// Waits for this process's turn to write, where it has neighbours.
+    pub(super) fn turn(&self) -> Option<Turn<'_>> {
+        if self.is_alone() { None } else { self.turnstile.enter() }
     }
 
     pub(super) fn is_neighbour(&self, name: &str) -> bool {
