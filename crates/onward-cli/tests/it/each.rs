@@ -33,7 +33,7 @@ fn the_same_run_again_shows_its_results_without_running_anything() {
     let second = place.onward_with(&each, &numbers(5));
     assert_eq!(first.stdout, second.stdout);
     assert_eq!(place.read("ran").lines().count(), 5);
-    settings().bind(|| insta::assert_snapshot!(second.stderr, @"5 lines: 5 done, 0 failed; 5 of them finished earlier; [duration], [rate]"));
+    settings().bind(|| insta::assert_snapshot!(second.stderr, @"5 lines: 5 done, 0 failed; all of them finished earlier; [duration]"));
 }
 
 /// Shows: B9

@@ -32,15 +32,14 @@ impl Tally {
 
     /// One line for people.
     pub(super) fn text(&self, took: Duration) -> String {
-        format!(
-            "{}: {} done, {} failed; {} of them finished earlier; {}, {:.1} lines/s",
-            counted(self.lines(), "line"),
-            self.done,
-            self.failed,
-            self.earlier,
-            duration_text(took),
-            self.rate(took)
-        )
+        let Self { done, failed, earlier } = self;
+        let ended = format!("{}: {done} done, {failed} failed", counted(self.lines(), "line"));
+        let took_text = duration_text(took);
+        if self.lines() > 0 && self.lines() == *earlier {
+            // There was nothing to be done, and so there is no rate.
+            return format!("{ended}; all of them finished earlier; {took_text}");
+        }
+        format!("{ended}; {earlier} of them finished earlier; {took_text}, {:.1} lines/s", self.rate(took))
     }
 
     /// The same for programs.
@@ -65,5 +64,12 @@ mod tests {
         let tally = Tally { done: 9, failed: 1, earlier: 6 };
         let text = tally.text(Duration::from_secs(2));
         assert_eq!(text, "10 lines: 9 done, 1 failed; 6 of them finished earlier; 2.00s, 2.0 lines/s");
+    }
+
+    #[test]
+    fn where_all_was_finished_earlier_there_is_no_rate() {
+        let tally = Tally { done: 9, failed: 1, earlier: 10 };
+        let text = tally.text(Duration::from_millis(24));
+        assert_eq!(text, "10 lines: 9 done, 1 failed; all of them finished earlier; 24.0ms");
     }
 }
