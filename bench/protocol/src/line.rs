@@ -38,6 +38,9 @@ pub struct Line {
     pub p999: Option<f64>,
     /// How many runs.
     pub runs: u32,
+    /// The figure of each run, in their order; of a record alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<f64>,
     /// Tasks acknowledged that never ended.
     pub lost: u64,
     /// Tasks that ended more than once.

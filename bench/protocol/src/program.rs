@@ -130,6 +130,7 @@ fn line_of(system: &str, request: &Request, measurement: Measurement) -> Result<
         better: request.row.better,
         min: measurement.value,
         max: measurement.value,
+        figures: Vec::new(),
         p50: percentile(0.5),
         p99: percentile(0.99),
         p999: percentile(0.999),

@@ -29,6 +29,18 @@ pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
     }
 }
 
+/// A ratio of the figures of lines whose rows are run in turn: the median of what it is in each round, for a machine with others at work is not
+/// as fast in the next one. Of the lines' medians where they were not run equally often.
+fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> f64 {
+    let rounds = lines[0].figures.len();
+    if rounds == 0 || lines.iter().any(|line| line.figures.len() != rounds) {
+        return ratio(lines.map(|line| line.value));
+    }
+    let mut ratios: Vec<f64> = (0..rounds).map(|round| ratio(lines.map(|line| line.figures[round]))).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[rounds / 2]
+}
+
 /// One comparison that no single row shows.
 #[derive(Debug)]
 pub(crate) struct Comparison {
@@ -47,12 +59,17 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for class in [Class::Normal, Class::Full] {
         for row in ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k"] {
-            let kept = |line: Option<&Line>, plain: Option<&Line>| Some(line?.value / plain?.value);
-            let ours = kept(onward(entries, row, class), onward(entries, PLAIN, class));
-            let theirs = kept(ceiling(row, class), ceiling(PLAIN, class));
+            let ours = onward(entries, row, class).zip(onward(entries, PLAIN, class));
+            let theirs = ceiling(row, class).zip(ceiling(PLAIN, class));
             if let (Some(ours), Some(theirs)) = (ours, theirs) {
-                let what = format!("{row}, {class}: kept by Onward ({ours:.2}) over kept by the ceiling ({theirs:.2})");
-                all.push(Comparison { what, value: ours / theirs });
+                let kept = |(line, plain)| by_rounds([line, plain], |[line, plain]| line / plain);
+                let what = format!(
+                    "{row}, {class}: kept by Onward ({:.2}) over kept by the ceiling ({:.2})",
+                    kept(ours),
+                    kept(theirs)
+                );
+                let value = by_rounds([ours.0, ours.1, theirs.0, theirs.1], |[a, b, c, d]| (a / b) / (c / d));
+                all.push(Comparison { what, value });
             }
         }
     }
@@ -89,7 +106,7 @@ fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     const ROW: &str = "T/file_limits/4096";
     let with = |settings: &str| find(entries, ROW, class, |line| line.system == "onward" && line.settings == settings);
     let over = |settings: &str, base: &str| {
-        let value = with(settings)?.value / with(base)?.value;
+        let value = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
         Some(Comparison { what: format!("{ROW}, {class}: {settings} over {base}"), value })
     };
     let pairs = [("groups", "no groups"), ("limits", "no groups"), ("limits", "groups"), ("saturated", "limits")];
@@ -140,4 +157,29 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
 /// The comparisons for a terminal; empty if none can be made.
 pub(crate) fn text(entries: &[Entry]) -> String {
     comparisons(entries).iter().map(|comparison| format!("{:.2}  {}\n", comparison.value, comparison.what)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(value: f64, figures: &[f64]) -> Line {
+        let line = format!(
+            r#"{{"row":"T/a","class":"normal","system":"onward","settings":"default","value":{value},"unit":"lives/s","better":"higher",
+                "min":0,"max":0,"p50":null,"p99":null,"runs":1,"lost":0,"duplicated":0,"figures":{figures:?}}}"#
+        );
+        serde_json::from_str(&line).unwrap()
+    }
+
+    #[test]
+    fn what_was_run_in_turn_is_compared_round_by_round() {
+        let lines = [line(100.0, &[100.0, 50.0, 200.0]), line(160.0, &[80.0, 40.0, 160.0])];
+        assert_eq!(by_rounds(lines.each_ref(), |[one, other]| one / other), 1.25);
+    }
+
+    #[test]
+    fn what_was_not_run_equally_often_is_compared_by_its_medians() {
+        let lines = [line(100.0, &[100.0]), line(160.0, &[80.0, 160.0, 170.0])];
+        assert_eq!(by_rounds(lines.each_ref(), |[one, other]| one / other), 0.625);
+    }
 }

@@ -85,6 +85,7 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
 /// The median line by figure, with the spread of all and their losses together. Percentiles are medians of the runs'
 /// percentiles.
 fn merged(mut lines: Vec<Line>) -> Option<Line> {
+    let figures = lines.iter().map(|line| line.value).collect();
     lines.sort_by(|one, other| one.value.total_cmp(&other.value));
     let median = |figure: fn(&Line) -> Option<f64>| {
         let mut figures: Vec<f64> = lines.iter().filter_map(figure).collect();
@@ -103,6 +104,7 @@ fn merged(mut lines: Vec<Line>) -> Option<Line> {
         cpu_seconds: median(|line| line.cpu_seconds),
         peak_mib: median(|line| line.peak_mib),
         runs: u32::try_from(lines.len()).ok()?,
+        figures,
         lost: lines.iter().map(|line| line.lost).sum(),
         duplicated: lines.iter().map(|line| line.duplicated).sum(),
         ..middle.clone()
