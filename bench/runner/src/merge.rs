@@ -7,16 +7,19 @@ use crate::programs::Programs;
 use crate::record::{Entry, Missing};
 
 /// Does the rows of a round in turn, `runs` times or as often as a row allows, each with one system after the other. The commit sizes that
-/// Onward had in a run are those that the ceiling repeats in the same run.
+/// Onward had in a run are those that the ceiling repeats in the same run; in rows that are compared with another, those that Onward had there:
+/// between them the ceiling shall differ by what the rows differ in, and by nothing else.
 pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -> Vec<Entry> {
     let mut results: Vec<Results> =
         round.iter().map(|group| group.entries.iter().map(|_| Ok(Vec::new())).collect()).collect();
     for run in 1..=runs {
+        let mut compared_with = None;
         for (group, results) in round.iter().zip(&mut results) {
             let runs = group.row.most_runs.map_or(runs, |most| most.min(runs));
             if run <= runs {
                 eprintln!("{run}/{runs} {} {}", group.row.name, group.class);
-                run_systems(programs, group, results);
+                let commits = compared_with.filter(|_| group.row.compared_with.is_some());
+                compared_with = run_systems(programs, group, results, commits);
             }
         }
     }
@@ -29,9 +32,13 @@ pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -
 /// What the systems of a row have done so far, or why one cannot.
 type Results = Vec<Result<Vec<Line>, String>>;
 
-/// Runs a row once with each system.
-fn run_systems(programs: &Programs, group: &Group<'_>, results: &mut Results) {
-    let mut commits = None;
+/// Runs a row once with each system. Answers the commit sizes that the ceiling repeated: those given, or Onward's.
+fn run_systems(
+    programs: &Programs,
+    group: &Group<'_>,
+    results: &mut Results,
+    mut commits: Option<CommitSizes>,
+) -> Option<CommitSizes> {
     for (entry, result) in group.entries.iter().zip(results) {
         let Ok(lines) = result else { continue };
         eprintln!("    {}: {}", entry.system, entry.settings);
@@ -46,6 +53,7 @@ fn run_systems(programs: &Programs, group: &Group<'_>, results: &mut Results) {
             }
         }
     }
+    commits
 }
 
 fn run_once(
