@@ -161,8 +161,14 @@ fn poll_route(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Opt
         return Poll::Ready(Err(Error::unroutable("no peer of this identity is connected")));
     };
     ready!(poll_room(&pipe, context));
-    message.pop_front();
-    Poll::Ready(push(&pipe, slot).map_err(|()| Error::unroutable("the peer of this identity has just disconnected")))
+    let identity = message.pop_front();
+    Poll::Ready(push(&pipe, slot).map_err(|()| {
+        // Whoever gets it back gets back what was to be sent.
+        if let (Some(message), Some(identity)) = (slot, identity) {
+            message.push_front(identity);
+        }
+        Error::unroutable("the peer of this identity has just disconnected")
+    }))
 }
 
 /// Waits for room in the queue to one peer.
@@ -288,7 +294,7 @@ impl TrySendError {
         &self.0.error
     }
 
-    /// The message, as far as it is still there: a ROUTER whose peer disconnects in that very moment has lost it.
+    /// The message that was not sent, as it was handed in.
     #[must_use]
     pub fn into_message(self) -> Option<Message> {
         self.0.message
@@ -394,5 +400,27 @@ impl<T: Sends> Sink<Message> for Sender<T> {
 
     fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.core.poll_sink_ready(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::fair_queue::FairQueue;
+    use crate::socket::options::SocketOptions;
+
+    #[test]
+    fn a_message_for_a_peer_that_has_just_gone_is_given_back_with_its_identity() {
+        let queue = FairQueue::new();
+        let shared = Shared::new(SocketType::Router, SocketOptions::new(), queue.handle());
+        let pipe = shared.attach(None, None, CancellationToken::new(), true).unwrap();
+        pipe.outgoing.close_and_take();
+        let message = Message::from_iter([pipe.routing.clone(), "hello".into()]);
+        let mut slot = Some(message.clone());
+        let Poll::Ready(Err(error)) = poll_route(&shared, None, &mut slot) else { panic!("it was sent") };
+        assert!(error.is_unroutable());
+        assert_eq!(slot, Some(message));
     }
 }
