@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 
 use bytes::Buf as _;
@@ -24,7 +24,7 @@ use super::rest::Rest;
 use super::shared::Shared;
 use super::stop::Stop;
 use super::transport::Stream;
-use crate::protocol::{Connection, Event};
+use crate::protocol::{Connection, Event, Message};
 
 /// Moves messages between the queues of a peer and its stream, in batches, both ways in one task.
 ///
@@ -52,6 +52,81 @@ pub(super) struct Driver {
     armed: Option<Instant>,
     rest: Rest,
     uncertain: Uncertain,
+    /// Whether it has failed, and nothing more is to be written.
+    is_over: bool,
+}
+
+/// A driver, which its own task and whoever [answers at once](AtOnce) have in turns.
+pub(super) struct Shareable(Mutex<Driver>);
+
+/// Writes a message without the driver's task, if nothing is to be written before it: the answer to what came alone is not to wait for that task's turn.
+pub(super) struct AtOnce(Weak<Shareable>);
+
+impl AtOnce {
+    /// Takes the message, or leaves it to be queued. Never waits.
+    pub(super) fn write(&self, message: &mut Message) -> bool {
+        let Some(driver) = self.0.upgrade() else { return false };
+        // Whoever has it now writes what is queued, too.
+        let written = driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message));
+        written
+    }
+}
+
+impl Shareable {
+    pub(super) fn new(driver: Driver) -> Self {
+        Self(Mutex::new(driver))
+    }
+
+    pub(super) fn at_once(self: &Arc<Self>) -> AtOnce {
+        AtOnce(Arc::downgrade(self))
+    }
+
+    fn driver(&self) -> MutexGuard<'_, Driver> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works until the connection ends, and says why; `None` if it is stopped.
+    pub(super) async fn run(&self, stop: &CancellationToken) -> Option<Error> {
+        let mut stop = Stop::new(stop);
+        poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.driver().poll(context).map(Some) })
+            .await
+    }
+
+    /// Sends what is queued, then takes leave of the peer, but not after the deadline.
+    pub(super) async fn finish(&self, deadline: Option<Instant>) {
+        let farewell = async {
+            poll_fn(|context| self.driver().poll_flush(context)).await?;
+            let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
+            shutdown.map_err(write_failed)?;
+            // To close with something unread would have the operating system take back what the peer has not read yet.
+            self.discard().await
+        };
+        // Whoever lingers no longer, or finds the peer gone, has nothing more to do.
+        match deadline {
+            Some(deadline) => drop(timeout_at(deadline, farewell).await),
+            None => drop(farewell.await),
+        }
+    }
+
+    /// Reads and throws away until the peer closes, too.
+    async fn discard(&self) -> Result<()> {
+        let mut buffer = Vec::with_capacity(DISCARD_BYTES);
+        loop {
+            buffer.clear();
+            let read =
+                poll_fn(|context| poll_read_buf(Pin::new(&mut self.driver().stream), context, &mut buffer)).await;
+            if read.map_err(|error| Error::io("reading from the peer failed", error))? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What was not sent, and how many messages may or may not have arrived. Nothing is written any more.
+    pub(super) fn take_unsent(&self) -> (VecDeque<Outgoing>, usize) {
+        let mut driver = self.driver();
+        driver.is_over = true;
+        (mem::take(&mut driver.unsent.items.list), driver.uncertain.messages())
+    }
 }
 
 impl Driver {
@@ -73,34 +148,8 @@ impl Driver {
             armed: None,
             rest: Rest::default(),
             uncertain: Uncertain::default(),
+            is_over: false,
         }
-    }
-
-    /// Works until the connection ends, and says why; `None` if it is stopped.
-    pub(super) async fn run(&mut self, stop: &CancellationToken) -> Option<Error> {
-        let mut stop = Stop::new(stop);
-        poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.poll(context).map(Some) }).await
-    }
-
-    /// Sends what is queued, then takes leave of the peer, but not after the deadline.
-    pub(super) async fn finish(&mut self, deadline: Option<Instant>) {
-        let farewell = async {
-            poll_fn(|context| self.poll_flush(context)).await?;
-            let shutdown = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
-            shutdown.map_err(write_failed)?;
-            // To close with something unread would have the operating system take back what the peer has not read yet.
-            self.discard().await
-        };
-        // Whoever lingers no longer, or finds the peer gone, has nothing more to do.
-        match deadline {
-            Some(deadline) => drop(timeout_at(deadline, farewell).await),
-            None => drop(farewell.await),
-        }
-    }
-
-    /// What was not sent, and how many messages may or may not have arrived.
-    pub(super) fn into_unsent(mut self) -> (VecDeque<Outgoing>, usize) {
-        (mem::take(&mut self.unsent.items.list), self.uncertain.messages())
     }
 
     /// One turn. What it received is given to the program at its end, at once: a program that is woken for each read does little else.
@@ -110,9 +159,34 @@ impl Driver {
         match outcome {
             Ok(true) => context.waker().wake_by_ref(),
             Ok(false) => {}
-            Err(error) => return Poll::Ready(error),
+            Err(error) => {
+                self.is_over = true;
+                return Poll::Ready(error);
+            }
         }
         Poll::Pending
+    }
+
+    /// Writes a message of the program's own task, if that is the next there is to be written. What the stream does not take at once is left to the
+    /// driver's task.
+    fn write_at_once(&mut self, message: &mut Message) -> bool {
+        let is_next = self.unsent.items.list.is_empty()
+            && !self.connection.wants_write()
+            && !self.shared.has_backlog()
+            && self.pipe.outgoing.is_open_and_empty();
+        if self.is_over || !is_next || self.connection.send_taking(message).is_err() {
+            return false;
+        }
+        let output = self.connection.output();
+        self.uncertain.encoded(1, output.total_written() + output.remaining() as u64);
+        if let Some(Ok(count)) = output.whole().map(|whole| self.stream.try_write(whole)) {
+            output.advance(count);
+            self.uncertain.written(output.total_written());
+        }
+        if self.connection.wants_write() {
+            self.pipe.outgoing.wake_reader();
+        }
+        true
     }
 
     /// Does what can be done, but not for so long that others of the runtime's tasks wait for it: true if there is more.
@@ -325,18 +399,6 @@ impl Driver {
                 Ok(0) => return Poll::Ready(Ok(())),
                 Ok(_) => {}
                 Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-    }
-
-    /// Reads and throws away until the peer closes, too.
-    async fn discard(&mut self) -> Result<()> {
-        let mut buffer = Vec::with_capacity(DISCARD_BYTES);
-        loop {
-            buffer.clear();
-            let read = poll_fn(|context| poll_read_buf(Pin::new(&mut self.stream), context, &mut buffer)).await;
-            if read.map_err(|error| Error::io("reading from the peer failed", error))? == 0 {
-                return Ok(());
             }
         }
     }

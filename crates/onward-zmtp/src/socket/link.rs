@@ -11,7 +11,7 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::CancellationToken;
 
 use super::authentication::{Candidate, Decision};
-use super::driver::Driver;
+use super::driver::{Driver, Shareable};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::monitor::MonitorEvent;
@@ -72,14 +72,16 @@ impl Link {
             Err(error) => return self.failed(error),
         };
         self.shared().tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
-        let mut driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
+        let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
+        let driver = Arc::new(Shareable::new(driver));
+        pipe.is_carried_by(driver.at_once());
         let reason = driver.run(&self.stop).await;
         let end = if reason.is_some() { End::Lost } else { End::Stopped };
         if reason.is_none() {
             shared.retire(&pipe);
             driver.finish(shared.linger_deadline()).await;
         }
-        let (unsent, uncertain) = driver.into_unsent();
+        let (unsent, uncertain) = driver.take_unsent();
         shared.detach(&pipe, unsent);
         shared.drop_outgoing(uncertain);
         let reason = reason.unwrap_or_else(Error::closed);

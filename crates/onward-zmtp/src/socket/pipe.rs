@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::driver::AtOnce;
 use super::options::SocketOptions;
 use super::queue::{Done, Items, Payload, Queue, Refused, Taken};
 use super::share::Share;
@@ -138,6 +139,10 @@ pub(super) struct Pipe {
     pub(super) source: OnceLock<SourceId>,
     /// The last publication that was meant for it.
     publication: AtomicU64,
+    /// Whether the message that the program has read last came alone. Its answer, if there is one, is waited for.
+    is_asked: AtomicBool,
+    /// Where that answer is written, if over a stream.
+    at_once: OnceLock<AtOnce>,
 }
 
 impl Pipe {
@@ -160,16 +165,34 @@ impl Pipe {
             stop,
             source: OnceLock::new(),
             publication: AtomicU64::new(0),
+            is_asked: AtomicBool::new(false),
+            at_once: OnceLock::new(),
         }
+    }
+
+    /// The connection can be written to from now on.
+    pub(super) fn is_carried_by(&self, at_once: AtOnce) {
+        // Nobody else sets it.
+        let _ = self.at_once.set(at_once);
     }
 
     /// Queues a message for the peer if there is room. There is none in `slot` then.
     #[inline]
     pub(super) fn send(&self, slot: &mut Option<Message>) -> Result<(), Refused> {
         let Some(message) = slot else { return Ok(()) };
+        if self.is_asked.load(Ordering::Relaxed) && self.answer(message) {
+            *slot = None;
+            return Ok(());
+        }
         self.outgoing.push(message.byte_len(), |items| items.add(message, self.encodes))?;
         *slot = None;
         Ok(())
+    }
+
+    /// Writes the answer to what came alone. What is sent after it is queued: it may be much.
+    fn answer(&self, message: &mut Message) -> bool {
+        self.is_asked.store(false, Ordering::Relaxed);
+        self.at_once.get().is_some_and(|at_once| at_once.write(message))
     }
 
     /// Queues as many messages for the peer as there is room for, up to one without frames, and answers how many of the first these are. They are to be
@@ -212,6 +235,12 @@ impl Inbox {
 }
 
 impl Inbox {
+    /// Whether a single message was taken.
+    fn has_one(&self) -> bool {
+        let list = &self.taken.items.list;
+        list.len() == 1 && list.iter().all(|item| item.size().messages == 1)
+    }
+
     /// The next message of those that were taken.
     #[inline]
     fn next(&mut self) -> Option<Message> {
@@ -272,6 +301,7 @@ impl Stream for Inbox {
             }
             match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
                 Poll::Ready(true) => {
+                    inbox.pipe.is_asked.store(inbox.has_one(), Ordering::Relaxed);
                     inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
                 }
                 Poll::Ready(false) => return Poll::Ready(None),

@@ -363,6 +363,12 @@ impl<T: Payload> Queue<T> {
         self.state().closed
     }
 
+    /// Whether nothing is queued, and may be.
+    pub(super) fn is_open_and_empty(&self) -> bool {
+        let state = self.state();
+        state.items.list.is_empty() && !state.closed
+    }
+
     /// Whether nothing is queued, nor taken and not done.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();

@@ -54,6 +54,14 @@ impl Stream {
         }
     }
 
+    /// Writes what can be written at once, and has nobody woken when there is room for more.
+    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        }
+    }
+
     /// Whether it is worth it to read. An error shows when that is done.
     pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
