@@ -1,5 +1,6 @@
 //! Sockets on tokio, over real streams of this machine.
 
+mod answers;
 mod cancellation;
 mod dialogue;
 mod events;
