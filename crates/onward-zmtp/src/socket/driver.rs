@@ -67,8 +67,7 @@ impl AtOnce {
     pub(super) fn write(&self, message: &mut Message) -> bool {
         let Some(driver) = self.0.upgrade() else { return false };
         // Whoever has it now writes what is queued, too.
-        let written = driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message));
-        written
+        driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message))
     }
 }
 
