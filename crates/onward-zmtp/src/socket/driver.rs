@@ -173,6 +173,7 @@ impl Driver {
             && !self.connection.wants_write()
             && !self.shared.has_backlog()
             && self.pipe.outgoing.is_open_and_empty();
+        // What cannot be encoded is queued: the driver's task finds that, too, and ends the connection by it.
         if self.is_over || !is_next || self.connection.send_taking(message).is_err() {
             return false;
         }

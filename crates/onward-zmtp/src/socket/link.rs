@@ -82,6 +82,8 @@ impl Link {
             driver.finish(shared.linger_deadline()).await;
         }
         let (unsent, uncertain) = driver.take_unsent();
+        // The stream is closed before anybody is told so.
+        drop(driver);
         shared.detach(&pipe, unsent);
         shared.drop_outgoing(uncertain);
         let reason = reason.unwrap_or_else(Error::closed);
