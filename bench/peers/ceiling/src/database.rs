@@ -41,6 +41,8 @@ pub(crate) struct Database {
     /// Tasks and commits since the last checkpoint.
     tasks: usize,
     commits: usize,
+    /// Pages written to the log up to the last checkpoint.
+    pages: u64,
 }
 
 impl Database {
@@ -58,21 +60,22 @@ impl Database {
         rusqlite::vtab::array::load_module(&connection)?;
         connection.execute_batch(SCHEMA)?;
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self { connection, payload, tasks: 0, commits: 0 })
+        Ok(Self { connection, payload, tasks: 0, commits: 0, pages: 0 })
     }
 
-    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1.
-    pub(crate) fn fill(&self, backlog: &Backlog) -> Result<()> {
+    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1, delayed ones stand in front of them.
+    pub(crate) fn fill(&mut self, backlog: &Backlog) -> Result<()> {
         self.begin()?;
-        let live = i64::try_from(backlog.waiting + backlog.delayed)?;
-        (1..=live).try_for_each(|id| self.submit(id))?;
+        let first = 1 - i64::try_from(backlog.delayed)?;
+        (first..=i64::try_from(backlog.waiting)?).try_for_each(|id| self.submit(id))?;
         let mut history = self.connection.prepare("INSERT INTO history VALUES (?1, 1, 4, 1, ?2, ?2, ?3, NULL)")?;
         for id in -i64::try_from(backlog.finished)?..0 {
             history.execute(params![id, MOMENT, self.payload])?;
         }
+        drop(history);
         self.commit()?;
         self.grow_log()?;
-        self.checkpoint("RESTART")
+        self.checkpoint()
     }
 
     /// Gives the log the size at which it stays, so that no commit of the timed part has to extend the file.
@@ -125,14 +128,22 @@ impl Database {
         self.tasks += tasks;
         self.commits += 1;
         if self.tasks >= CHECKPOINT_TASKS || self.commits >= CHECKPOINT_COMMITS {
-            self.checkpoint("PASSIVE")?;
+            self.checkpoint()?;
             (self.tasks, self.commits) = (0, 0);
         }
         Ok(())
     }
 
-    fn checkpoint(&self, mode: &str) -> Result<()> {
-        Ok(self.connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))?)
+    fn checkpoint(&mut self) -> Result<()> {
+        let pages: i64 = self.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(1))?;
+        self.pages += u64::try_from(pages)?;
+        Ok(())
+    }
+
+    /// Pages written to the log since the database was created; copies the log back.
+    pub(crate) fn pages_logged(&mut self) -> Result<u64> {
+        self.checkpoint()?;
+        Ok(self.pages)
     }
 
     pub(crate) fn count(&self, table: &str) -> Result<u64> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use bench_protocol::{Measurement, Order, Request, now};
+use bench_protocol::{CommitSizes, Measurement, Order, Request, now};
 
 use crate::cycle::Cycle;
 use crate::database::Database;
@@ -12,12 +12,41 @@ use crate::database::Database;
 /// The sizes that `best batch` tries, as far as so many may be outstanding.
 const BATCHES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
+/// How many rows are tried in front of the first live one: a page holds 18.
+const IN_FRONT: [usize; 6] = [0, 3, 6, 9, 12, 15];
+
+/// The lives of a trial.
+const TRIAL_LIVES: usize = 20_000;
+
 /// With the commit sizes of another run.
 pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
     let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
-    let mut measurement = lives(request, Cycle::new(sizes))?;
+    let in_front = best_in_front(request, sizes)?;
+    let mut request = request.clone();
+    request.row.backlog.delayed += in_front;
+    let mut measurement = lives(&request, Cycle::new(sizes))?;
     measurement.commits = Some(sizes);
-    Ok(measurement)
+    Ok(measurement.with("in_front", in_front as f64))
+}
+
+/// How many rows that stay, put before the first live one, have a life write the fewest pages.
+///
+/// How full the page in front is decides how SQLite shares out what is left of the pages that are being emptied, and the tree goes on in
+/// that rhythm to the end: the same commits write a fifth more pages in one rhythm than in the other. The ceiling takes the better one in
+/// every row; by chance it would have it beside some backlogs only.
+fn best_in_front(request: &Request, sizes: CommitSizes) -> Result<usize> {
+    let mut trial = request.clone();
+    trial.row.count = request.row.count.min(TRIAL_LIVES);
+    trial.row.backlog.finished = 0;
+    let mut best = (0, f64::INFINITY);
+    for in_front in IN_FRONT {
+        trial.row.backlog.delayed = request.row.backlog.delayed + in_front;
+        let pages = lives(&trial, Cycle::new(sizes))?.extra["pages"];
+        if pages < best.1 {
+            best = (in_front, pages);
+        }
+    }
+    Ok(best.0)
 }
 
 /// With all three steps in each commit, at the size that is fastest in a tenth of the lives.
@@ -43,11 +72,14 @@ fn lives(request: &Request, cycle: Cycle) -> Result<Measurement> {
     let mut database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
     database.fill(&row.backlog)?;
     let mut run = Run::new(&mut database, request, cycle)?;
+    let pages_before = run.database.pages_logged()?;
     let start = now();
     run.until_done(row.count)?;
     let elapsed = start.elapsed();
+    let pages = run.database.pages_logged()? - pages_before;
     let measurement = Measurement::of(row.count as f64 / elapsed.as_secs_f64())
         .with("commits", run.commits as f64)
+        .with("pages", pages as f64)
         .with("checkpoint_percent", run.checkpoints.as_secs_f64() / elapsed.as_secs_f64() * 100.0)
         .observed("completed", run.completed as u64);
     check(&database, request)?;
@@ -81,13 +113,12 @@ impl<'a> Run<'a> {
     fn new(database: &'a mut Database, request: &Request, cycle: Cycle) -> Result<Self> {
         let backlog = request.row.backlog;
         let waiting = i64::try_from(backlog.waiting)?;
-        let live = i64::try_from(backlog.waiting + backlog.delayed)?;
         Ok(Self {
             database,
             cycle,
             ready: (1..=waiting).collect(),
             claimed: VecDeque::new(),
-            next_id: live + 1,
+            next_id: waiting + 1,
             completed: 0,
             commits: 0,
             checkpoints: Duration::ZERO,
