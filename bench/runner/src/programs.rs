@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use bench_protocol::{CommitSizes, Entry, Line};
+use bench_protocol::{Class, CommitSizes, Entry, Line};
 use wait_timeout::ChildExt as _;
 
 use crate::plan::Group;
@@ -18,6 +18,9 @@ use crate::postgres::{Postgres, Template};
 
 /// A program that takes longer for one run has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long the disk is left alone before a run that syncs: what the run before deleted is discarded in the background.
+const REST: Duration = Duration::from_secs(1);
 
 /// How much of what a program prints is kept.
 const PRINTED_BYTES: u64 = 64 * 1024 * 1024;
@@ -94,6 +97,9 @@ impl Programs {
         }
         let row = if self.quick { group.row.clone().quick() } else { group.row.clone() };
         command.env(ROW, serde_json::to_string(&row.of_system(&entry.system))?);
+        if group.class != Class::Memory && !self.quick {
+            settle(&self.directory)?;
+        }
         let output = output_within(&mut command, RUN_LIMIT)?;
         let last = output.lines().last().context("the program printed nothing")?;
         serde_json::from_str(last).with_context(|| format!("the program printed `{last}`"))
@@ -134,6 +140,15 @@ fn build(bench: &Path, system: &str) -> Result<PathBuf> {
         bail!("bench/peers/{system} does not build");
     }
     Ok(program)
+}
+
+/// Has the disk done with what the run before wrote and deleted, so that the next does not pay for it.
+#[expect(clippy::disallowed_methods, reason = "nothing tells when the disk has discarded what was deleted")]
+fn settle(directory: &Path) -> Result<()> {
+    let synced = Command::new("sync").arg("-f").arg(directory).status()?;
+    ensure!(synced.success(), "`{}` cannot be synced", directory.display());
+    thread::sleep(REST);
+    Ok(())
 }
 
 /// What the release profile of the program `onward` says. Where the environment says something else, that holds, for all systems alike.

@@ -1,6 +1,7 @@
 //! Whole lives: submitted, claimed, completed.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,10 +22,11 @@ const TRIAL_LIVES: usize = 20_000;
 /// With the commit sizes of another run.
 pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
     let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
-    let in_front = best_in_front(request, sizes)?;
+    let directory = tempfile::tempdir_in(&request.directory)?;
+    let in_front = best_in_front(request, sizes, directory.path())?;
     let mut request = request.clone();
     request.row.backlog.delayed += in_front;
-    let mut measurement = lives(&request, Cycle::new(sizes))?;
+    let mut measurement = lives(&request, Cycle::new(sizes), &directory.path().join("ceiling.db"))?;
     measurement.commits = Some(sizes);
     Ok(measurement.with("in_front", in_front as f64))
 }
@@ -34,14 +36,15 @@ pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
 /// How full the page in front is decides how SQLite shares out what is left of the pages that are being emptied, and the tree goes on in
 /// that rhythm to the end: the same commits write a fifth more pages in one rhythm than in the other. The ceiling takes the better one in
 /// every row; by chance it would have it beside some backlogs only.
-fn best_in_front(request: &Request, sizes: CommitSizes) -> Result<usize> {
+fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Result<usize> {
     let mut trial = request.clone();
     trial.row.count = request.row.count.min(TRIAL_LIVES);
     trial.row.backlog.finished = 0;
     let mut best = (0, f64::INFINITY);
     for in_front in IN_FRONT {
         trial.row.backlog.delayed = request.row.backlog.delayed + in_front;
-        let pages = lives(&trial, Cycle::new(sizes))?.extra["pages"];
+        let path = directory.join(format!("{in_front}-in-front.db"));
+        let pages = lives(&trial, Cycle::new(sizes), &path)?.extra["pages"];
         if pages < best.1 {
             best = (in_front, pages);
         }
@@ -51,25 +54,28 @@ fn best_in_front(request: &Request, sizes: CommitSizes) -> Result<usize> {
 
 /// With all three steps in each commit, at the size that is fastest in a tenth of the lives.
 pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
+    let directory = tempfile::tempdir_in(&request.directory)?;
     let mut trial = request.clone();
     trial.row.count = (request.row.count / 10).max(1);
     let mut best = (0, 0.0);
     for batch in BATCHES.into_iter().filter(|batch| *batch <= request.row.submitters) {
-        let speed = lives(&trial, Cycle::of_batch(batch))?.value;
+        let path = directory.path().join(format!("batch-{batch}.db"));
+        let speed = lives(&trial, Cycle::of_batch(batch), &path)?.value;
         if speed > best.1 {
             best = (batch, speed);
         }
     }
     let (batch, _) = best;
     ensure!(batch > 0, "no batch is small enough for the {} tasks outstanding", request.row.submitters);
-    Ok(lives(request, Cycle::of_batch(batch))?.with("batch", batch as f64))
+    let path = directory.path().join("ceiling.db");
+    Ok(lives(request, Cycle::of_batch(batch), &path)?.with("batch", batch as f64))
 }
 
-fn lives(request: &Request, cycle: Cycle) -> Result<Measurement> {
+/// On a new file, which is left there: the disk would be at deleting that of a trial while the next one is timed.
+fn lives(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
     let row = &request.row;
-    let directory = tempfile::tempdir_in(&request.directory)?;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
-    let mut database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
+    let mut database = Database::create(path, request.class, payload)?;
     database.fill(&row.backlog)?;
     let mut run = Run::new(&mut database, request, cycle)?;
     let pages_before = run.database.pages_logged()?;
