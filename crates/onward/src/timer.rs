@@ -1,8 +1,10 @@
 //! Waiting by a store's clock.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use onward_store::Clock;
+use tokio::time::{Sleep, sleep};
 
 use crate::limits::CLOCK_CHECK;
 
@@ -11,7 +13,7 @@ use crate::limits::CLOCK_CHECK;
 pub(crate) async fn tick(clock: &dyn Clock, at: Duration) {
     let left = at.saturating_sub(clock.steady());
     match clock.moved() {
-        None => tokio::time::sleep(left.min(CLOCK_CHECK)).await,
+        None => sleep(left.min(CLOCK_CHECK)).await,
         Some(_) if left.is_zero() => {}
         Some(mut moved) => {
             moved.mark_unchanged();
@@ -26,5 +28,72 @@ pub(crate) async fn tick(clock: &dyn Clock, at: Duration) {
 pub(crate) async fn reached(clock: &dyn Clock, at: Duration) {
     while clock.steady() < at {
         tick(clock, at).await;
+    }
+}
+
+/// A timer for who waits again and again for moments that are mostly later than the one before. A timer of the runtime that is put earlier wakes
+/// a thread of it from its sleep, so one that is set goes on until it is over, or too late.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    set: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// As [`tick`]; it may also complete because the time is over for which an earlier wait set it.
+    pub(crate) async fn tick(&mut self, clock: &dyn Clock, at: Duration) {
+        if clock.moved().is_some() {
+            return tick(clock, at).await;
+        }
+        self.set(sleep(at.saturating_sub(clock.steady()).min(CLOCK_CHECK))).await;
+    }
+
+    fn set(&mut self, sleep: Sleep) -> Pin<&mut Sleep> {
+        let is_early_enough = |set: &Pin<Box<Sleep>>| !set.is_elapsed() && set.deadline() <= sleep.deadline();
+        let set = match self.set.take().filter(is_early_enough) {
+            Some(set) => set,
+            None => Box::pin(sleep),
+        };
+        self.set.insert(set).as_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onward_store::SystemClock;
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Gives up an alarm for a moment so far away, and answers how long one for another moment takes then.
+    async fn after(given_up: Duration, wanted: Duration) -> Duration {
+        let (clock, mut alarm) = (SystemClock, Alarm::default());
+        let steady = clock.steady();
+        timeout(Duration::from_millis(1), alarm.tick(&clock, steady + given_up)).await.unwrap_err();
+        let began = Instant::now();
+        alarm.tick(&clock, steady + wanted).await;
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_that_was_set_for_later_goes_off_when_it_is_wanted() {
+        let taken = after(SECOND * 30, SECOND * 5).await;
+        assert!(taken > SECOND * 4 && taken < SECOND * 6, "{taken:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_is_not_put_off_by_who_waits_longer() {
+        let taken = after(SECOND * 5, SECOND * 30).await;
+        assert!(taken > SECOND * 4 && taken < SECOND * 6, "{taken:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_that_has_gone_off_is_set_anew() {
+        let (clock, mut alarm) = (SystemClock, Alarm::default());
+        alarm.tick(&clock, clock.steady() + SECOND).await;
+        let began = Instant::now();
+        alarm.tick(&clock, clock.steady() + SECOND * 5).await;
+        assert!(began.elapsed() > SECOND * 4, "{:?}", began.elapsed());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! In class `full` a thread of its own commits, so that a sync never blocks an async runtime. In the other classes a commit takes
 //! microseconds and a hand-over between threads would cost more than the commit, so a caller that finds the writer free commits
-//! on the spot, and takes along what others have left meanwhile; what is left in the queue after that goes to the thread.
+//! on the spot, takes along what others have left meanwhile, and goes on for a few batches; what is left in the queue after that goes to the
+//! thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,10 @@ use crate::write::Write;
 
 /// The most writes that a caller commits itself: more take longer than a hand-over, and would hold up the caller's thread.
 const ON_THE_SPOT: usize = 16;
+
+/// How many batches of so few writes a caller commits one after the other. What comes while it is at one need not wake the thread then, which would
+/// take a processor from the callers.
+const BATCHES_ON_THE_SPOT: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -41,7 +46,7 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Job>,
     closed: bool,
-    /// How many are at a commit.
+    /// How many are at commits, and look into the queue again before they go.
     committing: usize,
     /// Whether the thread waits for a job, and must be woken.
     thread_waits: bool,
@@ -78,8 +83,8 @@ impl Writer {
     async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
         let (answer, outcome) = oneshot::channel();
-        let told = self.shared.push(Job { writes, tags, answer }, self.syncs)?;
-        if !told {
+        let is_seen_to = self.shared.push(Job { writes, tags, answer }, self.syncs)?;
+        if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
             give_way().await;
             abandoned.disarm();
@@ -111,7 +116,7 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-/// Whoever commits a batch: at its end the thread is told of what has come meanwhile.
+/// Whoever is at commits: at the end the thread is told of what is left.
 struct Committing<'a>(&'a Shared);
 
 impl Drop for Committing<'_> {
@@ -158,18 +163,18 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a job; answers whether the thread was told of it, as it is if asked to and while somebody is at a commit.
+    /// Leaves a job; answers whether somebody sees to it: the thread, which is woken if asked to, or who is at a commit.
     fn push(&self, job: Job, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
             return Err(Error::closed());
         }
         queue.jobs.push_back(job);
-        let told = wake || queue.committing > 0;
-        if told {
+        let is_seen_to = wake || queue.committing > 0;
+        if wake {
             self.wake(queue);
         }
-        Ok(told)
+        Ok(is_seen_to)
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
@@ -180,25 +185,42 @@ impl Shared {
         }
     }
 
-    /// Commits one batch unless somebody else is at it: that one looks into the queue again when it is done.
+    /// Commits a few small batches unless somebody else is at it: that one looks into the queue again. What is left goes to the thread.
     fn commit_if_free(&self) {
-        let queue = self.queue();
-        let writes: usize = queue.jobs.iter().take(ON_THE_SPOT).map(|job| job.writes.len()).sum();
-        if writes > ON_THE_SPOT {
-            return self.wake(queue);
+        let mut queue = self.queue();
+        if queue.committing > 0 {
+            return;
         }
+        let _committing = self.begin(&mut queue);
         drop(queue);
-        let core = match self.core.try_lock() {
-            Ok(core) => core,
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(std::sync::TryLockError::WouldBlock) => return self.wake(self.queue()),
-        };
-        self.commit_batch(core);
+        for _ in 0..BATCHES_ON_THE_SPOT {
+            if !self.is_small() {
+                return;
+            }
+            let core = match self.core.try_lock() {
+                Ok(core) => core,
+                Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(std::sync::TryLockError::WouldBlock) => return,
+            };
+            self.commit_batch(core);
+        }
     }
 
-    /// Commits what waits; what has come meanwhile is left to the thread.
+    fn begin(&self, queue: &mut Queue) -> Committing<'_> {
+        queue.committing += 1;
+        Committing(self)
+    }
+
+    /// Whether what waits is something, and little enough for a caller.
+    fn is_small(&self) -> bool {
+        let queue = self.queue();
+        let writes: usize = queue.jobs.iter().take(ON_THE_SPOT).map(|job| job.writes.len()).sum();
+        !queue.jobs.is_empty() && writes <= ON_THE_SPOT
+    }
+
+    /// Commits what waits, as much as fits into one commit.
     fn commit_batch(&self, mut core: MutexGuard<'_, Core>) {
-        let (jobs, _committing) = self.take_batch();
+        let jobs = self.take_batch();
         if !jobs.is_empty() {
             let answers = core.commit(jobs);
             drop(core);
@@ -206,28 +228,26 @@ impl Shared {
         }
     }
 
-    fn take_batch(&self) -> (Vec<Job>, Committing<'_>) {
+    fn take_batch(&self) -> Vec<Job> {
         let mut queue = self.queue();
         let take = queue.jobs.len().min(limits::COMMIT);
-        let jobs = queue.jobs.drain(..take).collect();
-        queue.committing += 1;
-        (jobs, Committing(self))
+        queue.jobs.drain(..take).collect()
     }
 
     /// The thread: commits whatever arrives until the store is closed and the queue is empty.
     fn run(&self) {
-        while self.wait_for_job() {
+        while let Some(_committing) = self.wait_for_job() {
             self.commit_batch(self.core());
         }
     }
 
-    fn wait_for_job(&self) -> bool {
+    fn wait_for_job(&self) -> Option<Committing<'_>> {
         let mut queue = self.queue();
         while queue.jobs.is_empty() && !queue.closed {
             queue.thread_waits = true;
             queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.thread_waits = false;
         }
-        !queue.jobs.is_empty()
+        (!queue.jobs.is_empty()).then(|| self.begin(&mut queue))
     }
 }

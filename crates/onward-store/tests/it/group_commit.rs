@@ -1,9 +1,17 @@
 //! What is submitted together is committed together.
 
-use onward_store::{Durability, NewTask, SqliteStore, Store, Write};
+use std::time::Duration;
+
+use onward_store::{Durability, NewTask, SqliteStore, Store, TaskFilter, Write};
 
 /// How many callers submit at once.
 const CALLERS: u64 = 64;
+
+/// How often each calls.
+const CALLS: u64 = 30;
+
+/// Longer than all that takes.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Shows: T1, B5
 /// Beats: single-commits
@@ -34,6 +42,29 @@ async fn callers_who_submit_at_the_same_moment_share_commits() {
         callers.join_all().await;
         let commits = store.commit_counts().commits - before;
         assert!(commits <= CALLERS / 4, "{class}: {CALLERS} submits took {commits} commits");
+    }
+}
+
+/// Shows: B5
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_caller_is_answered_whoever_commits_its_writes() {
+    for class in [Durability::Full, Durability::Normal] {
+        let (store, _directory) = open(class).await;
+        let store = std::sync::Arc::new(store);
+        let mut callers = tokio::task::JoinSet::new();
+        for caller in 0..CALLERS {
+            let store = std::sync::Arc::clone(&store);
+            // Some of a size that a caller commits itself, some larger.
+            let writes = if caller % 8 == 0 { 40 } else { 1 + caller % 3 };
+            callers.spawn(async move {
+                for _ in 0..CALLS {
+                    store.apply((0..writes).map(|_| submit()).collect()).await.unwrap();
+                }
+                writes * CALLS
+            });
+        }
+        let submitted = tokio::time::timeout(PATIENCE, callers.join_all()).await.expect("nobody waits for ever");
+        assert_eq!(store.count(TaskFilter::default()).await.unwrap(), submitted.iter().sum::<u64>(), "{class}");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::limits;
 use crate::mail::{Delivery, Opened};
 use crate::run::Run;
 use crate::summary::DrainSummary;
-use crate::timer;
+use crate::timer::Alarm;
 
 /// When a run is over, if nobody stops it before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,7 @@ pub(crate) struct Dispatcher {
     goal: Goal,
     changes: Changes,
     seen: Hint,
+    alarm: Alarm,
     pub(super) calls: Calls,
     /// How fast handlers end.
     pub(super) ends: PaceMeter,
@@ -90,6 +91,7 @@ impl Dispatcher {
             goal,
             changes,
             seen,
+            alarm: Alarm::default(),
             calls: Calls::default(),
             ends: PaceMeter::default(),
             turns: PaceMeter::default(),
@@ -412,7 +414,7 @@ impl Dispatcher {
             // Handlers that end at about the same time shall be in one commit.
             () = self.run.floor.stirred(), if may_call => gather(&self.run.floor).await,
             hint = self.changes.changed(), if may_call => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
-            () = tick(&self.run, wake), if may_call => {}
+            () = tick(&mut self.alarm, &self.run, wake), if may_call => {}
         }
         Ok(())
     }
@@ -435,9 +437,9 @@ async fn gather(floor: &Floor) {
     }
 }
 
-async fn tick(run: &Run, at: Option<Duration>) {
+async fn tick(alarm: &mut Alarm, run: &Run, at: Option<Duration>) {
     match at {
-        Some(at) => timer::tick(&*run.inner.clock, at).await,
+        Some(at) => alarm.tick(&*run.inner.clock, at).await,
         None => std::future::pending().await,
     }
 }
