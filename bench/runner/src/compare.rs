@@ -54,7 +54,7 @@ pub(crate) struct Comparison {
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
-        find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits")
+        find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits, best rhythm")
     };
     let mut all = Vec::new();
     for class in [Class::Normal, Class::Full] {

@@ -21,21 +21,34 @@ const TRIAL_LIVES: usize = 20_000;
 
 /// With the commit sizes of another run.
 pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
-    let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let in_front = best_in_front(request, sizes, directory.path())?;
+    repeat_commits(request, directory.path())
+}
+
+/// The same with the tree in its better rhythm.
+pub(crate) fn best_rhythm(request: &Request) -> Result<Measurement> {
+    let directory = tempfile::tempdir_in(&request.directory)?;
+    let in_front = best_in_front(request, sizes(request)?, directory.path())?;
     let mut request = request.clone();
     request.row.backlog.delayed += in_front;
-    let mut measurement = lives(&request, Cycle::new(sizes), &directory.path().join("ceiling.db"))?;
-    measurement.commits = Some(sizes);
-    Ok(measurement.with("in_front", in_front as f64))
+    Ok(repeat_commits(&request, directory.path())?.with("in_front", in_front as f64))
+}
+
+fn repeat_commits(request: &Request, directory: &Path) -> Result<Measurement> {
+    let sizes = sizes(request)?;
+    let measurement = lives(request, Cycle::new(sizes), &directory.join("ceiling.db"))?;
+    Ok(Measurement { commits: Some(sizes), ..measurement })
+}
+
+fn sizes(request: &Request) -> Result<CommitSizes> {
+    request.commits.context("give the commit sizes of another run with --commits")
 }
 
 /// How many rows that stay, put before the first live one, have a life write the fewest pages.
 ///
 /// How full the page in front is decides how SQLite shares out what is left of the pages that are being emptied, and the tree goes on in
-/// that rhythm to the end: the same commits write a fifth more pages in one rhythm than in the other. The ceiling takes the better one in
-/// every row; by chance it would have it beside some backlogs only.
+/// that rhythm to the end: the same commits write a fifth more pages in one rhythm than in the other. What a backlog leaves is
+/// measured in the better one, with it and without; by chance it would be found beside some backlogs only.
 fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Result<usize> {
     let mut trial = request.clone();
     trial.row.count = request.row.count.min(TRIAL_LIVES);

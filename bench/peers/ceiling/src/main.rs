@@ -25,6 +25,7 @@ fn work(request: &Request) -> Result<Measurement> {
     match (request.row.workload.as_str(), request.settings.as_str()) {
         ("file_submit", _) => submit::submits(request),
         ("file_lives", "same commits") => lives::same_commits(request),
+        ("file_lives", "same commits, best rhythm") => lives::best_rhythm(request),
         ("file_lives", "best batch") => lives::best_batch(request),
         ("fan_out", "semaphore and sleep") => orchestrations::semaphore_and_sleep(request),
         ("steps", "same commits") => orchestrations::steps(request),
