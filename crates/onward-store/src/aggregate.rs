@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::name::Name;
 use crate::task::{NewTask, TtlFrom, When};
+use crate::timestamp::Timestamp;
 
 /// Has a task collected with others of its queue, kind and group (those without a group together), to be handed over with them as one: a
 /// **bundle**, which is a task of that queue, kind and group with an empty payload, and adopts the tasks as its members.
@@ -61,6 +63,43 @@ impl Aggregate {
             return Some((format!("a grace of {grace:?}"), "give it more than nothing and at most the delay"));
         }
         None
+    }
+}
+
+/// What is being collected of one queue, kind and group, until it is handed over as a bundle; see [`Aggregate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectionRecord {
+    /// The queue of its members.
+    pub queue: Name,
+    /// Their kind.
+    pub kind: Name,
+    /// Their group; `None` for those without one.
+    pub group: Option<Name>,
+    /// How many members it has.
+    pub members: u32,
+    /// How many are enough, as its newest member says.
+    pub size: u32,
+    /// How many bytes their payloads have.
+    pub payload_bytes: u64,
+    /// When its first member came.
+    pub began_at: Timestamp,
+    /// When it is handed over if nothing more comes.
+    pub ripe_at: Timestamp,
+}
+
+/// Which of what is being collected is listed: that which is handed over next, if nothing more comes, goes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CollectionSelection {
+    /// Of this queue; of all by default.
+    pub queue: Option<Name>,
+    /// At most so many, 1 to [`limits::PAGE`]; 50 by default.
+    pub limit: usize,
+}
+
+impl Default for CollectionSelection {
+    fn default() -> Self {
+        Self { queue: None, limit: 50 }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::Clock;
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
@@ -95,6 +96,7 @@ decorator! {
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>>;
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>>;
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>>;
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage>;
     fn info(&self) -> StoreInfo;

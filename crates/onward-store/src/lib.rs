@@ -66,7 +66,7 @@ mod task;
 mod timestamp;
 mod write;
 
-pub use aggregate::Aggregate;
+pub use aggregate::{Aggregate, CollectionRecord, CollectionSelection};
 pub use bulk::{Bulk, BulkDone, BulkVerb};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::{CodecStore, PayloadCodec};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::event::{EventCursor, EventPage};
@@ -124,6 +125,14 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// If the store could not be read.
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
+
+    /// What is being collected to be handed over as one, what is handed over next first. Cost follows how much of it is listed, or how much there is
+    /// where one queue is asked for.
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>>;
+
     /// Schedules.
     ///
     /// # Errors

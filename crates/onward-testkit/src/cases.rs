@@ -49,6 +49,8 @@ macro_rules! conformance {
                 a_superseded_member_is_taken_out,
                 payloads_of_one_bundle_are_bounded,
                 it_is_said_what_a_member_waits_for,
+                what_is_collected_is_listed_in_the_order_in_which_it_is_handed_over,
+                what_is_collected_is_listed_of_a_queue_and_no_more_than_asked_for,
                 what_is_collected_survives_a_restart,
                 a_bundle_survives_a_restart,
                 a_refused_all_collects_nothing,

@@ -1,6 +1,9 @@
 //! Looking at an engine's store, and intervening in what does not run.
 
-use onward_store::{BulkVerb, QueueDay, QueueRecord, Refusal, SessionRecord, TaskFilter, TaskId, Write};
+use onward_store::{
+    BulkVerb, CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, TaskFilter, TaskId,
+    Write,
+};
 
 use crate::bulk::BulkSummary;
 use crate::engine::Engine;
@@ -73,6 +76,15 @@ impl Engine {
         }
         let sessions = self.inner.store.sessions().await?;
         Ok(sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind)).collect())
+    }
+
+    /// What is being collected to be handed over as one ([`Aggregate`](crate::Aggregate)), what is handed over next first; see
+    /// [`Store::collections`](crate::Store::collections).
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    pub async fn collections(&self, which: CollectionSelection) -> Result<Vec<CollectionRecord>> {
+        Ok(self.inner.store.collections(which).await?)
     }
 
     /// A queue with its sizes.

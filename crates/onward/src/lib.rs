@@ -178,14 +178,15 @@ pub use typed::Task;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
-    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CompletionToken, ConcurrencyLimit, Dependencies,
-    Dependency, Durability, EndedCounts, Event, EventCursor, Firing, GroupShare, Io, IoKind, IoStatistics,
-    KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore, Name, NewSchedule, NewTask, NextFiring,
-    OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec, Priority, Progress, QueueDay,
-    QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal, ScheduleError, ScheduleRecord,
-    ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue, SqliteStore, Store, StoreInfo, Submitted,
-    SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
-    TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
+    Aggregate, AttemptError, ByteProgress, CatchUp, Change, Clock, CollectionRecord, CollectionSelection,
+    CompletionToken, ConcurrencyLimit, Dependencies, Dependency, Durability, EndedCounts, Event, EventCursor, Firing,
+    GroupShare, Io, IoKind, IoStatistics, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore,
+    Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
+    Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
+    ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue,
+    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
+    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason,
+    When,
 };
 
 #[cfg(feature = "postgres")]

@@ -45,6 +45,20 @@ fn it_is_seen_what_is_collected_and_what_became_a_bundle() {
     assert!(events.contains("was handed over as a member of task 3"), "{events}");
 }
 
+/// Shows: Q9, Q10
+#[test]
+fn what_is_collected_is_listed() {
+    let place = Place::new();
+    submit(&place, "one");
+    let listed = place.json(&["queue", "collections", "default"]);
+    let of = |field: &str| listed[0][field].clone();
+    assert_eq!((listed.len(), of("kind"), of("members"), of("size")), (1, "k".into(), 1.into(), 2.into()));
+    let shown = place.onward(&["queue", "collections"]).stdout;
+    assert!(shown.contains("HANDED OVER BY") && shown.contains("default"), "{shown}");
+    submit(&place, "two");
+    assert_eq!(place.onward(&["queue", "collections"]).stdout, "");
+}
+
 /// Shows: Q9
 #[test]
 fn a_size_without_a_delay_is_wrong_usage() {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::dependencies::Over;
 use super::state::State;
 use super::task::Task;
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::event::Change;
 use crate::limits;
 use crate::name::Name;
@@ -259,6 +260,19 @@ impl State {
         let (collection, _) = self.bundles.collections.get(&line_of(&task.new))?;
         let Collection { members, size, ripe_at, .. } = *collection;
         Some(WaitReason::Collecting { members, size, ripe_at })
+    }
+
+    /// What is being collected, what is handed over next first.
+    pub(super) fn collection_records(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
+        let is_wanted = |queue: &Name| which.queue.as_ref().is_none_or(|wanted| wanted == queue);
+        let mut found: Vec<_> = self.bundles.collections.iter().filter(|((queue, ..), _)| is_wanted(queue)).collect();
+        found.sort_unstable_by_key(|(_, (collection, _))| (collection.ripe_at, collection.began_with));
+        let record = |(line, (collection, _)): (&Line, &(Collection, _))| {
+            let (queue, kind, group) = line.clone();
+            let Collection { members, size, bytes: payload_bytes, began_at, ripe_at, .. } = *collection;
+            CollectionRecord { queue, kind, group, members, size, payload_bytes, began_at, ripe_at }
+        };
+        found.into_iter().take(which.limit.clamp(1, limits::PAGE)).map(record).collect()
     }
 
     /// Whether a task is being collected.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::events::Log;
 use super::state::{Moment, State};
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::{Clock, SystemClock};
 use crate::event::{EventCursor, EventPage};
 use crate::flow::LimitRecord;
@@ -168,6 +169,10 @@ impl Store for MemoryStore {
         // Tokens come with time, so the time of the last write will not do.
         let now = self.clock.steady();
         self.read(|kept| kept.state.limit_records(now))
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        self.read(|kept| kept.state.collection_records(&which))
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {

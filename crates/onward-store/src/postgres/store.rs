@@ -23,6 +23,7 @@ use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
 use super::writer::{self, Answered, Call};
 use super::{inbox, reads, wake};
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
@@ -405,6 +406,13 @@ impl Store for PostgresStore {
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
         self.read(move |shared| async move { reads::look::look(&shared, |partial, now| partial.limits(now)).await })
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        self.read(move |shared| {
+            let which = which.clone();
+            async move { reads::look::look(&shared, move |partial, _| Ok(partial.collections(&which))).await }
+        })
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {

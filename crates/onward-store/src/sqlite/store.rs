@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::event::{EventCursor, EventPage};
@@ -247,6 +248,10 @@ impl Store for SqliteStore {
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
         ready(self.read_with_cache(|connection, cache| reads::limits::limits(connection, cache, self.clock.steady())))
+    }
+
+    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
+        ready(self.read(|connection| reads::collections::collections(connection, &which)))
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {

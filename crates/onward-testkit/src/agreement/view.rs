@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use onward_store::{
-    Change, Claim, Event, EventCursor, HistoryChunk, InstanceRecord, KindSelection, KindStatistics, LimitRecord, Name,
-    Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode, QueueRecord, QueueSelection, Result, ScheduleRecord,
-    ScheduleSelection, SessionId, SessionRecord, Store, TagPage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage,
-    TaskRecord, TaskState, Timestamp, WaitReason,
+    Change, Claim, CollectionRecord, CollectionSelection, Event, EventCursor, HistoryChunk, InstanceRecord,
+    KindSelection, KindStatistics, LimitRecord, Name, Page, PauseRecord, Priority, QueueChoice, QueueDay, QueueMode,
+    QueueRecord, QueueSelection, Result, ScheduleRecord, ScheduleSelection, SessionId, SessionRecord, Store, TagPage,
+    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, WaitReason,
 };
 
 use crate::bench::name;
@@ -27,6 +27,7 @@ pub(super) struct View {
     history: [Vec<QueueDay>; 2],
     sessions: Vec<SessionRecord>,
     pauses: Vec<PauseRecord>,
+    collections: Vec<CollectionRecord>,
     limits: Vec<LimitRecord>,
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
@@ -105,6 +106,7 @@ impl View {
             history: [store.history(1).await?, store.history(90).await?],
             sessions,
             pauses: store.pauses().await?,
+            collections: store.collections(CollectionSelection { queue: None, limit: usize::MAX }).await?,
             limits: store.limits().await?,
             schedules: [
                 store.schedules(ScheduleSelection::All).await?,
@@ -127,6 +129,7 @@ impl View {
             .or_else(|| each(&self.sessions, &other.sessions))
             .or_else(|| each(&self.pauses, &other.pauses))
             .or_else(|| each(&self.limits, &other.limits))
+            .or_else(|| each(&self.collections, &other.collections))
             .or_else(|| each(&self.reasons, &other.reasons))
             .or_else(|| each(&self.peeked, &other.peeked))
             .or_else(|| each(&self.schedules, &other.schedules))

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
-    AfterFailure, Aggregate, Change, ConcurrencyLimit, Dependencies, Lease, NewTask, OnDuplicate, Outcome, Page,
-    Priority, Refusal, SetLimit, Submitted, TaskFilter, TaskId, TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey,
-    WaitReason, When, Write, limits,
+    AfterFailure, Aggregate, Change, CollectionRecord, CollectionSelection, ConcurrencyLimit, Dependencies, Lease,
+    NewTask, OnDuplicate, Outcome, Page, Priority, Refusal, SetLimit, Submitted, TaskFilter, TaskId, TaskRecord,
+    TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, after, name, task};
@@ -531,6 +531,44 @@ pub async fn it_is_said_what_a_member_waits_for(bench: Bench) {
     bench.submit_new(member(2)).await;
     let bundle = bench.record(task).await.bundle.unwrap();
     assert_eq!(why(&bench, task).await, [WaitReason::InBundle { bundle }]);
+}
+
+/// Shows: Q9, Q10
+pub async fn what_is_collected_is_listed_in_the_order_in_which_it_is_handed_over(bench: Bench) {
+    let began_at = bench.now();
+    let payload = "a comment".into();
+    bench.submit_new(NewTask { group: Some(name("ada")), payload, ..member(3) }).await;
+    bench.submit_new(member(5)).await;
+    bench.advance(SECOND);
+    bench.submit_new(NewTask { group: Some(name("ada")), payload: "another".into(), ..member(4) }).await;
+    let record = CollectionRecord {
+        queue: name("default"),
+        kind: name("digest"),
+        group: None,
+        members: 1,
+        size: 5,
+        payload_bytes: 0,
+        began_at,
+        ripe_at: began_at.plus(SECOND * 10),
+    };
+    let (group, ripe_at) = (Some(name("ada")), began_at.plus(SECOND * 11));
+    let later = CollectionRecord { group, members: 2, size: 4, payload_bytes: 16, ripe_at, ..record.clone() };
+    let expected = vec![record, later.clone()];
+    assert_eq!(bench.store().collections(CollectionSelection::default()).await.ok(), Some(expected));
+    bench.advance(SECOND * 9);
+    bench.sweep().await;
+    assert_eq!(bench.store().collections(CollectionSelection::default()).await.ok(), Some(vec![later]));
+}
+
+/// Shows: Q9, Q10
+pub async fn what_is_collected_is_listed_of_a_queue_and_no_more_than_asked_for(bench: Bench) {
+    for (queue, group) in [("slow", "one"), ("default", "two"), ("slow", "three"), ("slow", "four")] {
+        bench.submit_new(NewTask { queue: name(queue), group: Some(name(group)), ..member(9) }).await;
+    }
+    let which = CollectionSelection { queue: Some(name("slow")), limit: 2 };
+    let listed = bench.store().collections(which).await.unwrap();
+    let groups: Vec<_> = listed.into_iter().map(|collection| collection.group).collect();
+    assert_eq!(groups, [Some(name("one")), Some(name("three"))]);
 }
 
 /// Shows: Q9

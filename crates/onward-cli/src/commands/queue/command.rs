@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use onward_store::Name;
 
-use super::{delete, history, list, mode, pause, purge, resume, scope, set, show};
+use super::{collections, delete, history, list, mode, pause, purge, resume, scope, set, show};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -16,6 +16,8 @@ pub(crate) enum Command {
     Show(Queue),
     /// Show how tasks ended on each of the last days
     History(history::Arguments),
+    /// List what is being collected to be handed over as one, what is handed over next first
+    Collections(collections::Arguments),
     /// Change the weight or the concurrency of a queue, while everything runs
     Set(set::Arguments),
     /// Show or change how workers choose among queues, while everything runs
@@ -44,6 +46,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::List => list::run(options).await,
         Command::Show(queue) => show::run(options, queue).await,
         Command::History(arguments) => history::run(options, arguments).await,
+        Command::Collections(arguments) => collections::run(options, arguments).await,
         Command::Set(arguments) => set::run(options, arguments).await,
         Command::Mode(arguments) => mode::run(options, arguments).await,
         Command::Pause(arguments) => pause::run(options, arguments).await,

@@ -1,5 +1,6 @@
 //! `onward queue …`
 
+mod collections;
 mod command;
 mod delete;
 mod history;

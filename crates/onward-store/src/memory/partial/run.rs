@@ -8,6 +8,7 @@ use super::decision::{Decision, Written};
 use super::difference::{Difference, KeyRow};
 use super::items::Items;
 use super::row::{Links, LoadedTask, set_messages};
+use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::error::Result;
 use crate::flow::LimitRecord;
 use crate::limits;
@@ -431,6 +432,10 @@ impl Partial {
 
     pub(crate) fn pauses(&self, now: Now) -> Vec<PauseRecord> {
         self.state.pause_records(now.wall)
+    }
+
+    pub(crate) fn collections(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
+        self.state.collection_records(which)
     }
 
     pub(crate) fn mode(&self) -> QueueMode {

@@ -1,5 +1,6 @@
 //! The reads, one a file.
 
+pub(super) mod collections;
 pub(super) mod events;
 pub(super) mod history;
 pub(super) mod instance;

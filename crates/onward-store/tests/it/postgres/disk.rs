@@ -2,7 +2,8 @@
 
 use futures_util::FutureExt as _;
 use onward_store::{
-    Claim, EventCursor, NewTask, OpenSession, Outcome, Page, PostgresStore, Store, TagPage, TaskFilter, TaskId, Write,
+    Claim, CollectionSelection, EventCursor, NewTask, OpenSession, Outcome, Page, PostgresStore, Store, TagPage,
+    TaskFilter, TaskId, Write,
 };
 use onward_testkit::postgres::Server;
 use tokio_postgres::Client;
@@ -48,6 +49,7 @@ async fn no_read_answers_before_what_it_saw_is_on_disk() {
         ("why", store.why(task).map(|read| read.map(drop)).boxed()),
         ("peek", store.peek(claim).map(|read| read.map(drop)).boxed()),
         ("queues", store.queues().map(|read| read.map(drop)).boxed()),
+        ("collections", store.collections(CollectionSelection::default()).map(|read| read.map(drop)).boxed()),
         ("sessions", store.sessions().map(|read| read.map(drop)).boxed()),
         ("statistics", store.statistics().map(|read| read.map(drop)).boxed()),
         ("history", store.history(7).map(|read| read.map(drop)).boxed()),
