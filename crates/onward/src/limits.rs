@@ -27,6 +27,9 @@ pub const PACE_WINDOW: Duration = Duration::from_millis(5);
 /// For how long it is remembered how fast attempts ended.
 pub const PACE_MEMORY: Duration = Duration::from_millis(100);
 
+/// Of how many calls of the store it is known at the most how many attempts had ended when they began: more than are made within two commits.
+pub const PACE_CALLS: usize = 64;
+
 /// How finely these times are divided.
 pub const PACE_MARKS: u32 = 16;
 

@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     pub(crate) ended: usize,
     /// In what time, as if all slots had been taken for all of it.
     pub(crate) elapsed: Duration,
-    /// How many of them ended since the last commit began.
+    /// How many of them ended within the last two commits, or since the last one began if that is longer ago.
     pub(crate) lately: usize,
     /// How long a commit takes.
     pub(crate) commit: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// How many tasks will start within two commits, and at least within [`limits::BUFFER_HORIZON`], at this pace. A small
-    /// sample does not count for much: at most eight times as many as ended since the last commit began.
+    /// sample does not count for much: at most eight times as many as ended lately.
     pub(crate) fn ahead(self) -> usize {
         let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
@@ -43,6 +43,9 @@ pub(crate) struct PaceMeter {
     /// Some commits of that time, the oldest first.
     marks: VecDeque<Mark>,
     last: Mark,
+    /// Those of the last two commits' time, and one from before it, the oldest first. What ended since the last one alone would not do: handlers that
+    /// are done while a commit is under way and then wait for it would have ended none, and nothing would be claimed ahead of them.
+    recent: VecDeque<Mark>,
     /// How long the last two commits took.
     took: [Duration; 2],
 }
@@ -63,6 +66,12 @@ impl PaceMeter {
     pub(crate) fn note(&mut self, mark: Mark, took: Duration) {
         self.last = mark;
         self.took = [self.took[1], took];
+        self.recent.push_back(mark);
+        let since = mark.at.saturating_sub(self.commit() * 2);
+        let is_enough = |second: &Mark| second.at <= since;
+        while self.recent.len() > limits::PACE_CALLS || self.recent.get(1).is_some_and(is_enough) {
+            self.recent.pop_front();
+        }
         let is_news = |newest: &Mark| {
             mark.time.saturating_sub(newest.time) >= self.window() / limits::PACE_MARKS
                 || mark.at.saturating_sub(newest.at) >= limits::PACE_MEMORY / limits::PACE_MARKS
@@ -86,9 +95,14 @@ impl PaceMeter {
         Pace {
             ended: ended.saturating_sub(mark.ended),
             elapsed: time.saturating_sub(mark.time),
-            lately: ended.saturating_sub(self.last.ended),
+            lately: ended.saturating_sub(self.two_commits_before(now).ended),
             commit: self.commit(),
         }
+    }
+
+    fn two_commits_before(&self, now: Duration) -> &Mark {
+        let is_before = |mark: &&Mark| mark.at.saturating_add(self.commit() * 2) <= now;
+        self.recent.iter().rev().find(is_before).unwrap_or(&self.last)
     }
 
     fn window(&self) -> Duration {
@@ -145,6 +159,23 @@ mod tests {
     fn what_ended_a_while_ago_does_not_make_up_for_little_since_the_last_commit() {
         let now = microseconds(1200);
         assert_eq!(meter(&[(0, 0), (1000, 10_000)]).pace(10_001, now, now).ahead(), 8);
+    }
+
+    #[test]
+    fn what_ended_while_the_last_commit_was_under_way_and_before_it_counts_alike() {
+        // Two hundred handlers are done within 100 µs, and then wait for the commit.
+        let meter = meter(&[(0, 0), (200, 200), (400, 400), (600, 600)]);
+        let now = microseconds(700);
+        assert!(meter.pace(600, now, now).ahead() >= 200);
+    }
+
+    #[test]
+    fn a_meter_keeps_few_calls_however_many_there_are_within_a_commit() {
+        let mut meter = PaceMeter::default();
+        for _ in 0..10_000 {
+            meter.note(Mark::default(), microseconds(100));
+        }
+        assert!(meter.recent.len() <= limits::PACE_CALLS);
     }
 
     #[test]
