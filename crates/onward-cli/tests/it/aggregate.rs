@@ -54,9 +54,19 @@ fn what_is_collected_is_listed() {
     let of = |field: &str| listed[0][field].clone();
     assert_eq!((listed.len(), of("kind"), of("members"), of("size")), (1, "k".into(), 1.into(), 2.into()));
     let shown = place.onward(&["queue", "collections"]).stdout;
-    assert!(shown.contains("HANDED OVER BY") && shown.contains("default"), "{shown}");
+    assert!(shown.contains("RIPE AT") && shown.contains("default"), "{shown}");
     submit(&place, "two");
     assert_eq!(place.onward(&["queue", "collections"]).stdout, "");
+}
+
+/// Shows: Q10
+#[test]
+fn what_is_collected_in_a_queue_that_does_not_exist_is_an_error_that_names_it() {
+    let place = Place::new();
+    submit(&place, "one");
+    let ran = place.onward(&["queue", "collections", "nosuch"]);
+    assert_eq!(ran.code, place.onward(&["queue", "show", "nosuch"]).code);
+    assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
 }
 
 /// Shows: Q9

@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     pub(crate) ended: usize,
     /// In what time, as if all slots had been taken for all of it.
     pub(crate) elapsed: Duration,
-    /// How many of them ended within the last two commits, or since the last one began if that is longer ago.
+    /// How many of them ended since the newest commit that began two commits' time ago; since the last one where none is so old.
     pub(crate) lately: usize,
     /// How long a commit takes.
     pub(crate) commit: Duration,

@@ -3,6 +3,7 @@
 use clap::Args;
 use onward_store::{CollectionRecord, CollectionSelection, Name};
 
+use super::show::find;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{Align, Table, moment, optional, print_json, print_line, remark, size_text};
@@ -22,8 +23,11 @@ pub(crate) struct Arguments {
 /// Lists what is being collected.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    let which = CollectionSelection { queue: arguments.queue, limit: usize::from(arguments.limit) };
+    let which = CollectionSelection { queue: arguments.queue.clone(), limit: usize::from(arguments.limit) };
     let collections = store.collections(which).await?;
+    if let Some(queue) = arguments.queue.filter(|_| collections.is_empty()) {
+        find(&*store, &queue).await?;
+    }
     if options.json {
         for collection in &collections {
             print_json(collection)?;
@@ -45,7 +49,7 @@ fn table(collections: &[CollectionRecord]) -> Table {
         ("ENOUGH", Align::Right),
         ("PAYLOADS", Align::Right),
         ("BEGAN", Align::Left),
-        ("HANDED OVER BY", Align::Left),
+        ("RIPE AT", Align::Left),
     ]);
     for collection in collections {
         table.row([

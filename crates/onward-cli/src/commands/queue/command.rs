@@ -16,7 +16,7 @@ pub(crate) enum Command {
     Show(Queue),
     /// Show how tasks ended on each of the last days
     History(history::Arguments),
-    /// List what is being collected to be handed over as one, what is handed over next first
+    /// List what is being collected to be handed over as one: it is ripe, if no more comes, at the time shown, the next first
     Collections(collections::Arguments),
     /// Change the weight or the concurrency of a queue, while everything runs
     Set(set::Arguments),
