@@ -22,6 +22,15 @@ fn queues_are_listed_with_their_sizes() {
 
 /// Shows: Q10
 #[test]
+fn the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it() {
+    let place = place_with_tasks();
+    let ran = place.onward(&["queue", "history", "nosuch"]);
+    assert_eq!(ran.code, place.onward(&["queue", "show", "nosuch"]).code);
+    assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
+}
+
+/// Shows: Q10
+#[test]
 fn a_queue_is_the_same_object_in_the_list_and_by_itself() {
     let place = place_with_tasks();
     place.onward(&["queue", "pause", "mail"]);

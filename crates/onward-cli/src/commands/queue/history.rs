@@ -4,6 +4,7 @@ use clap::Args;
 use onward_store::{Name, QueueDay, limits};
 use serde_json::{Value, json};
 
+use super::show::find;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{Align, Table, print_json, print_line, remark};
@@ -25,6 +26,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_existing(options).await?;
     let mut days = store.history(arguments.days).await?;
     days.retain(|day| arguments.queue.as_ref().is_none_or(|queue| day.queue == *queue));
+    if let Some(queue) = arguments.queue.filter(|_| days.is_empty()) {
+        find(&*store, &queue).await?;
+    }
     if options.json {
         for day in &days {
             print_json(&json_of(day))?;
