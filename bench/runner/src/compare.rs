@@ -29,23 +29,57 @@ pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
     }
 }
 
-/// A ratio of the figures of lines whose rows are run in turn: the median of what it is in each round, for a machine with others at work is not
-/// as fast in the next one. Of the lines' medians where they were not run equally often.
-fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> f64 {
+/// A ratio of the figures of lines whose rows are run in turn: the geometric mean of what it is in each round, for a machine with others at work is not
+/// as fast in the next one, and its standard error. Of the lines' medians where they were not run equally often.
+fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> Ratio {
     let rounds = lines[0].figures.len();
     if rounds == 0 || lines.iter().any(|line| line.figures.len() != rounds) {
-        return ratio(lines.map(|line| line.value));
+        return Ratio { value: ratio(lines.map(|line| line.value)), error: None };
     }
-    let mut ratios: Vec<f64> = (0..rounds).map(|round| ratio(lines.map(|line| line.figures[round]))).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[rounds / 2]
+    let logarithms = (0..rounds).map(|round| ratio(lines.map(|line| line.figures[round])).ln());
+    let (mean, error) = mean_and_error(&logarithms.collect::<Vec<_>>());
+    let value = mean.exp();
+    Ratio { value, error: error.map(|error| value * error) }
+}
+
+/// The mean of some numbers, and its standard error if there are several.
+fn mean_and_error(numbers: &[f64]) -> (f64, Option<f64>) {
+    let count = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / count;
+    let squares = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>();
+    (mean, (numbers.len() > 1).then(|| (squares / (count - 1.0) / count).sqrt()))
+}
+
+/// A ratio, and how far it may be off.
+#[derive(Debug, Clone, Copy)]
+struct Ratio {
+    value: f64,
+    /// Its standard error, where several rounds tell.
+    error: Option<f64>,
 }
 
 /// One comparison that no single row shows.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     pub(crate) what: String,
-    pub(crate) value: f64,
+    value: f64,
+    error: Option<f64>,
+}
+
+impl Comparison {
+    pub(crate) fn of(what: String, value: f64) -> Self {
+        Self { what, value, error: None }
+    }
+
+    fn of_ratio(what: String, Ratio { value, error }: Ratio) -> Self {
+        Self { what, value, error }
+    }
+
+    /// The figure, with its standard error where that is known.
+    pub(crate) fn figure(&self) -> String {
+        let error = self.error.map(|error| format!(" ± {error:.2}"));
+        format!("{:.2}{}", self.value, error.unwrap_or_default())
+    }
 }
 
 /// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
@@ -65,11 +99,11 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
                 let kept = |(line, plain)| by_rounds([line, plain], |[line, plain]| line / plain);
                 let what = format!(
                     "{row}, {class}: kept by Onward ({:.2}) over kept by the ceiling ({:.2})",
-                    kept(ours),
-                    kept(theirs)
+                    kept(ours).value,
+                    kept(theirs).value
                 );
-                let value = by_rounds([ours.0, ours.1, theirs.0, theirs.1], |[a, b, c, d]| (a / b) / (c / d));
-                all.push(Comparison { what, value });
+                let ratio = by_rounds([ours.0, ours.1, theirs.0, theirs.1], |[a, b, c, d]| (a / b) / (c / d));
+                all.push(Comparison::of_ratio(what, ratio));
             }
         }
     }
@@ -77,7 +111,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     all.extend(above_two_commits(entries));
     all.extend(beside_others(entries));
     if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
-        all.push(Comparison { what: format!("{PLAIN}: full over normal"), value: full.value / normal.value });
+        all.push(Comparison::of(format!("{PLAIN}: full over normal"), full.value / normal.value));
     }
     all.extend(flooded(entries));
     all.extend(compare_postgres::comparisons(entries));
@@ -94,9 +128,9 @@ fn flooded(entries: &[Entry]) -> Vec<Comparison> {
         Some((flooded, paced))
     });
     pairs
-        .map(|(flooded, paced)| Comparison {
-            what: format!("{}: p99 of seven peers beside one that floods over p99 without it", flooded.system),
-            value: flooded.value / paced.value,
+        .map(|(flooded, paced)| {
+            let what = format!("{}: p99 of seven peers beside one that floods over p99 without it", flooded.system);
+            Comparison::of(what, flooded.value / paced.value)
         })
         .collect()
 }
@@ -106,8 +140,8 @@ fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     const ROW: &str = "T/file_limits/4096";
     let with = |settings: &str| find(entries, ROW, class, |line| line.system == "onward" && line.settings == settings);
     let over = |settings: &str, base: &str| {
-        let value = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
-        Some(Comparison { what: format!("{ROW}, {class}: {settings} over {base}"), value })
+        let ratio = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
+        Some(Comparison::of_ratio(format!("{ROW}, {class}: {settings} over {base}"), ratio))
     };
     let pairs = [("groups", "no groups"), ("limits", "no groups"), ("limits", "groups"), ("saturated", "limits")];
     pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
@@ -120,7 +154,7 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     let above = |bare: &Line| {
         let ours = onward(entries, &bare.row, bare.class)?;
         let what = format!("{}, {}: p99 above two bare commits, in ms", bare.row, bare.class);
-        Some(Comparison { what, value: (ours.value - bare.value) / 1e3 })
+        Some(Comparison::of(what, (ours.value - bare.value) / 1e3))
     };
     bare.filter_map(above).collect()
 }
@@ -145,9 +179,9 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
             }
         }
         let name = if ours.settings == "default" { "Onward" } else { "Onward's queued activities" };
-        let comparison = |other: &Line| Comparison {
-            what: format!("{}, {}: {name} over {} ({})", ours.row, ours.class, other.system, other.settings),
-            value: times_as_good(ours, other),
+        let comparison = |other: &Line| {
+            let what = format!("{}, {}: {name} over {} ({})", ours.row, ours.class, other.system, other.settings);
+            Comparison::of(what, times_as_good(ours, other))
         };
         best.into_values().map(comparison).collect::<Vec<_>>()
     };
@@ -156,7 +190,7 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
 
 /// The comparisons for a terminal; empty if none can be made.
 pub(crate) fn text(entries: &[Entry]) -> String {
-    comparisons(entries).iter().map(|comparison| format!("{:.2}  {}\n", comparison.value, comparison.what)).collect()
+    comparisons(entries).iter().map(|comparison| format!("{}  {}\n", comparison.figure(), comparison.what)).collect()
 }
 
 #[cfg(test)]
@@ -174,12 +208,22 @@ mod tests {
     #[test]
     fn what_was_run_in_turn_is_compared_round_by_round() {
         let lines = [line(100.0, &[100.0, 50.0, 200.0]), line(160.0, &[80.0, 40.0, 160.0])];
-        assert_eq!(by_rounds(lines.each_ref(), |[one, other]| one / other), 1.25);
+        let ratio = by_rounds(lines.each_ref(), |[one, other]| one / other);
+        assert_eq!(Comparison::of_ratio(String::new(), ratio).figure(), "1.25 ± 0.00");
     }
 
     #[test]
     fn what_was_not_run_equally_often_is_compared_by_its_medians() {
         let lines = [line(100.0, &[100.0]), line(160.0, &[80.0, 160.0, 170.0])];
-        assert_eq!(by_rounds(lines.each_ref(), |[one, other]| one / other), 0.625);
+        let ratio = by_rounds(lines.each_ref(), |[one, other]| one / other);
+        assert_eq!(Comparison::of_ratio(String::new(), ratio).figure(), "0.62");
+    }
+
+    #[test]
+    fn a_ratio_says_how_far_it_may_be_off() {
+        // Half and twice: the mean of their logarithms is none, and its standard error ln 2.
+        let lines = [line(100.0, &[50.0, 200.0]), line(100.0, &[100.0, 100.0])];
+        let ratio = by_rounds(lines.each_ref(), |[one, other]| one / other);
+        assert_eq!(Comparison::of_ratio(String::new(), ratio).figure(), "1.00 ± 0.69");
     }
 }

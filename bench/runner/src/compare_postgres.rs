@@ -19,7 +19,7 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     let above = |line: &Line, name: &str, percentile: fn(&Line) -> Option<f64>| {
         let what =
             format!("{ROW}: {name} of {} ({}) above that of two bare commits, in ms", line.system, line.settings);
-        Some(Comparison { what, value: (percentile(line)? - percentile(bare?)?) / 1e3 })
+        Some(Comparison::of(what, (percentile(line)? - percentile(bare?)?) / 1e3))
     };
     let of_line = |line| [above(line, "p50", |line| line.p50), above(line, "p99", |line| line.p99)];
     lines.flat_map(of_line).flatten().collect()
@@ -30,7 +30,7 @@ fn limits(entries: &[Entry]) -> Vec<Comparison> {
     let with = |settings: &str| find(entries, ROW, CLASS, |line| line.settings == settings);
     let over = |settings: &str, base: &str| {
         let value = with(settings)?.value / with(base)?.value;
-        Some(Comparison { what: format!("{ROW}: {settings} over {base}"), value })
+        Some(Comparison::of(format!("{ROW}: {settings} over {base}"), value))
     };
     [over("groups", "no groups"), over("limits", "no groups"), over("limits", "groups")].into_iter().flatten().collect()
 }
@@ -47,12 +47,12 @@ fn kept(entries: &[Entry]) -> Vec<Comparison> {
         let ours = line.value / ours_plain?.value;
         let theirs = ceiling(&line.row)?.value / theirs_plain?.value;
         let what = format!("{}: kept by Onward ({ours:.2}) over kept by the ceiling ({theirs:.2})", line.row);
-        Some(Comparison { what, value: ours / theirs })
+        Some(Comparison::of(what, ours / theirs))
     };
     rows.filter_map(kept).collect()
 }
 
 fn nodes(entries: &[Entry]) -> Option<Comparison> {
     let (one, two) = (onward(entries, "P/nodes/1", CLASS)?, onward(entries, "P/nodes/2", CLASS)?);
-    Some(Comparison { what: "P/nodes: two nodes together over one".to_owned(), value: two.value / one.value })
+    Some(Comparison::of("P/nodes: two nodes together over one".to_owned(), two.value / one.value))
 }

@@ -5,6 +5,7 @@
 
 mod compare;
 mod compare_postgres;
+mod join;
 mod machine;
 mod merge;
 mod plan;
@@ -35,8 +36,9 @@ struct Arguments {
 enum Command {
     /// Writes the page of a record, with its plots.
     Report {
-        /// The record: a file of JSON lines.
-        record: PathBuf,
+        /// The record: a file of JSON lines. Several of one commit are taken together.
+        #[arg(required = true, value_name = "RECORD")]
+        records: Vec<PathBuf>,
         /// The page.
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md"))]
         output: PathBuf,
@@ -73,7 +75,7 @@ const RUNS: u32 = 7;
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.command {
-        Some(Command::Report { record, output }) => report::write(&record::read(&record)?, &output),
+        Some(Command::Report { records, output }) => report::write(&record::read_all(&records)?, &output),
         None => run(&arguments.run),
     }
 }

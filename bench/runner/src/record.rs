@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{Class, Line};
 use serde::{Deserialize, Serialize};
 
+use crate::join::join;
 use crate::machine::{self, Machine};
 
 /// What came of one system in one row and class.
@@ -61,6 +62,12 @@ pub(crate) fn read(path: &Path) -> Result<Record> {
         serde_json::from_str(first).with_context(|| format!("{} does not begin as a record", path.display()))?;
     let entries = lines.map(serde_json::from_str).collect::<Result<_, _>>()?;
     Ok(Record { machine, entries })
+}
+
+/// Records of the same programs on the same machine as one: each line has the runs of all of them.
+pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Record> {
+    let records = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    join(records)
 }
 
 /// `record/<date>-<machine>.json`.

@@ -15,7 +15,7 @@ const HEAD: &str = "# Benchmarks
 Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
 
 The systems take turns within each row, each run in a process of its own. Ratios are worth more than times: the machine is what it
-is. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
+is; those below the table with an error (±) are geometric means over the rounds with their standard errors. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
 many times as good Onward's figure is as the line's. The `ceiling` is bare SQLite in one thread taking the same steps, with the
 commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
@@ -69,7 +69,7 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let comparisons = compare::comparisons(&record.entries);
     if !comparisons.is_empty() {
         page += "\n| figure | of what |\n|---|---|\n";
-        comparisons.iter().for_each(|each| page += &format!("| {:.2} | {} |\n", each.value, each.what));
+        comparisons.iter().for_each(|each| page += &format!("| {} | {} |\n", each.figure(), each.what));
     }
     std::fs::write(output, page).with_context(|| format!("could not write {}", output.display()))
 }

@@ -1,0 +1,90 @@
+//! Several records as one.
+
+use anyhow::{Context as _, Result, ensure};
+use bench_protocol::Line;
+
+use crate::record::{Entry, Record};
+
+/// Puts records together that were made of one commit on one machine. What several of them have is one line, with the runs of all.
+pub(crate) fn join(records: Vec<Record>) -> Result<Record> {
+    let mut records = records.into_iter();
+    let mut joined = records.next().context("no record was named")?;
+    for record in records {
+        let (one, other) = (&joined.machine, &record.machine);
+        ensure!(one.commit == other.commit, "one record is of {}, another of {}", one.commit, other.commit);
+        let [one, other] =
+            [one, other].map(|of| (&of.machine, &of.processor, of.cores, &of.kernel, &of.rust, of.quick));
+        ensure!(one == other, "the records are of different machines: {one:?} and {other:?}");
+        joined.machine.runs = joined.machine.runs.max(record.machine.runs);
+        record.entries.into_iter().for_each(|entry| add(&mut joined.entries, entry));
+    }
+    Ok(joined)
+}
+
+fn add(entries: &mut Vec<Entry>, entry: Entry) {
+    let Entry::Line(line) = entry else { return entries.push(entry) };
+    let is_same = |other: &Line| {
+        (&other.row, other.class, &other.system, &other.settings)
+            == (&line.row, line.class, &line.system, &line.settings)
+    };
+    let known = entries.iter_mut().find_map(|entry| match entry {
+        Entry::Line(known) if is_same(known) => Some(known),
+        _ => None,
+    });
+    match known {
+        Some(known) => extend(known, *line),
+        None => entries.push(Entry::Line(line)),
+    }
+}
+
+/// Adds the runs of another line. Of what is not kept for each run (percentiles, CPU time, memory, commits), the line with more runs tells.
+fn extend(line: &mut Line, mut other: Line) {
+    if other.runs > line.runs {
+        std::mem::swap(line, &mut other);
+        line.figures.splice(0..0, std::mem::take(&mut other.figures));
+    } else {
+        line.figures.append(&mut other.figures);
+    }
+    line.runs += other.runs;
+    (line.min, line.max) = (line.min.min(other.min), line.max.max(other.max));
+    (line.lost, line.duplicated) = (line.lost + other.lost, line.duplicated + other.duplicated);
+    let mut figures = line.figures.clone();
+    figures.sort_by(f64::total_cmp);
+    line.value = figures.get(figures.len() / 2).copied().unwrap_or(line.value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(commit: &str, figures: &[f64]) -> Record {
+        let machine = format!(
+            r#"{{"machine":"m","date":"2026-01-01","processor":"p","cores":2,"kernel":"k","rust":"r","commit":"{commit}","runs":{},"quick":false}}"#,
+            figures.len()
+        );
+        let [min, max] = [figures[0], figures[figures.len() - 1]];
+        let line = format!(
+            r#"{{"row":"T/a","class":"normal","system":"onward","settings":"default","value":{min},"unit":"lives/s","better":"higher",
+                "min":{min},"max":{max},"p50":null,"p99":null,"runs":{},"lost":0,"duplicated":1,"figures":{figures:?}}}"#,
+            figures.len()
+        );
+        Record {
+            machine: serde_json::from_str(&machine).unwrap(),
+            entries: vec![Entry::Line(serde_json::from_str(&line).unwrap())],
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_runs_of_all_records_in_their_order() {
+        let joined = join(vec![record("a", &[4.0]), record("a", &[1.0, 2.0])]).unwrap();
+        let line = joined.entries[0].line().unwrap();
+        assert_eq!(line.figures, [4.0, 1.0, 2.0]);
+        assert_eq!((line.value, line.min, line.max, line.runs, line.duplicated), (2.0, 1.0, 4.0, 3, 2));
+    }
+
+    #[test]
+    fn records_of_different_commits_are_not_put_together() {
+        let error = join(vec![record("a", &[4.0]), record("b", &[1.0])]).unwrap_err();
+        assert!(error.to_string().contains("one record is of a, another of b"), "{error}");
+    }
+}
