@@ -18,8 +18,8 @@ use crate::outcome::Outcome;
 use crate::sqlite::core::{Core, Job};
 use crate::write::Write;
 
-/// The most writes that a caller commits itself: more take longer than a hand-over, and would hold up the caller's thread.
-const ON_THE_SPOT: usize = 16;
+/// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and wakes two threads), and would hold up the caller's thread.
+const ON_THE_SPOT: usize = 64;
 
 /// How many batches of so few writes a caller commits one after the other. What comes while it is at one need not wake the thread then, which would
 /// take a processor from the callers.
