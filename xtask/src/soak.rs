@@ -150,7 +150,7 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "postgres-restart",
-        what: "a PostgreSQL server under three nodes killed and restarted; and stopped at once, stopped in order, or robbed of a process",
+        what: "a PostgreSQL server under three nodes killed and restarted; and under three and one stopped at once, stopped in order, or robbed of a process",
         tests: &[
             ("onward-store", "postgres::survive::a_server_that_is_killed"),
             ("onward-store", "postgres::restart::"),

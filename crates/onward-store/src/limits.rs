@@ -47,6 +47,9 @@ pub const COMMIT: usize = 8192;
 /// After how many writes of a batch a store on PostgreSQL looks what of them can be written while the rest is decided. Few in a build for tests.
 pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
 
+/// How old the time may be at which a batch of a store on PostgreSQL was decided ahead, while the one before it was written: it is decided again if it is older.
+pub const DECIDED_AHEAD: Duration = Duration::from_millis(500);
+
 /// From how many writes on a batch of a store on PostgreSQL does not hold the lock until it is on disk, if another node has written since the last one: that
 /// one is probably busy, too, and waits for the lock. Fewer are answered sooner if the commit itself waits for the disk. Few in a build for tests.
 pub const HELD_UP: usize = if cfg!(debug_assertions) { 2 } else { 64 };

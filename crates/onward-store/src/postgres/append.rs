@@ -51,14 +51,14 @@ pub(super) async fn append(
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
-    mode: &(dyn Fn(bool) -> Mode + Sync),
+    mode: Mode,
 ) -> Option<Fate> {
     if !calls.iter().copied().flatten().all(only_appends) {
         return None;
     }
     let Ok(Some(decided)) = decide(shared, calls, last) else { return None };
     let Decided { partial, mut ran, difference, write } = decided;
-    let (marker, mode) = (Marker { batch: last.marker.batch + 1, ..last.marker }, mode(false));
+    let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     match send(client, shared, &difference, (write, last.marker, mode)).await {
         Ok(true) => {
             last.kept.follow(&partial, &ran, None);
@@ -101,8 +101,8 @@ fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Dec
     let now = Now { wall: clock.now(), steady: clock.steady() };
     let mut partial = Partial::new(counters, None, shared.options.payload_limit, items.clone())?;
     last.kept.give(&wants, &mut partial);
-    let mut decision = partial.decision(calls, now);
-    while decision.advance(usize::MAX)? {}
+    let mut decision = partial.decision(now);
+    while decision.advance(calls, usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
     let difference = partial.difference(&mut ran, &Written::default())?;
     let is_that_all = difference.only_appends() && ran.hint == Hint::default();

@@ -22,6 +22,11 @@ impl ServerClock {
         self.offset.store(microseconds.saturating_sub(here()), Ordering::Relaxed);
         now(microseconds)
     }
+
+    /// What the server would say now, as far as can be told from what it said last: not more.
+    pub(super) fn about_now(&self) -> Now {
+        now(here().saturating_add(self.offset.load(Ordering::Relaxed)))
+    }
 }
 
 fn here() -> i64 {
@@ -35,7 +40,7 @@ fn now(microseconds: i64) -> Now {
 
 impl Clock for ServerClock {
     fn now(&self) -> Timestamp {
-        now(here().saturating_add(self.offset.load(Ordering::Relaxed))).wall
+        self.about_now().wall
     }
 
     /// This machine's: what the server says comes late, now more and now less, and would have it jump.

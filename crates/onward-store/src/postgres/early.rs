@@ -40,15 +40,25 @@ impl<'c> Early<'c> {
         self.is_allowed
     }
 
+    /// Has rows of before go with what is asked for next, behind it.
+    pub(super) fn takes(&mut self, rows: Vec<Difference>, written: Written) {
+        let saving = rows.into_iter().map(|rows| maybe_done(self.saving(rows)));
+        self.sent = saving.collect();
+        self.written = written;
+    }
+
     /// Sends rows. What came of them is heard in the end.
     pub(super) async fn send(&mut self, rows: Difference) {
-        let (client, sql) = (self.client, self.sql);
-        let saving: Sent<'c> = Box::pin(async move { save_rows(client, sql, &rows).await });
-        let mut saving = maybe_done(saving);
+        let mut saving = maybe_done(self.saving(rows));
         // They are on their way when this is first polled, and who carries them gets a turn.
         let _ = (&mut saving).now_or_never();
         self.sent.push(saving);
         tokio::task::yield_now().await;
+    }
+
+    fn saving(&self, rows: Difference) -> Sent<'c> {
+        let (client, sql) = (self.client, self.sql);
+        Box::pin(async move { save_rows(client, sql, &rows).await })
     }
 
     /// Whether what is wanted can be loaded after this was written as before it: what looks at nothing that was written, but by numbers of tasks that are known.

@@ -5,8 +5,10 @@
 //! memory store over the rows that were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
 //!
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches, [`append`] is the short way of steps,
+//! [`next`] has the calls of the next transaction, [`ahead`] what is decided of them meanwhile,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
+mod ahead;
 mod alike;
 mod append;
 mod beside;
@@ -23,6 +25,7 @@ mod fetch;
 mod flusher;
 mod inbox;
 mod migrate;
+mod next;
 mod options;
 mod patience;
 mod reads;

@@ -122,6 +122,14 @@ impl Shared {
         }
     }
 
+    /// The time by the store's clock, as far as can be told without asking the server.
+    pub(super) fn about_now(&self) -> Now {
+        match &self.options.clock {
+            Some(clock) => Now { wall: clock.now(), steady: clock.steady() },
+            None => self.server_clock.about_now(),
+        }
+    }
+
     /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may look already.
     pub(super) fn committed(&self, ran: &Ran) {
         self.stamp.store(ran.stamp(), Ordering::Relaxed);

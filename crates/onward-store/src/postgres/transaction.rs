@@ -8,6 +8,7 @@ use futures_util::future::{MaybeDone, join, join4, maybe_done};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error as DriverError, Row};
 
+use super::ahead::{Ahead, Presumed};
 use super::append::append;
 use super::beside::beside;
 use super::connection::{Link, LinkTo};
@@ -15,6 +16,7 @@ use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated, nothing_said};
 use super::fetch::{Fetched, Fetcher, Reading, take};
 use super::migrate;
+use super::next::Next;
 use super::row::{ITEMS, item};
 use super::save::{Saving, save_and_commit, save_within};
 use super::sql::BEGIN_TO_READ;
@@ -23,7 +25,9 @@ use super::unchanged::Compared;
 use super::wake;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::{Answered, Counters, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by};
+use crate::memory::{
+    Answered, Counters, Decision, Difference, Items, Kept, Now, Partial, Ran, Want, claimed_by, wanted_by,
+};
 use crate::store::Hint;
 use crate::write::Write;
 
@@ -55,6 +59,9 @@ pub(super) struct Last {
     pub(super) write: Option<(i64, Counters)>,
     /// What it knows of tasks.
     pub(super) kept: Kept,
+    /// The time of its transaction, and one queue of the latest day on which a task had ended then.
+    pub(super) time: Option<Now>,
+    pub(super) latest_day: Option<(i64, String)>,
     /// For how many transactions yet others are expected to write between them.
     others: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
@@ -72,6 +79,8 @@ impl Last {
             items: None,
             write: None,
             kept: Kept::default(),
+            time: None,
+            latest_day: None,
             others: 0,
             few_wait: false,
             every_lane: 0,
@@ -81,6 +90,11 @@ impl Last {
     /// Has it know nothing of the store but its own last batch.
     pub(super) fn forget(&mut self) {
         (self.items, self.write, self.kept) = (None, None, Kept::default());
+    }
+
+    /// Whether nobody else is expected to write between two transactions.
+    pub(super) fn is_alone(&self) -> bool {
+        self.others == 0
     }
 }
 
@@ -124,29 +138,30 @@ pub(super) struct Header {
     pub(super) is_ahead: bool,
 }
 
-/// Applies calls in one transaction. `mode` says how it is to be committed, told whether others write, too.
+/// Applies calls in one transaction, of which the first may be decided already. What comes meanwhile goes to `next`.
 pub(super) async fn apply(
     client: &Link,
     shared: &Shared,
     calls: &[&[Write]],
     last: &mut Last,
-    mode: &(dyn Fn(bool) -> Mode + Sync),
+    ahead: Option<Box<Ahead>>,
+    next: &mut Next,
 ) -> Fate {
-    if let Some(fate) = append(client, shared, calls, last, mode).await {
+    if let Some(fate) = append(client, shared, calls, last, next.mode(shared, false)).await {
         return fate;
     }
     let mut early = Early::of(client, &shared.sql, calls);
-    let mut decided = decide(client, shared, calls, last, client.begin(), &mut early).await;
+    let mut decided = decide(client, shared, calls, last, client.begin(), (&mut early, ahead)).await;
     if let Ok(None) = decided {
         drop(early);
         early = Early::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
-            Ok(()) => decide(client, shared, calls, last, client.begin(), &mut early).await,
+            Ok(()) => decide(client, shared, calls, last, client.begin(), (&mut early, None)).await,
             Err(error) => Err(error),
         };
     }
     match decided {
-        Ok(Some(decided)) => commit(client, shared, last, decided, early, mode).await,
+        Ok(Some(decided)) => commit(client, shared, last, decided, early, (calls, next)).await,
         Ok(None) => fail(client, undecided(), &mut early).await,
         Err(error) => fail(client, error, &mut early).await,
     }
@@ -162,23 +177,24 @@ async fn fail(client: &Link, error: Error, early: &mut Early<'_>) -> Fate {
     Fate::Failed { error, again }
 }
 
-/// Writes what was decided, and commits. What the writer keeps is worked out while the server writes.
+/// Writes what was decided, and commits. What the writer keeps is worked out while the server writes, and what comes next is decided as far as it can be.
 async fn commit(
     client: &Link,
     shared: &Shared,
     last: &mut Last,
     decided: Decided,
     mut early: Early<'_>,
-    mode: &(dyn Fn(bool) -> Mode + Sync),
+    (calls, next): (&[&[Write]], &mut Next),
 ) -> Fate {
-    let Decided { partial, numbers, mut kept, is_alone, mut ran } = decided;
+    let Decided { partial, time, numbers, mut kept, is_alone, mut ran } = decided;
     let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
         Err(error) => return fail(client, error, &mut early).await,
     };
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
-    let mode = mode(!is_alone);
+    let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= limits::HELD_UP;
+    let mode = next.mode(shared, !is_alone && is_large);
     let numbers = numbers.after(&difference);
     let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
     let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, early.into_sent()));
@@ -187,17 +203,21 @@ async fn commit(
     tokio::task::yield_now().await;
     kept.follow(&partial, &ran, Some(numbers.transaction));
     let few_wait = partial.few_wait().unwrap_or(last.few_wait);
+    let latest_day = ran.latest_day();
     let items = Some((numbers.version, ran.items()));
     drop(partial);
+    let write = Some((numbers.write, difference.counters));
+    let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
+    let every_lane = last.every_lane;
+    let after = Last { marker, items, write, kept, time: Some(time), latest_day, others, few_wait, every_lane };
+    let after = Box::new(after);
     let saved = match at_once {
         Some(saved) => saved,
-        None => saved.await,
+        None => next.prepare_until(shared, &after, saved).await,
     };
     match saved {
         Ok(()) => {
-            let write = Some((numbers.write, difference.counters));
-            let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
-            *last = Last { marker, items, write, kept, others, few_wait, every_lane: last.every_lane };
+            *last = *after;
             Fate::Committed { ran, marker, mode }
         }
         Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
@@ -218,7 +238,9 @@ fn undecided() -> Error {
 /// the lock. Each call is all or nothing; what is refused, the caller undoes.
 pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
     let mut early = Early::never(client, &shared.sql);
-    let decided = decide(client, shared, calls, &mut Last::new(), begin, &mut early).await?;
+    // It is large, and may be part of what opens a store.
+    let mut last = Last::new();
+    let decided = Box::pin(decide(client, shared, calls, &mut last, begin, (&mut early, None))).await?;
     let Decided { partial, numbers, mut ran, .. } = decided.ok_or_else(undecided)?;
     let difference = partial.difference(&mut ran, &early.written)?;
     let notify = (ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
@@ -250,6 +272,8 @@ impl Numbers {
 struct Decided {
     /// What of the store they were decided over.
     partial: Partial,
+    /// At what time.
+    time: Now,
     numbers: Numbers,
     /// What the writer knew beside that.
     kept: Kept,
@@ -258,29 +282,33 @@ struct Decided {
     ran: Ran,
 }
 
-/// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already.
+/// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already, or where it is
+/// not as it was when they were decided ahead.
 async fn decide<'c>(
     client: &'c LinkTo<'c>,
     shared: &'c Shared,
     calls: &[&[Write]],
     last: &mut Last,
     begin: &str,
-    early: &mut Early<'_>,
+    (early, ahead): (&mut Early<'c>, Option<Box<Ahead>>),
 ) -> Result<Option<Decided>> {
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
     let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
     let beginning = Beginning::of(begin, calls, early.is_allowed());
-    let begun = begin_to_write(client, shared, &mut fetcher, beginning, last).await?;
-    let Begun { mut header, numbers, kept, is_alone, mut for_claims } = begun;
+    let Some(begun) = begin_to_write(client, shared, &mut fetcher, beginning, last, (early, ahead)).await? else {
+        return Ok(None);
+    };
+    let Begun { mut header, mut decision, numbers, kept, is_alone, mut for_claims } = begun;
     shared.saw(header.partial.stamp());
     for _ in 0..ROUNDS {
-        match step_by_step(&mut header, calls, early, for_claims.take()).await? {
+        match step_by_step(&mut header, calls, early, for_claims.take(), decision.take()).await? {
             Ok(ran) => {
                 let before = last.every_lane.saturating_sub(1);
                 last.every_lane = if fetcher.wanted_many_lanes() { EVERY_LANE_EXPECTED } else { before };
-                return Ok(Some(Decided { partial: header.partial, numbers, kept, is_alone, ran }));
+                let Header { partial, now: time, .. } = header;
+                return Ok(Some(Decided { partial, time, numbers, kept, is_alone, ran }));
             }
             Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {
@@ -293,30 +321,32 @@ async fn decide<'c>(
     Err(undecided())
 }
 
-/// Decides calls, and sends rows of what is settled on the way. What claims look at may come meanwhile.
+/// Decides calls, or what is left of them, and sends rows of what is settled on the way. What claims look at may come meanwhile.
 async fn step_by_step(
     header: &mut Header,
     calls: &[&[Write]],
     early: &mut Early<'_>,
     mut for_claims: ForClaims<'_>,
+    decision: Option<Box<Decision>>,
 ) -> Result<Answered<Ran>> {
-    let mut decision = header.partial.decision(calls, header.now);
+    let mut decision = decision.unwrap_or_else(|| Box::new(header.partial.decision(header.now)));
     let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
     loop {
-        if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next()) {
+        if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next(calls)) {
             header.partial.note();
             early.beside(&mut reading).await;
             let fetched = Pin::new(&mut reading).take_output().ok_or_else(undecided)?;
             take(&mut header.partial, fetched?)?;
             if !decision.goes_on_over(&mut header.partial) {
-                decision = header.partial.decision(calls, header.now);
+                *decision = header.partial.decision(header.now);
             }
         }
-        if !decision.advance(writes)? {
+        if !decision.advance(calls, writes)? {
             return Ok(decision.end(&header.partial));
         }
         if early.is_allowed()
-            && let Some(rows) = decision.settled(&header.partial, &mut early.written)?
+            && let with_new = decision.is_behind_claims(calls)
+            && let Some(rows) = decision.settled(&header.partial, &mut early.written, with_new)?
         {
             early.send(rows).await;
         }
@@ -345,9 +375,16 @@ impl<'b> Beginning<'b> {
     }
 }
 
+/// What calls that are decided step by step surely look for, but for their claims.
+pub(super) fn wanted_before_claims(call: &[Write]) -> BTreeSet<Want> {
+    Beginning::of("", &[call], true).wants
+}
+
 /// A transaction that has begun.
 struct Begun<'c> {
     header: Header,
+    /// What was decided ahead.
+    decision: Option<Box<Decision>>,
     numbers: Numbers,
     /// What the writer knew.
     kept: Kept,
@@ -382,7 +419,12 @@ struct Ask<'c, 's> {
 
 impl<'c> Ask<'c, '_> {
     /// Sends everything and waits for it, but for what claims look at, which comes last.
-    async fn first(self, fetcher: &mut Fetcher<'c>, sorted: &mut Sorted) -> (First, ForClaims<'c>) {
+    async fn first(
+        self,
+        fetcher: &mut Fetcher<'c>,
+        sorted: &mut Sorted,
+        early: &mut Early<'c>,
+    ) -> (First, ForClaims<'c>) {
         let Self { client, shared: Shared { sql, .. }, begin, writer, with_items } = self;
         let (begin, counters, items) = (sql.and_lock(begin), sql.text(COUNTERS_TO_WRITE), sql.text(ITEMS));
         let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&writer, Type::INT8)];
@@ -392,7 +434,8 @@ impl<'c> Ask<'c, '_> {
         let for_claims = std::mem::take(&mut sorted.for_claims);
         let mut for_claims = (!for_claims.is_empty()).then(|| maybe_done(fetcher.fetch_too(for_claims)));
         let first = join4(begin, counters, items, join(asked, sorted.compared.unchanged(client, sql)));
-        let (begun, rows, items, (fetched, unchanged)) = beside(for_claims.as_mut_slice(), first).await;
+        let asked = beside(for_claims.as_mut_slice(), first);
+        let (begun, rows, items, (fetched, unchanged)) = early.beside(asked).await;
         (First { begun, rows, items, fetched, unchanged }, for_claims)
     }
 }
@@ -435,21 +478,23 @@ fn counted_if(counts: bool, want: Want) -> Want {
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
-/// changed what is not a task, or tasks of which the writer knows something that is wanted.
+/// changed what is not a task, or tasks of which the writer knows something that is wanted. `None` where it is not as it was when calls were decided ahead.
 async fn begin_to_write<'c>(
     client: &'c LinkTo<'c>,
     shared: &Shared,
     fetcher: &mut Fetcher<'c>,
     Beginning { begin, wants, for_claims }: Beginning<'_>,
     last: &mut Last,
-) -> Result<Begun<'c>> {
+    (early, ahead): (&mut Early<'c>, Option<Box<Ahead>>),
+) -> Result<Option<Begun<'c>>> {
     fetcher.named(&wants);
     let looks_into_every_lane = last.items.as_ref().is_some_and(|(_, items)| items.look_into_every_lane());
     fetcher.look_into_every_lane(last.every_lane > 0 || looks_into_every_lane);
     let mut sorted = Sorted::of(wants, for_claims, last);
-    let mut kept = std::mem::take(&mut last.kept);
+    let ahead = ahead.map(|ahead| ahead.sent_by(early));
     let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
-    let (First { begun, rows, items, fetched, unchanged }, mut for_claims) = ask.first(fetcher, &mut sorted).await;
+    let (First { begun, rows, items, fetched, unchanged }, mut for_claims) =
+        ask.first(fetcher, &mut sorted, early).await;
     begun.map_err(classified)?;
     let rows = rows.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
@@ -458,11 +503,17 @@ async fn begin_to_write<'c>(
     let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified);
     let [version, write, transaction] = [number(7)?, number(10)?, number(11)?].map(Option::unwrap_or_default);
     let numbers = Numbers { version, write, transaction };
-    let batch = number(8)?;
     let mut unchanged = unchanged?;
-    if batch.unwrap_or_default() != last.marker.batch {
+    if number(8)?.unwrap_or_default() != last.marker.batch {
         // The server crashed, and lost what this writer had written last.
-        (*last, kept, unchanged) = (Last::new(), Kept::default(), HashSet::new());
+        *last = Last::new();
+        unchanged = HashSet::new();
+    }
+    let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
+    let now = time(shared, row)?;
+    let given = counters(row)?;
+    if ahead.as_ref().is_some_and(|ahead| !is_alone || !ahead.is_of(numbers.write, given, now)) {
+        return Ok(None);
     }
     let items = match (items.map_err(classified)?, last.items.take()) {
         (Some(rows), _) => items_of(&rows)?,
@@ -474,21 +525,28 @@ async fn begin_to_write<'c>(
         }
     };
     let counts = items.counts_running();
-    let mut header = header(shared, row, items)?;
+    let (mut header, mut decision) = match ahead {
+        Some(presumed) => {
+            let Presumed { header, decision, .. } = *presumed;
+            (header, Some(decision))
+        }
+        None => (header(shared, row, (given, now), items)?, None),
+    };
     take(&mut header.partial, fetched?)?;
-    let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
+    let mut kept = std::mem::take(&mut last.kept);
     if !is_alone {
         kept.interrupted();
     }
     let (mut known, mut unknown) = sorted.compared.parted(&unchanged, transaction);
     if is_alone { &mut known } else { &mut unknown }.append(&mut sorted.known);
     kept.give(&known, &mut header.partial);
+    decision.iter_mut().for_each(|decision| decision.knows(&header.partial));
     if !unknown.is_empty() {
         let unknown = unknown.into_iter().map(|want| counted_if(counts, want)).collect();
         let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
         take(&mut header.partial, fetched)?;
     }
-    Ok(Begun { header, numbers, kept, is_alone, for_claims })
+    Ok(Some(Begun { header, decision, numbers, kept, is_alone, for_claims }))
 }
 
 fn items_of(rows: &[Row]) -> Result<Items> {
@@ -502,10 +560,10 @@ pub(super) async fn begin_to_read(
     fetcher: &mut Fetcher<'_>,
     wants: BTreeSet<Want>,
 ) -> Result<Header> {
-    let (counters, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
+    let (numbers, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
     let (begun, rows, items, fetched) = join4(
         client.batch_execute(BEGIN_TO_READ),
-        client.query_typed(&counters, &[]),
+        client.query_typed(&numbers, &[]),
         client.query_typed(&items, &[]),
         fetcher.fetch(wants),
     )
@@ -514,7 +572,7 @@ pub(super) async fn begin_to_read(
     let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
     let items = items_of(&items)?;
     let row = rows.first().ok_or_else(nothing_said)?;
-    let mut header = header(shared, row, items)?;
+    let mut header = header(shared, row, (counters(row)?, time(shared, row)?), items)?;
     header.is_ahead = row.try_get(7).map_err(classified)?;
     take(&mut header.partial, fetched?)?;
     Ok(header)
@@ -555,13 +613,21 @@ pub(super) async fn is_ahead(client: &Link) -> Result<bool> {
     rows.first().ok_or_else(nothing_said)?.try_get(0).map_err(classified)
 }
 
-fn header(shared: &Shared, row: &Row, items: Items) -> Result<Header> {
+fn counters(row: &Row) -> Result<Counters> {
     let get = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
-    let counters = Counters { last_task: get(0)?, last_session: get(1)?, ends: get(2)?, last_entry: get(3)? };
+    Ok(Counters { last_task: get(0)?, last_session: get(1)?, ends: get(2)?, last_entry: get(3)? })
+}
+
+/// The time that the store says.
+fn time(shared: &Shared, row: &Row) -> Result<Now> {
+    Ok(shared.now(row.try_get(4).map_err(classified)?))
+}
+
+fn header(shared: &Shared, row: &Row, (counters, now): (Counters, Now), items: Items) -> Result<Header> {
     let latest: (Option<i64>, Option<String>) =
         (row.try_get(5).map_err(classified)?, row.try_get(6).map_err(classified)?);
     let partial = Partial::new(counters, latest.0.zip(latest.1), shared.options.payload_limit, items)?;
-    Ok(Header { now: shared.now(get(4)?), partial, is_ahead: false })
+    Ok(Header { now, partial, is_ahead: false })
 }
 
 /// The last batch of a writer that the store knows of; 0 for none.

@@ -4,25 +4,20 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::ahead::Ahead;
 use super::connection::{Link, connect};
 use super::error::concerns_everyone;
 use super::flusher::Committed;
+use super::next::Next;
 use super::patience::Patience;
 use super::sql::SETTINGS;
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::memory::{Kept, Ran};
 use crate::outcome::Outcome;
 use crate::store::Durability;
 use crate::write::Write;
-
-/// How many writes one transaction takes in, unless a single call has more.
-const WRITES: usize = 4096;
-
-/// After how many bytes of payloads and results a transaction takes no further call in: the server takes a gigabyte in one statement.
-const BYTES: usize = 64 * 1024 * 1024;
 
 /// A caller's writes, and where the answer goes.
 #[derive(Debug)]
@@ -57,36 +52,15 @@ pub(super) async fn run(
     flusher: mpsc::Sender<Committed>,
     client: Link,
 ) {
-    let mut writer = Writer { shared, calls, flusher, client: Some(client), last: Last::new() };
-    while let Some(first) = writer.calls.recv().await {
-        let mut batch = vec![first];
-        let (mut writes, mut bytes) = (batch[0].writes.len(), bytes_of(&batch[0].writes));
-        while batch.len() < limits::COMMIT
-            && writes < WRITES
-            && bytes < BYTES
-            && let Ok(call) = writer.calls.try_recv()
-        {
-            writes += call.writes.len();
-            bytes += bytes_of(&call.writes);
-            batch.push(call);
-        }
-        writer.commit(batch).await;
+    let mut writer = Writer { shared, next: Next::new(calls), flusher, client: Some(client), last: Last::new() };
+    while let Some((batch, ahead)) = writer.next.take().await {
+        writer.commit(batch, ahead).await;
     }
-}
-
-fn bytes_of(writes: &[Write]) -> usize {
-    let one = |write: &Write| match write {
-        Write::Submit(new) => new.payload.len(),
-        Write::Complete { result, .. } => result.as_ref().map_or(0, bytes::Bytes::len),
-        Write::All(writes) => bytes_of(writes),
-        _ => 0,
-    };
-    writes.iter().map(one).sum()
 }
 
 struct Writer {
     shared: Arc<Shared>,
-    calls: mpsc::Receiver<Call>,
+    next: Next,
     flusher: mpsc::Sender<Committed>,
     client: Option<Link>,
     last: Last,
@@ -101,16 +75,16 @@ struct Done {
 
 impl Writer {
     /// All in one transaction; if that cannot be, each call in one of its own.
-    async fn commit(&mut self, batch: Vec<Call>) {
+    async fn commit(&mut self, batch: Vec<Call>, ahead: Option<Box<Ahead>>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
-        match self.try_to_commit(&calls).await {
+        match self.try_to_commit(&calls, ahead).await {
             Ok(done) => self.hand_on(done, batch).await,
             Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())));
             }
             Err(_) => {
                 for call in batch {
-                    match self.try_to_commit(&[&call.writes]).await {
+                    match self.try_to_commit(&[&call.writes], None).await {
                         Ok(done) => self.hand_on(done, vec![call]).await,
                         Err(error) => call.answer(Err(error)),
                     }
@@ -134,23 +108,10 @@ impl Writer {
         }
     }
 
-    /// Waits for the disk within the commit where nothing else is to be done meanwhile, and nobody else would wait for that long; else the next transaction, or that
-    /// of another node, need not wait for it.
-    fn mode(&self, holds_up_others: bool) -> Mode {
-        if self.shared.options.durability != Durability::Full {
-            return Mode::NeverSynced;
-        }
-        if !holds_up_others && self.calls.is_empty() && self.shared.is_flushed() {
-            Mode::Synced
-        } else {
-            Mode::SyncedLater
-        }
-    }
-
-    async fn try_to_commit(&mut self, calls: &[&[Write]]) -> Result<Done> {
+    async fn try_to_commit(&mut self, calls: &[&[Write]], mut ahead: Option<Box<Ahead>>) -> Result<Done> {
         let mut patience = Patience::new(self.shared.options.patience);
         loop {
-            let error = match self.once(calls).await {
+            let error = match self.once(calls, ahead.take()).await {
                 Ok(done) => return Ok(done),
                 Err((error, false)) => return Err(error),
                 Err((error, true)) => error,
@@ -163,7 +124,11 @@ impl Writer {
     }
 
     /// One try; with an error, whether to try again.
-    async fn once(&mut self, calls: &[&[Write]]) -> std::result::Result<Done, (Error, bool)> {
+    async fn once(
+        &mut self,
+        calls: &[&[Write]],
+        ahead: Option<Box<Ahead>>,
+    ) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => {
@@ -176,10 +141,12 @@ impl Writer {
             }
         };
         let mut last = std::mem::replace(&mut self.last, Last::new());
-        let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= limits::HELD_UP;
-        let mode = |others_write: bool| self.mode(others_write && is_large);
-        let fate = apply(&client, &self.shared, calls, &mut last, &mode).await;
+        // It is large, and whoever opens a store has it on the stack.
+        let fate = Box::pin(apply(&client, &self.shared, calls, &mut last, ahead, &mut self.next)).await;
         self.last = last;
+        if !matches!(fate, Fate::Committed { .. }) {
+            self.next.forget_ahead();
+        }
         match fate {
             Fate::Committed { ran, marker, mode } => {
                 self.client = Some(client);

@@ -37,14 +37,11 @@ impl Written {
     }
 }
 
-/// Calls of which the first writes are decided.
+/// Calls of which the first writes are decided. Who has them decided names the same calls each time, and may add more behind them.
 #[derive(Debug)]
-pub(crate) struct Decision<'c> {
-    calls: &'c [&'c [Write]],
+pub(crate) struct Decision {
     /// The next write: of which call, and which of that.
     at: (usize, usize),
-    /// Behind the last claim: what is new stays as it is.
-    behind_claims: (usize, usize),
     state: State,
     outcomes: Vec<Vec<Outcome>>,
     log: Vec<(i64, i64, String)>,
@@ -53,22 +50,21 @@ pub(crate) struct Decision<'c> {
     seen: (usize, i64),
 }
 
-impl<'c> Decision<'c> {
+impl Decision {
     /// Nothing is decided yet.
-    pub(super) fn new(before: &State, calls: &'c [&'c [Write]], now: Now) -> Self {
+    pub(super) fn new(before: &State, now: Now) -> Self {
         let mut state = before.clone();
         state.now = Moment { wall: now.wall, steady: now.steady };
         // Something happens to most of what is loaded.
         state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
-        let (outcomes, log) = (Vec::with_capacity(calls.len()), Vec::new());
-        Self { calls, at: (0, 0), behind_claims: behind_claims(calls), state, outcomes, log, forget_before: 0, seen }
+        Self { at: (0, 0), state, outcomes: Vec::new(), log: Vec::new(), forget_before: 0, seen }
     }
 
     /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
-    pub(crate) fn advance(&mut self, mut writes: usize) -> Result<bool> {
+    pub(crate) fn advance(&mut self, calls: &[&[Write]], mut writes: usize) -> Result<bool> {
         let mut is_first = true;
-        while let Some(call) = self.calls.get(self.at.0) {
+        while let Some(call) = calls.get(self.at.0) {
             let left = call.get(self.at.1..).unwrap_or_default();
             // What was decided before a claim is sent before it, for a claim takes long.
             let most = left.iter().skip(usize::from(is_first)).take(writes).take_while(|write| !claims(write)).count();
@@ -93,12 +89,34 @@ impl<'c> Decision<'c> {
     }
 
     /// Whether the next write claims: it looks at what waits.
-    pub(crate) fn claims_next(&self) -> bool {
+    pub(crate) fn claims_next(&self, calls: &[&[Write]]) -> bool {
+        self.next(calls).is_some_and(claims)
+    }
+
+    /// Whether everything is decided.
+    pub(crate) fn is_over(&self, calls: &[&[Write]]) -> bool {
+        self.next(calls).is_none()
+    }
+
+    fn next<'c>(&self, calls: &[&'c [Write]]) -> Option<&'c Write> {
         let (call, write) = self.at;
-        let left = self.calls.get(call..).unwrap_or_default();
+        let left = calls.get(call..).unwrap_or_default();
         let of_call =
             |(at, call): (usize, &&'c [Write])| call.get(if at == 0 { write } else { 0 }..).unwrap_or_default();
-        left.iter().enumerate().map(of_call).find_map(<[Write]>::first).is_some_and(claims)
+        left.iter().enumerate().map(of_call).find_map(<[Write]>::first)
+    }
+
+    /// Whether no claim is left to be decided: what is new stays as it is.
+    pub(crate) fn is_behind_claims(&self, calls: &[&[Write]]) -> bool {
+        let (call, write) = self.at;
+        let left = calls.get(call..).unwrap_or_default();
+        let of_call = |(at, call): (usize, &&[Write])| !call.iter().skip(if at == 0 { write } else { 0 }).any(claims);
+        left.iter().enumerate().all(of_call)
+    }
+
+    /// Knows from now on what a part of the store knows, of which everything that is here was taken.
+    pub(crate) fn knows(&mut self, partial: &Partial) {
+        self.state.tasks.known = partial.state().tasks.known.clone();
     }
 
     /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come may have been looked for already without a note of it, as
@@ -107,7 +125,7 @@ impl<'c> Decision<'c> {
         let noted = partial.take_noted();
         noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
         self.state.keys.taken.extend(noted.keys);
-        self.state.tasks.known = partial.state().tasks.known.clone();
+        self.knows(partial);
         !noted.is_linked
     }
 
@@ -124,9 +142,14 @@ impl<'c> Decision<'c> {
         Ok(())
     }
 
-    /// Rows of tasks that have ended by now, and of new ones where no claim follows: they are likely to stay as they are, and what changes all the
+    /// Rows of tasks that have ended by now, and `with_new` of new ones, as where no claim follows: they are likely to stay as they are, and what changes all the
     /// same is written once more. None where anything that was decided so far has to be decided again.
-    pub(crate) fn settled(&mut self, partial: &Partial, written: &mut Written) -> Result<Option<Difference>> {
+    pub(crate) fn settled(
+        &mut self,
+        partial: &Partial,
+        written: &mut Written,
+        with_new: bool,
+    ) -> Result<Option<Difference>> {
         if partial.wants_anything() {
             return Ok(None);
         }
@@ -143,7 +166,7 @@ impl<'c> Decision<'c> {
             }
         }
         self.seen.0 = self.state.news.len();
-        if self.at >= self.behind_claims {
+        if with_new {
             for task in (self.seen.1 + 1..=self.state.last_task).filter_map(|id| self.state.tasks.share(TaskId(id))) {
                 if !written.tasks.contains_key(&task.id) && difference.takes_new(task, &mut sorts)? {
                     written.tasks.insert(task.id, Arc::clone(task));
@@ -170,11 +193,4 @@ impl<'c> Decision<'c> {
 
 fn claims(write: &Write) -> bool {
     claimed_by(std::slice::from_ref(write)) > 0
-}
-
-/// The place of the write behind the last that claims.
-fn behind_claims(calls: &[&[Write]]) -> (usize, usize) {
-    let last = |call: &[Write]| call.iter().rposition(claims);
-    let found = calls.iter().enumerate().rev().find_map(|(at, call)| Some((at, last(call)? + 1)));
-    found.unwrap_or_default()
 }

@@ -14,7 +14,7 @@ mod wanted;
 
 pub(crate) use alike::Alike;
 pub(crate) use changes::{decode, encode, read_changes};
-pub(crate) use decision::Written;
+pub(crate) use decision::{Decision, Written};
 pub(crate) use difference::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag};
 pub(crate) use items::{CollectionBody, ItemRow, Items, Settings, SharesBody};
 pub(crate) use kept::Kept;

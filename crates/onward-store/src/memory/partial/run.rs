@@ -168,7 +168,10 @@ impl Partial {
             return;
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
-        self.state.keys.taken.extend(key.clone().map(|key| (key, Taken { by: id, until: None })));
+        key.iter().for_each(|key| self.take_key(key.clone(), Taken { by: id, until: None }));
+        if let Some(noted) = &mut self.noted {
+            noted.tasks.push(Arc::clone(&task));
+        }
         self.state.tasks.insert_shared(task);
         self.part(|part| {
             part.tasks.insert(id);
@@ -362,18 +365,18 @@ impl Partial {
     /// Decides calls, one after another.
     #[cfg(test)]
     pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Answered<Ran>> {
-        let mut decision = self.decision(calls, now);
-        while decision.advance(usize::MAX)? {}
+        let mut decision = self.decision(now);
+        while decision.advance(calls, usize::MAX)? {}
         Ok(decision.end(self))
     }
 
     /// Begins to decide calls.
-    pub(crate) fn decision<'c>(&self, calls: &'c [&'c [Write]], now: Now) -> Decision<'c> {
-        Decision::new(&self.state, calls, now)
+    pub(crate) fn decision(&self, now: Now) -> Decision {
+        Decision::new(&self.state, now)
     }
 
     /// Whether anything was looked for that is not loaded.
-    pub(super) fn wants_anything(&self) -> bool {
+    pub(crate) fn wants_anything(&self) -> bool {
         self.state.tasks.known.wants_anything()
     }
 
@@ -456,6 +459,12 @@ impl Ran {
     /// What was loaded, as it is after the writes.
     pub(super) fn after(&self) -> &State {
         &self.after
+    }
+
+    /// One queue of the latest day on which a task has ended.
+    pub(crate) fn latest_day(&self) -> Option<(i64, String)> {
+        let ((day, queue), _) = self.after.history.days.last_key_value()?;
+        Some((*day, queue.to_string()))
     }
 
     /// Everything that is not a task, as it is after the writes. Takes it out of this.

@@ -1,5 +1,6 @@
 //! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
 
+mod ahead;
 mod bloat;
 mod caller;
 mod cluster;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::ledger::{Known, Tally};
 use crate::load::{Fact, Load};
 
-/// How many nodes there are.
+/// How many nodes there are, where there are several.
 const NODES: usize = 3;
 /// How long the nodes' leases are: longer than the server is away.
 const LEASE: Duration = Duration::from_secs(10);
@@ -28,18 +28,30 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Shows: T21, B4, W10
 #[test]
 fn a_server_that_stops_or_recovers_under_three_nodes_loses_and_doubles_nothing() {
+    lose_and_double_nothing(NODES);
+}
+
+/// One that is alone decides calls ahead, and counts on transactions that may never happen.
+///
+/// Shows: T21, B4, W10
+#[test]
+fn a_server_that_stops_or_recovers_under_one_node_loses_and_doubles_nothing() {
+    lose_and_double_nothing(1);
+}
+
+fn lose_and_double_nothing(count: usize) {
     let Some(server) = Server::start() else { return };
     let seed = soak::seed();
     let mut random = fastrand::Rng::with_seed(seed);
     let (mut known, mut tally) = (Known::default(), Tally::default());
     tally.sum.seed = seed;
     let runtime = runtime();
-    let nodes = Nodes::start(&runtime, &server.url(), &mut random);
+    let nodes = Nodes::start(&runtime, &server.url(), count, &mut random);
     for _ in 0..soak::number("ONWARD_ROUNDS").unwrap_or(6) {
         let facts = nodes.hear(random.usize(1..400));
         let how = [Crash::Immediate, Crash::Fast, Crash::OneProcess][random.usize(0..3)];
         server.crash(how, || (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop()));
-        let node = random.usize(0..NODES);
+        let node = random.usize(0..count);
         runtime.block_on(nodes.examine(node, facts, &mut known, &mut tally));
     }
     runtime.block_on(nodes.stop(&tally));
@@ -60,10 +72,10 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn start(runtime: &Runtime, url: &str, random: &mut fastrand::Rng) -> Self {
+    fn start(runtime: &Runtime, url: &str, count: usize, random: &mut fastrand::Rng) -> Self {
         let (sender, facts) = channel();
         let (mut stores, mut loads, gate) = (Vec::new(), Vec::new(), Arc::<RwLock<()>>::default());
-        for _ in 0..NODES {
+        for _ in 0..count {
             let store = runtime.block_on(PostgresStore::options().readers(1).open(url)).expect("a store opens");
             let store: Arc<dyn Store> = Arc::new(store);
             let sender = sender.clone();
