@@ -10,7 +10,27 @@ use crate::copy::{Begun, PIECE, Source};
 use crate::error::Result;
 use crate::memory::{Counters, Difference, KeyRow};
 use crate::sqlite::open::{SqliteOptions, connect, prepare};
+use crate::sqlite::verbs::removal::ended_tasks;
 use crate::store::Durability;
+
+/// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
+fn order_within_calls(connection: &Connection) -> Result<()> {
+    let mut calls =
+        connection.prepare("SELECT call, first, changes FROM temp.end_of_several JOIN log ON log.id = call")?;
+    let mut set = connection.prepare(
+        "UPDATE temp.end_order SET number = ?1 WHERE task = (SELECT id FROM history WHERE id = ?2 AND ended_in = ?3)",
+    )?;
+    let mut rows = calls.query([])?;
+    while let Some(row) = rows.next()? {
+        let (call, mut number): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let changes: Vec<u8> = row.get(2)?;
+        for task in ended_tasks(&changes)? {
+            // Some of them may be gone, or have ended again.
+            number += i64::try_from(set.execute((number, task.0, call))?).unwrap_or_default();
+        }
+    }
+    Ok(())
+}
 
 /// What is read next.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +66,12 @@ impl SqliteSource {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         connection.execute_batch(
             "CREATE TEMP TABLE end_order (task INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT; \
-             INSERT INTO temp.end_order SELECT id, row_number() OVER (ORDER BY ended_in, id) FROM history",
+             INSERT INTO temp.end_order SELECT id, row_number() OVER (ORDER BY ended_in, id) FROM history; \
+             CREATE TEMP TABLE end_of_several (call INTEGER PRIMARY KEY, first INTEGER NOT NULL) STRICT; \
+             INSERT INTO temp.end_of_several SELECT ended_in, min(number) FROM history JOIN temp.end_order ON task = id \
+               GROUP BY ended_in HAVING count(*) > 1",
         )?;
+        order_within_calls(&connection)?;
         let clock = options.clock_of();
         let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
         Ok((Self { connection, clock, part: Part::Settings }, begun))

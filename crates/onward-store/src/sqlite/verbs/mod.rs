@@ -17,7 +17,7 @@ mod moving;
 mod pausing;
 mod processes;
 mod queue;
-mod removal;
+pub(super) mod removal;
 mod schedule;
 mod session;
 mod submit;

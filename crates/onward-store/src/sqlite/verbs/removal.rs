@@ -269,7 +269,7 @@ impl Transaction<'_> {
 }
 
 /// The tasks that ended in a row, in the order of their ends; one that ended more than once is where it ended last.
-fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
+pub(in crate::sqlite) fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
     let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
     let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(place, task)| (*task, place)).collect();
     Ok(ends

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, CopyEnd, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Recipient, Signal,
+    AfterTurn, Claim, CopyEnd, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Prune, Recipient, Signal,
     SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
 use onward_testkit::agreement::{self, Step};
@@ -155,6 +155,28 @@ async fn a_copied_store_gives_no_number_again() {
             panic!("no session")
         };
         assert!(now > before);
+    }
+}
+
+/// The one with the higher number ended first, in the same call.
+#[tokio::test]
+async fn a_copied_store_forgets_what_ended_in_one_call_in_the_order_in_which_it_ended() {
+    let Some(url) = url() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.db");
+    let schema = format!("{url}#{}", new_name());
+    let store = file_store(&path).await;
+    let (last, first) = (submit(&store).await, submit(&store).await);
+    store.apply(vec![Write::Cancel { task: first }, Write::Cancel { task: last }]).await.unwrap();
+    drop(store);
+    copy(CopyEnd::sqlite(&path), CopyEnd::postgres(&schema), |_, _| {}).await.unwrap();
+    let stores: [Box<dyn Store>; 2] =
+        [Box::new(PostgresStore::open(&schema).await.unwrap()), Box::new(file_store(&path).await)];
+    for store in stores {
+        let prune = Prune { older_than: None, keep: Some(1), limit: 10 };
+        store.apply(vec![Write::Prune(prune)]).await.unwrap();
+        assert!(store.task(first).await.unwrap().is_none());
+        assert!(store.task(last).await.unwrap().is_some());
     }
 }
 
