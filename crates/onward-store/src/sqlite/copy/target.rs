@@ -294,12 +294,9 @@ impl SqliteTarget {
     /// Writes what follows from the rows.
     fn settle(&mut self, counters: Counters) -> Result<()> {
         self.connection.execute_batch(SETTLE)?;
-        let missing = "INSERT INTO log (id, at, next_task, changes) SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x'' \
-                       WHERE NOT EXISTS (SELECT 1 FROM log WHERE id >= ?1 AND next_task >= ?2)";
         let now = self.options.clock_of().now().as_microseconds();
         if counters != Counters::default() {
-            // The numbers given last, where no row has them: a log that begins anew says nothing.
-            self.execute(missing, params![counters.last_entry, counters.last_task + 1, now])?;
+            self.execute(NUMBERS, params![counters.last_entry, counters.last_task + 1, now])?;
         }
         let sequence = "INSERT INTO sqlite_sequence (name, seq) VALUES ('session', ?)";
         self.execute(sequence, [counters.last_session])?;
@@ -307,6 +304,14 @@ impl SqliteTarget {
         self.waiting.write_rows(&self.connection, &mut self.names)
     }
 }
+
+/// The numbers given last, where no row has them: a log that begins anew says nothing. No row where there need be none, since a prune keeps the newest.
+const NUMBERS: &str = "
+    INSERT INTO log (id, at, next_task, changes)
+    SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x''
+    WHERE NOT EXISTS (SELECT 1 FROM log WHERE id >= ?1)
+       OR ?2 > max(coalesce((SELECT next_task FROM log ORDER BY id DESC LIMIT 1), 1), coalesce((SELECT max(id) FROM task), 0) + 1)
+";
 
 /// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted as they come.
 const SETTLE: &str = "

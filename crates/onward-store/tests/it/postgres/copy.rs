@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, CopyEnd, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Prune, Recipient, Signal,
-    SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
+    AfterTurn, Claim, CopyEnd, EventCursor, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Prune,
+    Recipient, Signal, SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
 use onward_testkit::agreement::{self, Step};
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, close_sessions, soak};
@@ -177,6 +177,29 @@ async fn a_copied_store_forgets_what_ended_in_one_call_in_the_order_in_which_it_
         store.apply(vec![Write::Prune(prune)]).await.unwrap();
         assert!(store.task(first).await.unwrap().is_none());
         assert!(store.task(last).await.unwrap().is_some());
+    }
+}
+
+/// A prune keeps the entry before its own, which tells of the first task.
+#[tokio::test]
+async fn a_copied_store_forgets_no_event_that_the_old_one_keeps() {
+    let Some(url) = url() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new.db");
+    let schema = format!("{url}#{}", new_name());
+    let old = PostgresStore::open(&schema).await.unwrap();
+    let first = submit(&old).await;
+    old.apply(vec![Write::Cancel { task: first }]).await.unwrap();
+    let second = submit(&old).await;
+    drop(old);
+    copy(CopyEnd::postgres(&schema), CopyEnd::sqlite(&path), |_, _| {}).await.unwrap();
+    let stores: [Box<dyn Store>; 2] =
+        [Box::new(PostgresStore::open(&schema).await.unwrap()), Box::new(file_store(&path).await)];
+    for store in stores {
+        let prune = Prune { older_than: None, keep: Some(0), limit: 10 };
+        store.apply(vec![Write::Cancel { task: second }, Write::Prune(prune)]).await.unwrap();
+        let page = store.events(EventCursor::START, 10).await.unwrap();
+        assert_eq!(page.events.iter().map(|event| event.task).collect::<Vec<_>>(), [first, second]);
     }
 }
 
