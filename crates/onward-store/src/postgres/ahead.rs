@@ -3,9 +3,11 @@
 //! They are decided over what the writer will keep if that transaction is committed and nobody else writes, as of the time that the server's clock is about to show. Whether it was
 //! so shows at the beginning of their own transaction, under the lock; if not, what was decided is forgotten, and what was sent of it is rolled back.
 
+use super::begin::{Header, wanted_before_claims};
 use super::early::Early;
+use super::numbers::Said;
 use super::store::Shared;
-use super::transaction::{Header, Last, wanted_before_claims};
+use super::transaction::Last;
 use crate::error::Result;
 use crate::limits;
 use crate::memory::{Counters, Decision, Difference, Now, Partial, Written};
@@ -93,10 +95,8 @@ impl Ahead {
 
 impl Presumed {
     /// Whether calls were decided behind the last transaction that has written, over these numbers, and at a time not long ago.
-    pub(super) fn is_of(&self, write: i64, counters: Counters, now: Now) -> bool {
-        let then = self.header.now;
-        (write, counters) == (self.write, self.counters)
-            && then.wall <= now.wall
-            && now.wall - then.wall <= limits::DECIDED_AHEAD
+    pub(super) fn is_of(&self, write: i64, said: &Said) -> bool {
+        let (then, now) = (self.header.now.wall, said.now.wall);
+        (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= limits::DECIDED_AHEAD
     }
 }

@@ -11,6 +11,7 @@
 mod ahead;
 mod alike;
 mod append;
+mod begin;
 mod beside;
 mod caller;
 mod check;
@@ -26,6 +27,7 @@ mod flusher;
 mod inbox;
 mod migrate;
 mod next;
+mod numbers;
 mod options;
 mod patience;
 mod reads;

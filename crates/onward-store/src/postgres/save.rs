@@ -8,9 +8,10 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::LinkTo;
+use super::numbers::Numbers;
 use super::sql::Sql;
 use super::tasks::tasks;
-use super::transaction::{Marker, Mode, Numbers};
+use super::transaction::{Marker, Mode};
 use crate::memory::Difference;
 use crate::store::{EndedCounts, KindStatistics};
 

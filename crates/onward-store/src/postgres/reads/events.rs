@@ -3,12 +3,12 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
+use super::super::begin::is_ahead;
 use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::number;
 use super::super::sql::BEGIN_TO_READ;
 use super::super::store::Shared;
-use super::super::transaction::is_ahead;
 use super::look::end;
 use crate::error::Result;
 use crate::event::{Change, Event, EventCursor, EventPage};

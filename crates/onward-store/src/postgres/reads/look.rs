@@ -6,12 +6,12 @@ use futures_util::future::join;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use super::super::begin::{begin_to_read, is_ahead};
 use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::fetch::{Fetcher, take};
 use super::super::sql::SYNC;
 use super::super::store::Shared;
-use super::super::transaction::{begin_to_read, is_ahead};
 use crate::error::{Error, Result};
 use crate::memory::{Answered, Now, Partial, Want};
 use crate::reason::WaitReason;

@@ -1,0 +1,293 @@
+//! The beginning of a transaction: everything that is known to be needed is asked for at once, behind the lock.
+
+use std::collections::{BTreeSet, HashSet};
+
+use futures_util::future::{MaybeDone, join, join4, maybe_done};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Error as DriverError, Row};
+
+use super::ahead::{Ahead, Presumed};
+use super::beside::beside;
+use super::connection::{Link, LinkTo};
+use super::early::Early;
+use super::error::{classified, nothing_said};
+use super::fetch::{Fetched, Fetcher, Reading, take};
+use super::numbers::{COUNTERS_TO_READ, COUNTERS_TO_WRITE, Numbers, Said, SaidToWriter};
+use super::row::{ITEMS, item};
+use super::sql::BEGIN_TO_READ;
+use super::store::Shared;
+use super::transaction::Last;
+use super::unchanged::Compared;
+use crate::error::Result;
+use crate::memory::{Decision, Items, Kept, Now, Partial, Want, wanted_by};
+use crate::write::Write;
+
+/// What a transaction begins with.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) now: Now,
+    pub(super) partial: Partial,
+    /// Whether what it shows may not be on disk yet.
+    pub(super) is_ahead: bool,
+}
+
+impl Header {
+    fn of(said: Said, shared: &Shared, items: Items) -> Result<Self> {
+        let partial = Partial::new(said.counters, said.latest_day, shared.options.payload_limit, items)?;
+        Ok(Self { now: said.now, partial, is_ahead: false })
+    }
+}
+
+/// What is sent at once when a transaction begins.
+pub(super) struct Beginning<'b> {
+    /// The statements before the lock.
+    begin: &'b str,
+    wants: BTreeSet<Want>,
+    /// What claims look at, where other writes can be decided before that is here.
+    for_claims: BTreeSet<Want>,
+}
+
+impl<'b> Beginning<'b> {
+    pub(super) fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
+        let (mut wants, mut for_claims) = (Vec::new(), Vec::new());
+        for write in calls.iter().copied().flatten() {
+            let is_later = is_step_by_step && matches!(write, Write::Claim(_));
+            wanted_by(write, if is_later { &mut for_claims } else { &mut wants });
+        }
+        let wants: BTreeSet<Want> = wants.into_iter().collect();
+        let for_claims = for_claims.into_iter().filter(|want| !wants.contains(want)).collect();
+        Self { begin, wants, for_claims }
+    }
+}
+
+/// What calls that are decided step by step surely look for, but for their claims.
+pub(super) fn wanted_before_claims(call: &[Write]) -> BTreeSet<Want> {
+    Beginning::of("", &[call], true).wants
+}
+
+/// A transaction that has begun.
+pub(super) struct Begun<'c> {
+    pub(super) header: Header,
+    /// What was decided ahead.
+    pub(super) decision: Option<Box<Decision>>,
+    pub(super) numbers: Numbers,
+    /// What the writer knew.
+    pub(super) kept: Kept,
+    pub(super) is_alone: bool,
+    pub(super) for_claims: ForClaims<'c>,
+}
+
+/// What claims look at and is on its way.
+pub(super) type ForClaims<'c> = Option<MaybeDone<Reading<'c>>>;
+
+/// What the server answers first, each by itself.
+struct First {
+    begun: std::result::Result<(), DriverError>,
+    /// The numbers of the store.
+    rows: std::result::Result<Vec<Row>, DriverError>,
+    items: std::result::Result<Option<Vec<Row>>, DriverError>,
+    fetched: Result<Vec<Fetched>>,
+    unchanged: Result<HashSet<i64>>,
+}
+
+/// What is asked first in a transaction that writes.
+struct Ask<'c, 's> {
+    client: &'c LinkTo<'c>,
+    shared: &'s Shared,
+    /// The statements before the lock.
+    begin: &'s str,
+    /// Whose last batch is asked for.
+    writer: i64,
+    /// Whether what is no task is to be read: what is known of it shows by its version whether it is still so.
+    with_items: bool,
+}
+
+impl<'c> Ask<'c, '_> {
+    /// Sends everything and waits for it, but for what claims look at, which comes last.
+    async fn first(
+        self,
+        fetcher: &mut Fetcher<'c>,
+        sorted: &mut Sorted,
+        early: &mut Early<'c>,
+    ) -> (First, ForClaims<'c>) {
+        let Self { client, shared: Shared { sql, .. }, begin, writer, with_items } = self;
+        let (begin, counters, items) = (sql.and_lock(begin), sql.text(COUNTERS_TO_WRITE), sql.text(ITEMS));
+        let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&writer, Type::INT8)];
+        let items = async { if with_items { client.query_typed(&items, &[]).await.map(Some) } else { Ok(None) } };
+        let (begin, counters) = (client.batch_execute(&begin), client.query_typed(&counters, &writer));
+        let asked = fetcher.fetch(std::mem::take(&mut sorted.asked));
+        let for_claims = std::mem::take(&mut sorted.for_claims);
+        let mut for_claims = (!for_claims.is_empty()).then(|| maybe_done(fetcher.fetch_too(for_claims)));
+        let first = join4(begin, counters, items, join(asked, sorted.compared.unchanged(client, sql)));
+        let asked = beside(for_claims.as_mut_slice(), first);
+        let (begun, rows, items, (fetched, unchanged)) = early.beside(asked).await;
+        (First { begun, rows, items, fetched, unchanged }, for_claims)
+    }
+}
+
+/// What is wanted first, by how it is come by.
+#[derive(Default)]
+struct Sorted {
+    /// Nobody need be asked, if nobody else has written.
+    known: BTreeSet<Want>,
+    compared: Compared,
+    asked: BTreeSet<Want>,
+    /// Asked last.
+    for_claims: BTreeSet<Want>,
+}
+
+impl Sorted {
+    fn of(wants: BTreeSet<Want>, for_claims: BTreeSet<Want>, last: &Last) -> Self {
+        let mut sorted = Self::default();
+        let kept = &last.kept;
+        let is_known = |want: &Want| last.others == 0 && kept.has(want);
+        // What is counted once is known from then on, as long as nobody else writes.
+        let counts = last.others == 0 || last.items.as_ref().is_some_and(|(_, items)| items.counts_running());
+        for want in wants {
+            if is_known(&want) {
+                sorted.known.insert(want);
+            } else if !sorted.compared.takes(&want, kept) {
+                sorted.asked.insert(counted_if(counts, want));
+            }
+        }
+        let (known, for_claims): (BTreeSet<Want>, BTreeSet<Want>) = for_claims.into_iter().partition(is_known);
+        sorted.known.extend(known);
+        sorted.for_claims = for_claims.into_iter().map(|want| counted_if(counts, want)).collect();
+        sorted
+    }
+
+    /// What the writer knows, and what has to be asked for all the same, when it has shown whether others have written before this transaction.
+    fn settled(
+        self,
+        unchanged: &HashSet<i64>,
+        (is_alone, transaction): (bool, i64),
+        counts: bool,
+    ) -> (BTreeSet<Want>, BTreeSet<Want>) {
+        let (mut known, mut unknown) = self.compared.parted(unchanged, transaction);
+        let mut presumed = self.known;
+        if is_alone { &mut known } else { &mut unknown }.append(&mut presumed);
+        if is_alone && counts {
+            // If it is here, an end shows by it whether it makes room for anybody.
+            known.insert(Want::Running);
+        }
+        (known, unknown.into_iter().map(|want| counted_if(counts, want)).collect())
+    }
+}
+
+/// Who counts what runs knows who runs any, too.
+fn counted_if(counts: bool, want: Want) -> Want {
+    if counts && want == Want::Holders { Want::Running } else { want }
+}
+
+/// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
+/// changed what is not a task, or tasks of which the writer knows something that is wanted. `None` where it is not as it was when calls were decided ahead.
+pub(super) async fn begin_to_write<'c>(
+    client: &'c LinkTo<'c>,
+    shared: &Shared,
+    fetcher: &mut Fetcher<'c>,
+    Beginning { begin, wants, for_claims }: Beginning<'_>,
+    last: &mut Last,
+    (early, ahead): (&mut Early<'c>, Option<Box<Ahead>>),
+) -> Result<Option<Begun<'c>>> {
+    fetcher.named(&wants);
+    let looks_into_every_lane = last.items.as_ref().is_some_and(|(_, items)| items.look_into_every_lane());
+    fetcher.look_into_every_lane(last.every_lane > 0 || looks_into_every_lane);
+    let mut sorted = Sorted::of(wants, for_claims, last);
+    let presumed = ahead.map(|ahead| ahead.sent_by(early));
+    let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
+    let (First { begun, rows, items, fetched, unchanged }, mut for_claims) =
+        ask.first(fetcher, &mut sorted, early).await;
+    begun.map_err(classified)?;
+    let SaidToWriter { said, numbers, batch } = SaidToWriter::of(shared, &rows.map_err(classified)?)?;
+    let mut unchanged = unchanged?;
+    if batch != last.marker.batch {
+        // The server crashed, and lost what this writer had written last.
+        *last = Last::new();
+        unchanged = HashSet::new();
+    }
+    let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
+    if presumed.as_ref().is_some_and(|presumed| !is_alone || !presumed.is_of(numbers.write, &said)) {
+        return Ok(None);
+    }
+    let items = match items.map_err(classified)? {
+        Some(rows) => items_of(&rows)?,
+        None => items_now(client, shared, last.items.take(), numbers.version, &mut for_claims).await?,
+    };
+    let (known, unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), items.counts_running());
+    let (mut header, mut decision) = match presumed.map(|presumed| *presumed) {
+        Some(Presumed { header, decision, .. }) => (header, Some(decision)),
+        None => (Header::of(said, shared, items)?, None),
+    };
+    take(&mut header.partial, fetched?)?;
+    let kept = give_known(last, is_alone, &known, &mut header.partial);
+    decision.iter_mut().for_each(|decision| decision.knows(&header.partial));
+    if !unknown.is_empty() {
+        let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
+        take(&mut header.partial, fetched)?;
+    }
+    Ok(Some(Begun { header, decision, numbers, kept, is_alone, for_claims }))
+}
+
+/// What is no task: as the writer knows it, or where somebody has changed it, as the store has it.
+async fn items_now(
+    client: &LinkTo<'_>,
+    shared: &Shared,
+    known: Option<(i64, Items)>,
+    version: i64,
+    for_claims: &mut ForClaims<'_>,
+) -> Result<Items> {
+    match known {
+        Some((known, items)) if known == version => Ok(items),
+        _ => {
+            let text = shared.sql.text(ITEMS);
+            let rows = beside(for_claims.as_mut_slice(), client.query_typed(&text, &[])).await;
+            items_of(&rows.map_err(classified)?)
+        }
+    }
+}
+
+fn items_of(rows: &[Row]) -> Result<Items> {
+    Items::of(rows.iter().map(item))
+}
+
+/// Puts what a writer knew where calls look for it; answers what it keeps of that.
+fn give_known(last: &mut Last, is_alone: bool, known: &BTreeSet<Want>, partial: &mut Partial) -> Kept {
+    let mut kept = std::mem::take(&mut last.kept);
+    if !is_alone {
+        kept.interrupted();
+    }
+    kept.give(known, partial);
+    kept
+}
+
+/// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
+pub(super) async fn begin_to_read(
+    client: &Link,
+    shared: &Shared,
+    fetcher: &mut Fetcher<'_>,
+    wants: BTreeSet<Want>,
+) -> Result<Header> {
+    let (numbers, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
+    let (begun, rows, items, fetched) = join4(
+        client.batch_execute(BEGIN_TO_READ),
+        client.query_typed(&numbers, &[]),
+        client.query_typed(&items, &[]),
+        fetcher.fetch(wants),
+    )
+    .await;
+    begun.map_err(classified)?;
+    let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
+    let items = items_of(&items)?;
+    let mut header = Header::of(Said::of(shared, &rows)?, shared, items)?;
+    let row = rows.first().ok_or_else(nothing_said)?;
+    header.is_ahead = row.try_get(7).map_err(classified)?;
+    take(&mut header.partial, fetched?)?;
+    Ok(header)
+}
+
+/// Whether the server has something in its log that is not on disk: what a transaction saw before may be part of it.
+pub(super) async fn is_ahead(client: &Link) -> Result<bool> {
+    let ahead = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
+    let rows = client.query_typed(ahead, &[]).await.map_err(classified)?;
+    rows.first().ok_or_else(nothing_said)?.try_get(0).map_err(classified)
+}

@@ -1,0 +1,97 @@
+//! The numbers of the store: those that it gave last, and those that transactions that write move on.
+
+use tokio_postgres::Row;
+
+use super::error::{classified, nothing_said};
+use super::migrate;
+use super::store::Shared;
+use crate::error::Result;
+use crate::memory::{Counters, Difference, Now};
+
+/// Numbers that transactions that write move on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    /// The version of what is not a task.
+    pub(super) version: i64,
+    /// How many transactions have written.
+    pub(super) write: i64,
+    /// The server's number of this one.
+    pub(super) transaction: i64,
+}
+
+impl Numbers {
+    /// As they are when this has been written.
+    pub(super) fn after(self, difference: &Difference) -> Self {
+        let version = self.version + i64::from(difference.changes_items());
+        Self { version, write: self.write + 1, ..self }
+    }
+}
+
+/// What the store says of itself at the beginning of a transaction.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) counters: Counters,
+    pub(super) now: Now,
+    /// The latest day on which a task had ended, and one queue of it.
+    pub(super) latest_day: Option<(i64, String)>,
+}
+
+/// What it says beside that to one that writes.
+#[derive(Debug)]
+pub(super) struct SaidToWriter {
+    pub(super) said: Said,
+    pub(super) numbers: Numbers,
+    /// The last batch of this writer; 0 for none.
+    pub(super) batch: i64,
+}
+
+impl Said {
+    pub(super) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
+        let row = rows.first().ok_or_else(nothing_said)?;
+        let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
+        let counters =
+            Counters { last_task: number(0)?, last_session: number(1)?, ends: number(2)?, last_entry: number(3)? };
+        let (day, queue): (Option<i64>, Option<String>) =
+            (row.try_get(5).map_err(classified)?, row.try_get(6).map_err(classified)?);
+        Ok(Self { counters, now: shared.now(number(4)?), latest_day: day.zip(queue) })
+    }
+}
+
+impl SaidToWriter {
+    /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one does not know.
+    pub(super) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
+        let row = rows.first().ok_or_else(nothing_said)?;
+        migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
+        let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified).map(Option::unwrap_or_default);
+        let numbers = Numbers { version: number(7)?, write: number(10)?, transaction: number(11)? };
+        Ok(Self { said: Said::of(shared, rows)?, numbers, batch: number(8)? })
+    }
+}
+
+macro_rules! counters {
+    ($day:literal, $queue:literal, $more:literal) => {
+        concat!(
+            "SELECT (SELECT last_value FROM {s}.last_task), (SELECT last_value FROM {s}.last_session), \
+             (SELECT last_value FROM {s}.ends), (SELECT last_value FROM {s}.last_entry), \
+             (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, ",
+            $day,
+            ", ",
+            $queue,
+            ", ",
+            $more
+        )
+    };
+}
+
+pub(super) const COUNTERS_TO_WRITE: &str = counters!(
+    "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
+    "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
+    "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
+     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint"
+);
+
+pub(super) const COUNTERS_TO_READ: &str = counters!(
+    "NULL::bigint",
+    "NULL::text",
+    "CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END"
+);

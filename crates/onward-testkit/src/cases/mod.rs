@@ -1,0 +1,6 @@
+//! The list of cases.
+
+mod reading;
+mod scheduling;
+mod suite;
+mod tasks;
