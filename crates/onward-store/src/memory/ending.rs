@@ -1,8 +1,10 @@
 //! The one way in which a task ends.
 
+use super::flow::scopes;
 use super::state::State;
 use super::task::{End, Task};
 use crate::event::Change;
+use crate::flow::LimitScope;
 use crate::io::IoStatistics;
 use crate::news::TaskNews;
 use crate::rules::orchestration;
@@ -59,12 +61,18 @@ impl State {
 }
 
 impl State {
-    /// Hints at work where a running task that ends makes room for another of its queue.
+    /// Hints at work where a running task that ends makes room where there was none.
     fn hint_room(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
-        if self.settings_of(&task.new.queue).concurrency.is_some() || !self.limits.is_empty() {
+        if self.has_limits() && scopes(task).iter().any(|scope| self.is_just_full(scope)) {
             self.hint_work();
         }
+    }
+
+    /// Whether one less makes room. A store that holds a part, and has not had to count what runs, says so rather than count it for this.
+    fn is_just_full(&self, scope: &LimitScope) -> bool {
+        let is_reached = |most| self.tasks.running_if_known(scope).is_none_or(|running| running == u64::from(most));
+        self.limit_for(scope).concurrency.is_some_and(is_reached)
     }
 }
 

@@ -111,8 +111,12 @@ impl State {
     /// Whether every limit lets a task start at a moment.
     pub(super) fn lets_start(&self, task: &Task, now: Duration) -> bool {
         // Asked for each task that a claim looks at, and mostly there is no limit.
-        let is_unlimited = self.limits.is_empty() && self.settings.values().all(|queue| queue.concurrency.is_none());
-        is_unlimited || scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
+        !self.has_limits() || scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
+    }
+
+    /// Whether anything is limited.
+    pub(super) fn has_limits(&self) -> bool {
+        !self.limits.is_empty() || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
     /// Whether the limit of a task's group, if it has one, lets it start.

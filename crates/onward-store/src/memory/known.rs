@@ -267,6 +267,11 @@ impl Known {
         self.elsewhere().map_or(0, |counts| counts.of(scope))
     }
 
+    /// The same, unless it would have to be counted first.
+    pub(super) fn running_elsewhere_if_known(&self, scope: &LimitScope) -> Option<u64> {
+        self.part().map_or(Some(0), |part| part.running.as_ref().map(|counts| counts.of(scope)))
+    }
+
     /// How many tasks a session runs that are not loaded.
     pub(super) fn held_elsewhere(&self, session: SessionId) -> u64 {
         self.elsewhere().map_or(0, |counts| counts.by(session))

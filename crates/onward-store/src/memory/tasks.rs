@@ -218,6 +218,11 @@ impl Tasks {
         self.running.of(scope) + self.known.running_elsewhere(scope)
     }
 
+    /// The same, unless it would have to be counted first.
+    pub(super) fn running_if_known(&self, scope: &LimitScope) -> Option<u64> {
+        Some(self.running.of(scope) + self.known.running_elsewhere_if_known(scope)?)
+    }
+
     /// How many of those that are here run.
     #[cfg(feature = "postgres")]
     pub(super) fn running_here(&self) -> &RunningCounts {

@@ -91,6 +91,10 @@ impl Usage {
         Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
     }
 
+    fn is_full(&self) -> bool {
+        self.limit.concurrency.is_some_and(|most| self.running >= i64::from(most))
+    }
+
     fn start(&mut self, now: Duration) {
         self.running += 1;
         if let Some(rate) = self.limit.rate {
@@ -166,13 +170,14 @@ impl Flow {
         }
     }
 
-    /// Counts a task of these scopes that runs no more; answers whether that may have made room.
+    /// Counts a task of these scopes that runs no more; answers whether that made room where there was none.
     pub(super) fn end(&mut self, scopes: [Shared; 3]) -> bool {
         let mut made_room = false;
         for scope in scopes {
             if let Some((usage, _)) = self.shared.get_mut(&scope) {
+                let was_full = usage.is_full();
                 usage.end();
-                made_room |= usage.limit.concurrency.is_some();
+                made_room |= was_full && !usage.is_full();
             }
         }
         made_room

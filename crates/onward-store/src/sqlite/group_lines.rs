@@ -205,7 +205,8 @@ impl Transaction<'_> {
         self.cache.flow.start(scopes, self.steady_time());
     }
 
-    /// Counts a task of a lane that runs no more. What makes room for another is worth a look.
+    /// Counts a task of a lane that runs no more. What makes room where there was none is worth a look; anything else that a limit let start
+    /// would have been started.
     pub(super) fn count_end(&mut self, lane: i64) -> Result<()> {
         if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
             && let Some(scopes) = self.shared_scopes(lane)

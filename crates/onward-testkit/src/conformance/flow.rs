@@ -282,6 +282,39 @@ async fn gives_room(bench: &Bench, session: SessionId) {
     assert_eq!(bench.claim(session, 10).await, []);
 }
 
+/// Whether the end of one of two tasks under a limit, of which the other waits, is told to those who wait for work.
+async fn an_end_is_told(bench: &Bench, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
+    set(bench, SetLimit::new(scope.clone()).concurrency(concurrency)).await;
+    submit(bench, of("a"), 2).await;
+    let lease = bench.claim(session, 1).await[0].lease;
+    let before = bench.store().changes().hint().work;
+    bench.complete(lease).await;
+    let is_told = bench.store().changes().hint().work > before;
+    set(bench, SetLimit::new(scope).unlimited()).await;
+    bench.complete(leases(bench, session).await[0]).await;
+    is_told
+}
+
+fn every_scope() -> [LimitScope; 5] {
+    let (queue, kind) = (LimitScope::Queue(name("default")), LimitScope::Kind(name("k")));
+    [LimitScope::All, queue, kind, LimitScope::Group(name("a")), LimitScope::Groups("a".to_owned())]
+}
+
+pub async fn an_end_where_a_limit_was_reached_hints_at_work(bench: Bench) {
+    let session = bench.session().await;
+    for scope in every_scope() {
+        assert!(an_end_is_told(&bench, session, scope.clone(), 1).await, "{scope}");
+    }
+}
+
+/// Else every end has everybody look for work that there cannot be.
+pub async fn an_end_where_no_limit_was_reached_hints_at_no_work(bench: Bench) {
+    let session = bench.session().await;
+    for scope in every_scope() {
+        assert!(!an_end_is_told(&bench, session, scope.clone(), 2).await, "{scope}");
+    }
+}
+
 pub async fn every_end_of_an_attempt_gives_room_in_its_group(bench: Bench) {
     let session = limited(&bench, 2).await;
     submit(&bench, of("a"), 6).await;
