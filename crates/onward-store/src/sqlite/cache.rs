@@ -20,6 +20,7 @@ use crate::sqlite::pauses::Pauses;
 use crate::sqlite::queues::Queues;
 use crate::sqlite::series::Series;
 use crate::sqlite::series_lines::base_of_head;
+use crate::sqlite::unsaved_groups::Moment;
 
 /// What need not be read again though another process has written.
 #[derive(Default)]
@@ -67,22 +68,22 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn load(connection: &Database<'_>) -> Result<Self> {
-        Self::load_with(connection, Known { settle_groups: true, ..Known::default() })
+    pub(super) fn load(connection: &Database<'_>, now: Moment) -> Result<Self> {
+        Self::load_with(connection, Known { settle_groups: true, ..Known::default() }, now)
     }
 
     /// Reads again what another process may have changed.
-    pub(super) fn reload(self, connection: &Database<'_>) -> Result<Self> {
+    pub(super) fn reload(self, connection: &Database<'_>, now: Moment) -> Result<Self> {
         let known = Known {
             names: Some(self.names),
             flow: Some(self.flow),
             settle_groups: self.settle_groups,
             looked_at: self.series.looked_at,
         };
-        Self::load_with(connection, known)
+        Self::load_with(connection, known, now)
     }
 
-    fn load_with(connection: &Database<'_>, known: Known) -> Result<Self> {
+    fn load_with(connection: &Database<'_>, known: Known, now: Moment) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
         let last_log: Option<(i64, i64)> = connection
@@ -94,6 +95,7 @@ impl Cache {
         let mut index = Index::load(connection)?;
         let queues = Queues::load(connection)?;
         let mut flow = Flow::load(connection, queues.configuration(), known.flow, |scope| shared(&names, scope))?;
+        flow.work_out_counts(connection, &names, now)?;
         Ok(Self {
             heads: heads(connection, &names, &mut index, &mut flow)?,
             names,

@@ -29,6 +29,7 @@ use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Stop, Transaction};
+use crate::sqlite::unsaved_groups::Moment;
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::NewTask;
@@ -99,13 +100,14 @@ impl Callers {
         connection: &Connection,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Written)> {
-        let mut cache = Cache::load(&connection.into())?;
+        let (now, steady) = (self.clock.now(), microseconds(self.clock.steady()));
+        let mut cache = Cache::load(&connection.into(), Moment { wall: now.as_microseconds(), steady })?;
         let (first, first_entry) = (cache.next_task, cache.next_log);
         let mut transaction = Transaction {
             connection: &connection.into(),
             cache: &mut cache,
-            now: self.clock.now(),
-            steady: microseconds(self.clock.steady()),
+            now,
+            steady,
             payload_limit: self.payload_limit,
             memory_tasks: MemoryTasks::default(),
             process: "",
@@ -115,6 +117,7 @@ impl Callers {
             news: Some(Vec::new()),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
+            counts_are_read: false,
         };
         let done = work(&mut transaction)?;
         // The store does not know yet that there are any; whoever looks for them finds them all the same.

@@ -19,6 +19,7 @@ use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
 use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Stop, Transaction};
+use crate::sqlite::unsaved_groups::Moment;
 use crate::sqlite::verbs::microseconds;
 use crate::store::Hint;
 use crate::task::SessionId;
@@ -212,6 +213,7 @@ impl Core {
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
+            counts_are_read: false,
         };
         let answer = work(&mut transaction)?;
         Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
@@ -231,12 +233,16 @@ impl Core {
             self.connection.database().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         let cache = match self.cache.take() {
             Some(cache) if version == self.data_version => cache,
-            Some(cache) => cache.reload(&self.connection.database())?,
-            None => Cache::load(&self.connection.database())?,
+            Some(cache) => cache.reload(&self.connection.database(), self.moment())?,
+            None => Cache::load(&self.connection.database(), self.moment())?,
         };
         self.cache = Some(cache);
         self.data_version = version;
         Ok(())
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) }
     }
 
     fn next_task(&self) -> i64 {

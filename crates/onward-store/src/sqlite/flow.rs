@@ -1,7 +1,7 @@
 //! Limits, and how far they are used: kept in memory as well because every claim asks.
 //!
-//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written once a transaction. The states of
-//! groups are read when they are needed, for there may be very many.
+//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written once a transaction, those of groups perhaps
+//! [later](crate::sqlite::unsaved_groups). The states of groups are read when they are needed, for there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use crate::rules::flow::Bucket;
 use crate::rules::share::{are_shared, is_below_minimum};
 use crate::sqlite::connection::Database;
 use crate::sqlite::shares::Shares;
+use crate::sqlite::unsaved_groups::UnsavedGroups;
 use crate::sqlite::verbs::microseconds;
 
 /// How many groups' states are kept between transactions.
@@ -50,6 +51,12 @@ pub(super) struct GroupState {
     pub(super) due: Option<i64>,
     /// Whether its lines stand among those of groups below their minimum.
     pub(super) is_below_minimum: bool,
+    /// Whether all of it is to be written with this transaction.
+    pub(super) is_changed: bool,
+    /// Whether its usage is to be written.
+    pub(super) is_counted: bool,
+    /// The last row of the log of which what is written of it knows.
+    pub(super) saved_in: i64,
 }
 
 impl GroupState {
@@ -65,8 +72,8 @@ pub(super) struct Flow {
     pub(super) shares: Shares,
     limits: BTreeMap<LimitScope, Limit>,
     shared: FxHashMap<Shared, (Usage, LimitScope)>,
-    groups: FxHashMap<i64, GroupState>,
-    unsaved_groups: Vec<i64>,
+    pub(super) groups: FxHashMap<i64, GroupState>,
+    pub(super) unsaved: UnsavedGroups,
     /// The number of the configuration that `limits` are from.
     configuration: u64,
 }
@@ -194,7 +201,7 @@ impl Flow {
 
     fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
         let mut statement = connection.prepare_cached(
-            "SELECT name, running, full_at, held_back, due_at, below_minimum FROM task_group WHERE id = ?",
+            "SELECT name, running, full_at, held_back, due_at, below_minimum, saved_in FROM task_group WHERE id = ?",
         )?;
         let mut rows = statement.query([group])?;
         let row =
@@ -202,16 +209,16 @@ impl Flow {
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
         let limit = rules::flow::limit_of_group(&self.limits, &name).map(|(_, limit)| *limit).unwrap_or_default();
         let usage = Usage::new(limit, row.get(1)?, row.get(2)?);
-        Ok(GroupState { name, usage, held_back: row.get(3)?, due: row.get(4)?, is_below_minimum: row.get(5)? })
-    }
-
-    /// Notes that a group's state is to be written.
-    pub(super) fn change_group(&mut self, group: i64) {
-        if let Some(state) = self.groups.get_mut(&group)
-            && !std::mem::replace(&mut state.usage.unsaved, true)
-        {
-            self.unsaved_groups.push(group);
-        }
+        Ok(GroupState {
+            name,
+            usage,
+            held_back: row.get(3)?,
+            due: row.get(4)?,
+            is_below_minimum: row.get(5)?,
+            is_changed: false,
+            is_counted: false,
+            saved_in: row.get(6)?,
+        })
     }
 
     /// Counts a task of a group that starts.
@@ -219,7 +226,7 @@ impl Flow {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
-        self.change_group(group);
+        self.count_group(group);
         self.group(connection, group)?.usage.start(now);
         Ok(())
     }
@@ -229,12 +236,12 @@ impl Flow {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
-        self.change_group(group);
+        self.count_group(group);
         self.group(connection, group)?.usage.end();
         Ok(())
     }
 
-    /// Writes what has changed.
+    /// Writes what has changed but for groups.
     pub(super) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         for (usage, scope) in self.shared.values_mut().filter(|(usage, _)| usage.unsaved) {
             let (code, name) = columns(scope);
@@ -243,30 +250,21 @@ impl Flow {
                 .execute(params![usage.running, nanoseconds(usage.bucket.full_at), code, name])?;
             usage.unsaved = false;
         }
-        self.shares.save(connection)?;
-        if self.unsaved_groups.is_empty() {
-            return Ok(());
-        }
-        let mut statement = connection.prepare_cached(include_str!("sql/save_group.sql"))?;
-        for group in self.unsaved_groups.drain(..) {
-            let Some(state) = self.groups.get_mut(&group) else { continue };
-            let Usage { running, bucket, .. } = state.usage;
-            let full_at = nanoseconds(bucket.full_at);
-            statement.execute(params![running, full_at, state.held_back, state.due, state.is_below_minimum, group])?;
-            state.usage.unsaved = false;
-        }
-        self.forget_many();
-        Ok(())
+        self.shares.save(connection)
+    }
+
+    pub(super) fn has_many_groups(&self) -> bool {
+        self.groups.len() > STATES_KEPT
     }
 
     /// Forgets the states of groups if they are many; all must be saved.
-    fn forget_many(&mut self) {
-        if self.groups.len() > STATES_KEPT {
+    pub(super) fn forget_many_groups(&mut self) {
+        if self.has_many_groups() {
             self.groups.clear();
         }
     }
 
-    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the caller.
+    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the caller. Everything must be saved.
     pub(super) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -275,7 +273,6 @@ impl Flow {
         limit: Limit,
         running: i64,
     ) -> Result<()> {
-        self.save(connection)?;
         let bucket = shared.and_then(|shared| self.shared.remove(&shared)).map(|(usage, _)| usage.bucket);
         let full_at = bucket.filter(|_| limit.rate.is_some()).map(|bucket| nanoseconds(bucket.full_at));
         write_limit(connection, scope, limit, running, full_at)?;
@@ -303,7 +300,7 @@ impl Flow {
     }
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
+pub(super) fn nanoseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 

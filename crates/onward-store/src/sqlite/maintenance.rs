@@ -341,7 +341,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a group counts another number of running tasks than there are",
-        "SELECT g.id FROM task_group g WHERE EXISTS (SELECT 1 FROM task_limit l WHERE l.scope = 3 AND l.name = g.name) AND g.running <> \
+        "SELECT g.id FROM task_group g WHERE (SELECT value FROM meta WHERE name = 'group_counts_since') = 0 \
+         AND EXISTS (SELECT 1 FROM task_limit l WHERE l.scope = 3 AND l.name = g.name) AND g.running <> \
          (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN lane n ON n.id = t.lane \
          WHERE n.task_group = g.id)",
     ),

@@ -53,6 +53,7 @@ mod store;
 mod told_tasks;
 mod transaction;
 mod turnstile;
+mod unsaved_groups;
 mod verbs;
 mod writer;
 

@@ -15,11 +15,13 @@ use crate::rules;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::Over;
+use crate::sqlite::group_heads::GroupHeads;
 use crate::sqlite::index::{Entry, MemoryTasks};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::names::HAS_SERIES;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::statements;
+use crate::sqlite::unsaved_groups::{Counts, Moment};
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
 use crate::task::{Lease, Priority, TaskId, TaskState};
@@ -73,6 +75,8 @@ pub(super) struct Transaction<'a> {
     pub(super) completions: Vec<Completion>,
     /// Tasks that are over and whose dependents are to be told.
     pub(super) over: VecDeque<Over>,
+    /// Whether this transaction has read counts again that it wrote itself: then the log cannot say which of its starts they know of.
+    pub(super) counts_are_read: bool,
 }
 
 /// What a transaction adds to one row of `statistics`.
@@ -301,7 +305,7 @@ impl Transaction<'_> {
             return Ok(Outcome::All(self.members(members)?));
         }
         // What the savepoint gives back is then what holds.
-        self.save_counts()?;
+        self.save_all_counts()?;
         if self.cache.tags.are_shared() {
             self.write_tags()?;
         }
@@ -344,7 +348,7 @@ impl Transaction<'_> {
         self.hint = mark.hint;
         self.news.iter_mut().for_each(|news| news.truncate(mark.told));
         // The log row that carries the next number is not written yet, so the number must not be read from the file.
-        *self.cache = Cache::load(self.connection)?;
+        *self.cache = Cache::load(self.connection, self.moment())?;
         self.cache.next_task = mark.next_task;
         Ok(())
     }
@@ -407,7 +411,20 @@ impl Transaction<'_> {
     fn save_counts(&mut self) -> Result<()> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
-        self.cache.flow.save(self.connection)
+        self.cache.flow.save(self.connection)?;
+        let is_alone = matches!(self.cache.heads, GroupHeads::Memory { .. });
+        let counts = if is_alone && !self.counts_are_read { Counts::Later } else { Counts::Now };
+        self.cache.flow.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { wall: self.now.as_microseconds(), steady: self.steady }
+    }
+
+    /// Has the tables know everything, from now on to the end of the transaction.
+    pub(super) fn save_all_counts(&mut self) -> Result<()> {
+        self.counts_are_read = true;
+        self.save_counts()
     }
 
     fn write_statistics(&mut self) -> Result<()> {

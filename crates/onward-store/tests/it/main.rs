@@ -15,6 +15,7 @@ mod child;
 mod damage;
 mod finish;
 mod group_commit;
+mod group_counts;
 mod kill;
 mod ledger;
 mod load;

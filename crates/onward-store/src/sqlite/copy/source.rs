@@ -9,7 +9,14 @@ use super::{orchestrations, settings, tasks};
 use crate::copy::{Begun, PIECE, Source};
 use crate::error::Result;
 use crate::memory::{Counters, Difference, KeyRow};
+use crate::sqlite::cache::shared;
+use crate::sqlite::connection::Database;
+use crate::sqlite::flow::Flow;
+use crate::sqlite::names::Names;
 use crate::sqlite::open::{SqliteOptions, connect, prepare};
+use crate::sqlite::queues::Queues;
+use crate::sqlite::unsaved_groups::{Counts, Moment};
+use crate::sqlite::verbs::microseconds;
 use crate::sqlite::verbs::removal::ended_tasks;
 use crate::store::Durability;
 
@@ -30,6 +37,15 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Has the tables have the counts of groups as well, which a process that was alone may have kept back.
+fn write_out_counts(connection: &Database<'_>, now: Moment) -> Result<()> {
+    let names = Names::load(connection, None)?;
+    let configuration = Queues::load(connection)?.configuration();
+    let mut flow = Flow::load(connection, configuration, None, |scope| shared(&names, scope))?;
+    flow.work_out_counts(connection, &names, now)?;
+    flow.save_groups(connection, (0, now), Counts::Now)
 }
 
 /// What is read next.
@@ -73,6 +89,8 @@ impl SqliteSource {
         )?;
         order_within_calls(&connection)?;
         let clock = options.clock_of();
+        let now = Moment { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
+        write_out_counts(&Database::from(&connection), now)?;
         let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
         Ok((Self { connection, clock, part: Part::Settings }, begun))
     }

@@ -37,6 +37,7 @@ pub(in crate::sqlite) fn peek(
         news: None,
         completions: Vec::new(),
         over: std::collections::VecDeque::new(),
+        counts_are_read: false,
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {

@@ -1,7 +1,5 @@
 //! How many tasks may run at once, and how fast they may start.
 
-use rustc_hash::FxHashMap;
-
 use crate::error::Result;
 use crate::flow::{Limit, LimitScope, SetLimit};
 use crate::limits;
@@ -12,6 +10,7 @@ use crate::rules;
 use crate::sqlite::cache::shared;
 use crate::sqlite::flow::Shared;
 use crate::sqlite::transaction::{Transaction, Verb};
+use crate::sqlite::unsaved_groups::leases_of_groups;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> Verb<Outcome> {
@@ -25,6 +24,7 @@ impl Transaction<'_> {
             return Err(Refusal::Invalid(text).into());
         }
         self.check_group_limits(&set.scope)?;
+        self.save_all_counts()?;
         let limit = match (&set.scope, queue, kind) {
             (_, Some(queue), _) => self.set_limit_of_queue(set, queue)?,
             (LimitScope::Group(_) | LimitScope::Groups(_), ..) => self.set_limit_of_groups(set)?,
@@ -83,7 +83,7 @@ impl Transaction<'_> {
         if self.cache.flow.shares.set(self.connection, are_shared)? {
             self.forget_ranks()?;
         }
-        let running = self.count_leases_of_groups()?;
+        let running = leases_of_groups(self.connection)?;
         for group in self.groups_of(&set.scope) {
             self.cache.flow.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);
             self.cache.flow.change_group(group);
@@ -109,11 +109,5 @@ impl Transaction<'_> {
     fn count_leases_of_kind(&self, kind: Option<i64>) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/count_leases_of_kind.sql"))?;
         Ok(statement.query_row([kind], |row| row.get(0))?)
-    }
-
-    fn count_leases_of_groups(&self) -> Result<FxHashMap<i64, i64>> {
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/count_leases_of_groups.sql"))?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

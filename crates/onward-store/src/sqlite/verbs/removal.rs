@@ -167,6 +167,7 @@ impl Transaction<'_> {
         self.cache.pauses.clear(self.connection, &Scope::Queue(queue.clone()))?;
         self.cache.queues.forget(self.connection, number)?;
         let scope = LimitScope::Queue(queue.clone());
+        self.save_all_counts()?;
         self.cache.flow.set(self.connection, &scope, Some(Shared::Queue(number)), Limit::default(), 0)?;
         self.cache.flow.shares.forget_queue(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
@@ -241,7 +242,11 @@ impl Transaction<'_> {
     }
 
     /// Forgets log rows below a number; the newest stays, for it carries the number of the next task.
-    fn forget_log(&self, before: i64) -> Result<()> {
+    fn forget_log(&mut self, before: i64) -> Result<()> {
+        if self.cache.flow.keeps_counts_back() {
+            // They may follow from rows that go.
+            self.save_all_counts()?;
+        }
         self.connection
             .prepare_cached("DELETE FROM log WHERE id < ?")?
             .execute([before.min(self.cache.next_log - 1)])?;
