@@ -126,6 +126,13 @@ impl Connection {
         self.input.mark();
     }
 
+    /// Whether nothing that was received is left to be decoded.
+    #[cfg(feature = "tokio")]
+    #[inline]
+    pub(crate) fn is_all_decoded(&self) -> bool {
+        self.input.is_empty()
+    }
+
     fn check(&self) -> Result<()> {
         self.state.failure.clone().map_or(Ok(()), Err)
     }

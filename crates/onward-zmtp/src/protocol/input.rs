@@ -217,6 +217,7 @@ impl Input {
     }
 
     /// Whether nothing was received that is not decoded.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0 && self.large.is_none()
     }

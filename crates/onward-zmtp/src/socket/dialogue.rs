@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::error::{Error, Result};
 use super::kind::{Rep, Req};
 use super::pipe::Pipe;
-use super::send::{poll_room, push};
 use super::typed::Socket;
 use crate::protocol::Message;
 
@@ -151,8 +150,8 @@ impl Socket<Rep> {
         let mut slot = Some(envelope.frames().iter().cloned().chain(message).collect());
         let sent = match &pipe {
             Some(pipe) => {
-                poll_fn(|context| poll_room(pipe, Some(context))).await;
-                push(pipe, &mut slot).is_ok()
+                poll_fn(|context| pipe.poll_room(Some(context))).await;
+                pipe.send(&mut slot).is_ok()
             }
             None => false,
         };

@@ -172,18 +172,17 @@ impl Driver {
         let is_next = self.unsent.items.list.is_empty()
             && !self.connection.wants_write()
             && !self.shared.has_backlog()
-            && self.pipe.outgoing.is_open_and_empty();
+            && self.pipe.outgoing.reader_waits();
         // What cannot be encoded is queued: the driver's task finds that, too, and ends the connection by it.
         if self.is_over || !is_next || self.connection.send_taking(message).is_err() {
             return false;
         }
         let output = self.connection.output();
-        self.uncertain.encoded(1, output.total_written() + output.remaining() as u64);
         if let Some(Ok(count)) = output.whole().map(|whole| self.stream.try_write(whole)) {
             output.advance(count);
-            self.uncertain.written(output.total_written());
         }
-        if self.connection.wants_write() {
+        if output.has_remaining() {
+            self.uncertain.encoded(1, output.total_written() + output.remaining() as u64);
             self.pipe.outgoing.wake_reader();
         }
         true
@@ -209,7 +208,9 @@ impl Driver {
 
     /// Writes one batch. Answers how many bytes were taken; none if there is nothing, or it has to wait.
     fn send(&mut self, context: &mut Context<'_>) -> Result<usize> {
-        self.encode(context)?;
+        if !(self.waits.for_messages && self.unsent.items.list.is_empty()) {
+            self.encode(context)?;
+        }
         if !self.connection.wants_write() {
             return Ok(0);
         }
@@ -249,7 +250,7 @@ impl Driver {
         let mut messages = 0;
         let mut may_refill = !self.waits.for_messages;
         while !self.connection.output().is_full() {
-            let Taken { items, done } = &mut self.unsent;
+            let Taken { items, done, .. } = &mut self.unsent;
             let Some(item) = items.list.front_mut() else {
                 if mem::take(&mut may_refill) && self.refill(context) {
                     continue;
@@ -346,6 +347,9 @@ impl Driver {
             if may_run
                 && delivery.run(|run, room| connection.take_short_run(received_at, run, room.messages, room.bytes))
             {
+                if connection.is_all_decoded() {
+                    return Ok(true);
+                }
                 continue;
             }
             match connection.poll_event(received_at)? {

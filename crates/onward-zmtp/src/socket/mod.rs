@@ -122,6 +122,7 @@ mod receive;
 mod rest;
 mod roster;
 mod rotation;
+mod route;
 mod send;
 mod share;
 mod shared;

@@ -54,6 +54,25 @@ fn a_reader_that_waits_hears_of_all_that_is_queued() {
     });
 }
 
+/// The second look has no lock.
+#[test]
+fn a_reader_that_looks_again_hears_of_all_that_is_queued() {
+    loom::model(|| {
+        let queue = queue(10);
+        let writing = thread::spawn({
+            let queue = queue.clone();
+            move || assert!(push(&queue))
+        });
+        let mut taken = Taken::nothing();
+        assert!(block_on(poll_fn(|context| {
+            let first = queue.poll_take(context, &mut taken);
+            if first.is_ready() { first } else { queue.poll_take(context, &mut taken) }
+        })));
+        assert_eq!(taken.items.list.len(), 1);
+        writing.join().unwrap();
+    });
+}
+
 #[test]
 fn a_writer_that_waits_hears_of_room() {
     loom::model(|| {

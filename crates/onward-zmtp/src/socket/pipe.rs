@@ -189,6 +189,15 @@ impl Pipe {
         Ok(())
     }
 
+    /// Waits for room in the queue to the peer.
+    pub(super) fn poll_room(&self, context: Option<&mut Context<'_>>) -> Poll<()> {
+        match context {
+            Some(context) => self.outgoing.poll_room(context).map(drop),
+            None if self.outgoing.has_room() => Poll::Ready(()),
+            None => Poll::Pending,
+        }
+    }
+
     /// Writes the answer to what came alone. What is sent after it is queued: it may be much.
     fn answer(&self, message: &mut Message) -> bool {
         self.is_asked.store(false, Ordering::Relaxed);
@@ -244,7 +253,7 @@ impl Inbox {
     /// The next message of those that were taken.
     #[inline]
     fn next(&mut self) -> Option<Message> {
-        let Taken { items, done } = &mut self.taken;
+        let Taken { items, done, .. } = &mut self.taken;
         while let Incoming::Run(run) = items.list.front_mut()? {
             if let Some(mut message) = run.pop() {
                 done.add(&message);

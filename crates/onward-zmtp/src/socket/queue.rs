@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::leftovers::Leftovers;
 use super::options::HighWaterMark;
 use super::share::Share;
-use crate::fair_queue::sync::{Mutex, MutexGuard};
+use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
 /// What is in a queue counts by its messages and their payload.
 pub(super) trait Payload {
@@ -30,6 +30,8 @@ pub(super) struct Queue<T> {
     mark: HighWaterMark,
     /// How many messages there may be in place of the mark, if that is fewer.
     share: Arc<Share>,
+    /// Whether `reader` of the state is there. Changed under the lock, and looked at without it.
+    reader_waits: AtomicBool,
     state: Mutex<State<T>>,
 }
 
@@ -63,6 +65,8 @@ pub(super) struct Taken<T> {
     pub(super) items: Items<T>,
     /// What it is done with since it last said so.
     pub(super) done: Done,
+    /// Who waited last.
+    waiting: Option<Waker>,
 }
 
 impl<T: Payload> Items<T> {
@@ -80,7 +84,11 @@ impl<T: Payload> Items<T> {
 
 impl<T> Taken<T> {
     pub(super) fn nothing() -> Self {
-        Self { items: Items::new(), done: Done::default() }
+        Self { items: Items::new(), done: Done::default(), waiting: None }
+    }
+
+    fn is_waiting(&self, context: &Context<'_>) -> bool {
+        self.waiting.as_ref().is_some_and(|known| known.will_wake(context.waker()))
     }
 }
 
@@ -163,7 +171,7 @@ impl<T: Payload> Queue<T> {
             reader: None,
             writer: None,
         };
-        Self { mark, share, state: Mutex::new(state) }
+        Self { mark, share, reader_waits: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     /// What bounds it now.
@@ -199,7 +207,7 @@ impl<T: Payload> Queue<T> {
             state.bytes += bytes;
         }
         let count = state.messages - before;
-        let reader = state.reader.take();
+        let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
         Ok(count)
@@ -211,7 +219,7 @@ impl<T: Payload> Queue<T> {
         if !state.closed {
             state.items.list.push_back(item);
         }
-        let reader = state.reader.take();
+        let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
     }
@@ -225,7 +233,7 @@ impl<T: Payload> Queue<T> {
             state.bytes += size.bytes;
             state.items.list.push_back(item);
         }
-        let reader = state.reader.take();
+        let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
     }
@@ -244,7 +252,7 @@ impl<T: Payload> Queue<T> {
         keep_larger(&mut batch.spare, &mut state.items.spare);
         state.messages += size.messages;
         state.bytes += size.bytes;
-        let reader = state.reader.take();
+        let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
         true
@@ -272,6 +280,9 @@ impl<T: Payload> Queue<T> {
     /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
     /// took before.
     pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut Taken<T>) -> Poll<bool> {
+        if taken.done.messages == 0 && self.reader_waits() && taken.is_waiting(context) {
+            return Poll::Pending;
+        }
         let mut state = self.state();
         let freed = state.finish(&mut taken.done, self.mark());
         let answer = if !state.items.list.is_empty() {
@@ -282,6 +293,8 @@ impl<T: Payload> Queue<T> {
             Poll::Ready(false)
         } else {
             remember(&mut state.reader, context);
+            remember(&mut taken.waiting, context);
+            self.reader_waits.store(true, Ordering::Release);
             Poll::Pending
         };
         drop(state);
@@ -304,7 +317,7 @@ impl<T: Payload> Queue<T> {
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        let wakers = (state.reader.take(), state.writer.take());
+        let wakers = (self.take_reader(&mut state), state.writer.take());
         drop(state);
         wake(wakers.0);
         wake(wakers.1);
@@ -329,7 +342,7 @@ impl<T: Payload> Queue<T> {
         let items = mem::replace(&mut state.items, Items::new());
         let freed = state.size();
         (state.messages, state.bytes) = (0, 0);
-        let wakers = (state.reader.take(), state.writer.take());
+        let wakers = (self.take_reader(&mut state), state.writer.take());
         let leftovers = state.leftovers.clone();
         drop(state);
         free(leftovers, freed);
@@ -355,7 +368,7 @@ impl<T: Payload> Queue<T> {
 
     /// Wakes the reader without a reason of this queue.
     pub(super) fn wake_reader(&self) {
-        let reader = self.state().reader.take();
+        let reader = self.take_reader(&mut self.state());
         wake(reader);
     }
 
@@ -363,10 +376,10 @@ impl<T: Payload> Queue<T> {
         self.state().closed
     }
 
-    /// Whether nothing is queued, and may be.
-    pub(super) fn is_open_and_empty(&self) -> bool {
-        let state = self.state();
-        state.items.list.is_empty() && !state.closed
+    /// Whether the reader waits. Nothing is queued then, and may be.
+    #[inline]
+    pub(super) fn reader_waits(&self) -> bool {
+        self.reader_waits.load(Ordering::Acquire)
     }
 
     /// Whether nothing is queued, nor taken and not done.
@@ -379,6 +392,12 @@ impl<T: Payload> Queue<T> {
     pub(super) fn size(&self) -> Done {
         let state = self.state();
         if state.leftovers.is_some() { Done::default() } else { state.size() }
+    }
+
+    /// Whoever is to be woken, for it no longer waits.
+    fn take_reader(&self, state: &mut State<T>) -> Option<Waker> {
+        self.reader_waits.store(false, Ordering::Release);
+        state.reader.take()
     }
 
     fn state(&self) -> MutexGuard<'_, State<T>> {

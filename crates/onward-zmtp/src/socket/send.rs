@@ -19,6 +19,7 @@ use super::owner::Owner;
 use super::pipe::Pipe;
 use super::queue::Refused;
 use super::rotation::Rotation;
+use super::route::Route;
 use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::protocol::{Message, SocketType};
@@ -27,13 +28,14 @@ use crate::protocol::{Message, SocketType};
 pub(super) struct SendCore {
     pub(super) owner: Arc<Owner>,
     pub(super) rotation: Rotation,
+    route: Route,
     /// What a `Sink` has accepted and not sent.
     pending: Option<Message>,
 }
 
 impl SendCore {
     pub(super) fn new(owner: Arc<Owner>) -> Self {
-        Self { owner, rotation: Rotation::default(), pending: None }
+        Self { owner, rotation: Rotation::default(), route: Route::default(), pending: None }
     }
 
     /// Sends the message in `slot`, which stays there while this is `Pending`, and if it fails.
@@ -48,7 +50,7 @@ impl SendCore {
             return Poll::Ready(Err(Error::state("a message needs a frame, even if it is an empty one")));
         }
         match shared.socket_type {
-            SocketType::Router => poll_route(shared, context, slot),
+            SocketType::Router => self.route.poll_send(shared, context, slot),
             SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
             SocketType::Xsub => poll_upstream(shared, &mut self.rotation, context, slot),
             _ => self.rotation.poll_send(shared, context, slot, true).map_ok(drop),
@@ -146,45 +148,6 @@ impl Drop for List<'_> {
     }
 }
 
-/// To the peer that the first frame names.
-fn poll_route(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
-    let Some(message) = slot.as_mut().filter(|message| message.len() > 1) else {
-        return Poll::Ready(Err(Error::state(
-            "a message of a ROUTER is the identity of a peer and at least one more frame",
-        )));
-    };
-    if shared.is_closed() {
-        return Poll::Ready(Err(Error::closed()));
-    }
-    let pipe = shared.roster().by_identity(&message.frames()[0]).cloned();
-    let Some(pipe) = pipe else {
-        return Poll::Ready(Err(Error::unroutable("no peer of this identity is connected")));
-    };
-    ready!(poll_room(&pipe, context));
-    let identity = message.pop_front();
-    Poll::Ready(push(&pipe, slot).map_err(|()| {
-        // Whoever gets it back gets back what was to be sent.
-        if let (Some(message), Some(identity)) = (slot, identity) {
-            message.push_front(identity);
-        }
-        Error::unroutable("the peer of this identity has just disconnected")
-    }))
-}
-
-/// Waits for room in the queue to one peer.
-pub(super) fn poll_room(pipe: &Pipe, context: Option<&mut Context<'_>>) -> Poll<()> {
-    match context {
-        Some(context) => pipe.outgoing.poll_room(context).map(drop),
-        None if pipe.outgoing.has_room() => Poll::Ready(()),
-        None => Poll::Pending,
-    }
-}
-
-/// Queues a message for a peer that has room; `Err` when it is gone.
-pub(super) fn push(pipe: &Pipe, slot: &mut Option<Message>) -> std::result::Result<(), ()> {
-    pipe.send(slot).map_err(drop)
-}
-
 /// To all who are subscribed.
 fn poll_publish(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
     if shared.is_closed() {
@@ -262,7 +225,7 @@ struct Gate<'a, 'b> {
 
 impl Gate<'_, '_> {
     fn pass(&mut self, pipe: &Pipe) {
-        self.is_open &= poll_room(pipe, self.context.as_deref_mut()).is_ready();
+        self.is_open &= pipe.poll_room(self.context.as_deref_mut()).is_ready();
     }
 }
 
@@ -400,27 +363,5 @@ impl<T: Sends> Sink<Message> for Sender<T> {
 
     fn poll_close(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.core.poll_sink_ready(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio_util::sync::CancellationToken;
-
-    use super::*;
-    use crate::fair_queue::FairQueue;
-    use crate::socket::options::SocketOptions;
-
-    #[test]
-    fn a_message_for_a_peer_that_has_just_gone_is_given_back_with_its_identity() {
-        let queue = FairQueue::new();
-        let shared = Shared::new(SocketType::Router, SocketOptions::new(), queue.handle());
-        let pipe = shared.attach(None, None, CancellationToken::new(), true).unwrap();
-        pipe.outgoing.close_and_take();
-        let message = Message::from_iter([pipe.routing.clone(), "hello".into()]);
-        let mut slot = Some(message.clone());
-        let Poll::Ready(Err(error)) = poll_route(&shared, None, &mut slot) else { panic!("it was sent") };
-        assert!(error.is_unroutable());
-        assert_eq!(slot, Some(message));
     }
 }
