@@ -67,6 +67,8 @@ pub(super) struct Core {
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
+    /// Whether others may write to the store: one in memory has nobody but this.
+    is_file: bool,
     /// Whether neighbours came or went and that has had no consequences yet.
     unsettled: bool,
     /// Whether the index was settled for callers who write themselves.
@@ -104,7 +106,6 @@ impl Core {
             clock,
             payload_limit,
             memory_tasks,
-            presence,
             hints,
             news,
             sizes,
@@ -114,6 +115,8 @@ impl Core {
             told_entries: Arc::default(),
             cache: None,
             data_version: -1,
+            is_file: presence.is_some(),
+            presence,
             unsettled: true,
             settled_for_callers: false,
             next_task_seen: 0,
@@ -229,8 +232,7 @@ impl Core {
 
     /// Reads again what another process may have changed. Called within a transaction.
     pub(super) fn refresh(&mut self) -> Result<()> {
-        let version: i64 =
-            self.connection.database().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        let version = self.version()?;
         let cache = match self.cache.take() {
             Some(cache) if version == self.data_version => cache,
             Some(cache) => cache.reload(&self.connection.database(), self.moment())?,
@@ -239,6 +241,15 @@ impl Core {
         self.cache = Some(cache);
         self.data_version = version;
         Ok(())
+    }
+
+    /// Which differs when another has written.
+    fn version(&self) -> Result<i64> {
+        if !self.is_file {
+            return Ok(0);
+        }
+        let mut statement = self.connection.database().prepare_cached("PRAGMA data_version")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
     }
 
     fn moment(&self) -> Moment {

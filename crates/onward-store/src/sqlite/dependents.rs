@@ -16,7 +16,7 @@ use crate::outcome::Refusal;
 use crate::rules;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 use crate::sqlite::statements;
-use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb, id_values};
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -51,6 +51,13 @@ pub(super) struct Over {
     next_child: i64,
     /// Which of its members is the next to end, if it is a bundle and some may be left.
     next_member: Option<i64>,
+}
+
+/// A task that depends on one that is over.
+struct Waits {
+    task: TaskId,
+    /// Whether it depends on others that are not.
+    for_others: bool,
 }
 
 impl Transaction<'_> {
@@ -102,7 +109,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
         match standing {
             Standing::Free => Ok(()),
-            Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
+            Standing::Blocked(open) => self.add_dependencies(open, id),
             Standing::Ends(state, dependency, ended) => {
                 let Some(live) = self.live(id)? else { return Ok(()) };
                 self.end_dependent(&live, *state, *dependency, *ended)
@@ -116,8 +123,32 @@ impl Transaction<'_> {
         self.add_link(task, DEPENDENTS)
     }
 
+    /// The same for several, which costs hardly more than one.
+    pub(in crate::sqlite) fn add_dependencies(&mut self, tasks: &[TaskId], dependent: TaskId) -> Result<()> {
+        if let [task] = tasks {
+            return self.add_dependency(*task, dependent);
+        }
+        let all = id_values(tasks.iter().copied());
+        self.connection.prepare_cached(statements::ADD_DEPENDENCIES)?.execute(params![all, dependent.0])?;
+        let mut unmarked = tasks.to_vec();
+        unmarked.retain(|task| !self.remember_link(*task, DEPENDENTS));
+        if !unmarked.is_empty() {
+            let unmarked = id_values(unmarked.into_iter());
+            self.connection.prepare_cached(statements::ADD_LINKS)?.execute(params![DEPENDENTS, unmarked])?;
+        }
+        Ok(())
+    }
+
     /// Marks the row of a live task, and what is remembered of it.
     pub(in crate::sqlite) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
+        if !self.remember_link(task, link) {
+            self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
+        }
+        Ok(())
+    }
+
+    /// Answers whether the row is known to be marked already.
+    fn remember_link(&mut self, task: TaskId, link: u8) -> bool {
         let mut is_marked = false;
         let mut mark = |task: &mut LiveTask| {
             is_marked |= task.links & link != 0;
@@ -126,10 +157,7 @@ impl Transaction<'_> {
         self.cache.held.get_mut(task).map(&mut mark);
         self.cache.index.fresh_mut(task).map(&mut mark);
         self.cache.index.parked_mut(task).map(&mut mark);
-        if !is_marked {
-            self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
-        }
-        Ok(())
+        is_marked
     }
 
     /// A task is over: it waits for nothing, and its dependents are to be told.
@@ -239,8 +267,8 @@ impl Transaction<'_> {
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let mut dependents = self.first_dependents(*over)?.into_iter();
         if let Some(dependent) = dependents.next() {
-            self.connection.prepare_cached(statements::DROP_DEPENDENCY)?.execute([over.task.0, dependent.0])?;
-            self.settle_dependent(*over, dependent)?;
+            self.connection.prepare_cached(statements::DROP_DEPENDENCY)?.execute([over.task.0, dependent.task.0])?;
+            self.settle_dependent(*over, &dependent)?;
             let has_more = dependents.next().is_some() || over.next_member.is_some();
             return Ok(has_more || rules::children::are_cancelled(over.ended));
         }
@@ -254,17 +282,22 @@ impl Transaction<'_> {
     }
 
     /// The first of a task's dependents, and the next one to tell whether there are more.
-    fn first_dependents(&self, over: Over) -> Result<Vec<TaskId>> {
+    fn first_dependents(&self, over: Over) -> Result<Vec<Waits>> {
         let mut statement = self.connection.prepare_cached(statements::FIRST_DEPENDENTS)?;
-        let dependents = statement.query_map([over.task.0, over.up_to], |row| row.get(0).map(TaskId))?;
+        let dependents = statement.query_map([over.task.0, over.up_to], |row| {
+            Ok(Waits { task: TaskId(row.get(0)?), for_others: row.get(1)? })
+        })?;
         Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn settle_dependent(&mut self, over: Over, dependent: TaskId) -> Result<()> {
-        let Some(task) = self.blocked(dependent)? else { return Ok(()) };
+    fn settle_dependent(&mut self, over: Over, dependent: &Waits) -> Result<()> {
+        if dependent.for_others && over.ended == Some(TaskState::Completed) {
+            return Ok(());
+        }
+        let Some(task) = self.blocked(dependent.task)? else { return Ok(()) };
         match dependencies::end_of_dependent(over.ended, task.options.on_dependency_failure) {
             Some(state) => self.end_dependent(&task, state, over.task, over.ended),
-            None if self.is_blocked(dependent)? => Ok(()),
+            None if dependent.for_others => Ok(()),
             None => self.unblock(&task).map(drop),
         }
     }
@@ -274,11 +307,6 @@ impl Transaction<'_> {
             Some(fresh) => Ok(Some(fresh.clone())),
             None => self.live(task),
         }
-    }
-
-    fn is_blocked(&self, task: TaskId) -> Result<bool> {
-        let mut statement = self.connection.prepare_cached(statements::IS_BLOCKED)?;
-        Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
     fn end_dependent(&mut self, task: &LiveTask, state: TaskState, dependency: TaskId, ended: Ended) -> Result<()> {

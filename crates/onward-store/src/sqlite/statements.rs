@@ -8,11 +8,12 @@ pub(super) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
 pub(super) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
 pub(super) const ADD_LANE: &str = "INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)";
 pub(super) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
+pub(super) const ADD_DEPENDENCIES: &str =
+    "INSERT OR IGNORE INTO dependency (task, dependent) SELECT value, ?2 FROM rarray(?1)";
 pub(super) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
-pub(super) const FIRST_DEPENDENTS: &str =
-    "SELECT dependent FROM dependency WHERE task = ? AND dependent <= ? ORDER BY dependent LIMIT 2";
+pub(super) const ADD_LINKS: &str = "UPDATE task SET links = links | ?1 WHERE id IN rarray(?2)";
+pub(super) const FIRST_DEPENDENTS: &str = include_str!("sql/first_dependents.sql");
 pub(super) const DROP_DEPENDENCY: &str = "DELETE FROM dependency WHERE task = ? AND dependent = ?";
-pub(super) const IS_BLOCKED: &str = "SELECT EXISTS (SELECT 1 FROM dependency WHERE dependent = ?)";
 pub(super) const UNBLOCK: &str = "UPDATE task SET scheduled = ?, run_at = ? WHERE id = ?";
 pub(super) const LEASE_OF_SESSION: &str = "SELECT lease_until, lease FROM session WHERE id = ?";
 pub(super) const FORGET_SESSION: &str = "DELETE FROM session WHERE id = ?";
@@ -29,13 +30,15 @@ pub(super) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
 pub(super) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
 
 /// These, and the longer ones.
-pub(super) const READY: [&str; 37] = [
+pub(super) const READY: [&str; 38] = [
     ADD_DAY,
+    ADD_DEPENDENCIES,
     ADD_DEPENDENCY,
     ADD_KIND,
     ADD_LANE,
     ADD_LEASE,
     ADD_LINK,
+    ADD_LINKS,
     ADD_LOG_ENTRY,
     ADD_QUEUE,
     DELETE_RANGE,
@@ -45,7 +48,6 @@ pub(super) const READY: [&str; 37] = [
     DROP_DEPENDENCY,
     FIRST_DEPENDENTS,
     FORGET_SESSION,
-    IS_BLOCKED,
     LATEST_DAY,
     LEASE_OF_SESSION,
     QUEUE_NUMBER,
