@@ -20,6 +20,9 @@ pub const ENDPOINTS: usize = 4096;
 /// How many different topics one socket is subscribed to at a time.
 pub const SUBSCRIPTIONS: usize = 65_536;
 
+/// How many items a queue may have until subscriptions are taken out that were taken back before they were sent: later on twice as many as were left.
+pub const SETTLE_ITEMS: usize = 1024;
+
 /// How many events a monitor keeps for a reader that is late.
 pub const MONITOR_EVENTS: usize = 256;
 

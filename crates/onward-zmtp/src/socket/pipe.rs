@@ -1,5 +1,6 @@
 //! What a socket has of one peer: a queue each way.
 
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -37,6 +39,30 @@ impl Payload for Outgoing {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
             Self::Subscribe(_) | Self::Cancel(_) => Done::default(),
+        }
+    }
+
+    /// A socket subscribes to a topic and takes that back in turns, so that two in a row undo each other: of each topic one is left, or none. It is
+    /// no more than the topics of the socket and those that its peer was told, however long that peer does not read.
+    fn settle(list: &mut VecDeque<Self>) {
+        let mut turns: HashMap<Bytes, usize, RandomState> = HashMap::default();
+        for topic in list.iter().filter_map(Self::topic) {
+            *turns.entry(topic.clone()).or_default() += 1;
+        }
+        list.retain(|item| {
+            let Some(left) = item.topic().and_then(|topic| turns.get_mut(topic)) else { return true };
+            // The first of an odd number is what they all come to.
+            mem::replace(left, 0) % 2 == 1
+        });
+    }
+}
+
+impl Outgoing {
+    /// What is subscribed to, or no longer.
+    fn topic(&self) -> Option<&Bytes> {
+        match self {
+            Self::Subscribe(topic) | Self::Cancel(topic) => Some(topic),
+            Self::Message(_) | Self::Run(_) => None,
         }
     }
 }
@@ -325,5 +351,51 @@ impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
         self.pipe.read_out.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::limits::SETTLE_ITEMS;
+
+    fn pipe() -> Pipe {
+        let share = Arc::new(Share::unlimited());
+        Pipe::new(1, Bytes::new(), CancellationToken::new(), &SocketOptions::new(), share, true)
+    }
+
+    fn queued(pipe: &Pipe) -> VecDeque<Outgoing> {
+        pipe.outgoing.close_and_take()
+    }
+
+    #[test]
+    fn subscriptions_that_are_taken_back_while_a_peer_does_not_read_take_no_memory() {
+        let pipe = pipe();
+        for _ in 0..100 * SETTLE_ITEMS {
+            pipe.outgoing.push_uncounted(Outgoing::Subscribe("a".into()));
+            pipe.outgoing.push_uncounted(Outgoing::Cancel("a".into()));
+        }
+        assert!(queued(&pipe).len() <= SETTLE_ITEMS);
+    }
+
+    #[test]
+    fn what_is_left_of_subscriptions_is_what_they_come_to() {
+        let subscribe = |topic: &'static str| Outgoing::Subscribe(topic.into());
+        let cancel = |topic: &'static str| Outgoing::Cancel(topic.into());
+        let message = || Outgoing::Message("m".into());
+        let mut list = VecDeque::from([
+            subscribe("a"),
+            cancel("told"),
+            message(),
+            cancel("a"),
+            subscribe("b"),
+            subscribe("told"),
+            cancel("told"),
+            subscribe("a"),
+        ]);
+        Outgoing::settle(&mut list);
+        let left: Vec<String> = list.iter().map(|item| format!("{item:?}")).collect();
+        let expected = [subscribe("a"), cancel("told"), message(), subscribe("b")];
+        assert_eq!(left, expected.map(|item| format!("{item:?}")));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::leftovers::Leftovers;
+use super::limits::SETTLE_ITEMS;
 use super::options::HighWaterMark;
 use super::share::Share;
 use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
@@ -18,6 +19,13 @@ pub(super) trait Payload {
     /// Takes over all that the next one is, which is of no messages then, if it can.
     fn join(&mut self, _next: &mut Self) -> bool {
         false
+    }
+
+    /// Takes away what has no effect together, among what does not count.
+    fn settle(_list: &mut VecDeque<Self>)
+    where
+        Self: Sized,
+    {
     }
 }
 
@@ -37,6 +45,8 @@ pub(super) struct Queue<T> {
 
 struct State<T> {
     items: Items<T>,
+    /// How many items there may be until those of no effect are taken away. Twice as many as were left the last time, so that it costs each a constant time.
+    settle_at: usize,
     /// Of `items`, and of those that were taken and are not done.
     messages: usize,
     bytes: usize,
@@ -164,6 +174,7 @@ impl<T: Payload> Queue<T> {
     pub(super) fn new(mark: HighWaterMark, share: Arc<Share>) -> Self {
         let state = State {
             items: Items::new(),
+            settle_at: SETTLE_ITEMS,
             messages: 0,
             bytes: 0,
             closed: false,
@@ -213,11 +224,15 @@ impl<T: Payload> Queue<T> {
         Ok(count)
     }
 
-    /// Queues an item whether or not there is room: for what is bounded otherwise. It does not count.
+    /// Queues an item whether or not there is room. It does not count; such items are bounded by how many have an effect.
     pub(super) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
             state.items.list.push_back(item);
+            if state.items.list.len() >= state.settle_at {
+                T::settle(&mut state.items.list);
+                state.settle_at = SETTLE_ITEMS.max(2 * state.items.list.len());
+            }
         }
         let reader = self.take_reader(&mut state);
         drop(state);
