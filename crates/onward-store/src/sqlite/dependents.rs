@@ -16,7 +16,7 @@ use crate::outcome::Refusal;
 use crate::rules;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 use crate::sqlite::statements;
-use crate::sqlite::transaction::{LiveTask, Transaction, Verb, id_values};
+use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::task::{TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
@@ -109,7 +109,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
         match standing {
             Standing::Free => Ok(()),
-            Standing::Blocked(open) => self.add_dependencies(open, id),
+            Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
             Standing::Ends(state, dependency, ended) => {
                 let Some(live) = self.live(id)? else { return Ok(()) };
                 self.end_dependent(&live, *state, *dependency, *ended)
@@ -123,32 +123,8 @@ impl Transaction<'_> {
         self.add_link(task, DEPENDENTS)
     }
 
-    /// The same for several, which costs hardly more than one.
-    pub(in crate::sqlite) fn add_dependencies(&mut self, tasks: &[TaskId], dependent: TaskId) -> Result<()> {
-        if let [task] = tasks {
-            return self.add_dependency(*task, dependent);
-        }
-        let all = id_values(tasks.iter().copied());
-        self.connection.prepare_cached(statements::ADD_DEPENDENCIES)?.execute(params![all, dependent.0])?;
-        let mut unmarked = tasks.to_vec();
-        unmarked.retain(|task| !self.remember_link(*task, DEPENDENTS));
-        if !unmarked.is_empty() {
-            let unmarked = id_values(unmarked.into_iter());
-            self.connection.prepare_cached(statements::ADD_LINKS)?.execute(params![DEPENDENTS, unmarked])?;
-        }
-        Ok(())
-    }
-
     /// Marks the row of a live task, and what is remembered of it.
     pub(in crate::sqlite) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
-        if !self.remember_link(task, link) {
-            self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
-        }
-        Ok(())
-    }
-
-    /// Answers whether the row is known to be marked already.
-    fn remember_link(&mut self, task: TaskId, link: u8) -> bool {
         let mut is_marked = false;
         let mut mark = |task: &mut LiveTask| {
             is_marked |= task.links & link != 0;
@@ -157,7 +133,10 @@ impl Transaction<'_> {
         self.cache.held.get_mut(task).map(&mut mark);
         self.cache.index.fresh_mut(task).map(&mut mark);
         self.cache.index.parked_mut(task).map(&mut mark);
-        is_marked
+        if !is_marked {
+            self.connection.prepare_cached(statements::ADD_LINK)?.execute(params![link, task.0])?;
+        }
+        Ok(())
     }
 
     /// A task is over: it waits for nothing, and its dependents are to be told.

@@ -8,10 +8,7 @@ pub(super) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
 pub(super) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
 pub(super) const ADD_LANE: &str = "INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)";
 pub(super) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
-pub(super) const ADD_DEPENDENCIES: &str =
-    "INSERT OR IGNORE INTO dependency (task, dependent) SELECT value, ?2 FROM rarray(?1)";
 pub(super) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
-pub(super) const ADD_LINKS: &str = "UPDATE task SET links = links | ?1 WHERE id IN rarray(?2)";
 pub(super) const FIRST_DEPENDENTS: &str = include_str!("sql/first_dependents.sql");
 pub(super) const DROP_DEPENDENCY: &str = "DELETE FROM dependency WHERE task = ? AND dependent = ?";
 pub(super) const UNBLOCK: &str = "UPDATE task SET scheduled = ?, run_at = ? WHERE id = ?";
@@ -30,15 +27,13 @@ pub(super) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
 pub(super) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
 
 /// These, and the longer ones.
-pub(super) const READY: [&str; 38] = [
+pub(super) const READY: [&str; 36] = [
     ADD_DAY,
-    ADD_DEPENDENCIES,
     ADD_DEPENDENCY,
     ADD_KIND,
     ADD_LANE,
     ADD_LEASE,
     ADD_LINK,
-    ADD_LINKS,
     ADD_LOG_ENTRY,
     ADD_QUEUE,
     DELETE_RANGE,

@@ -128,7 +128,7 @@ impl Transaction<'_> {
         let blocked = self.settle_move(blocked)?;
         self.enter_line(&blocked.entry())?;
         self.hint.work += 1;
-        self.add_dependencies(live, task.id)?;
+        live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
     }
 
