@@ -3,3 +3,7 @@
 mod sockets {
     #![doc = include_str!("../../../docs/guides/sockets.md")]
 }
+
+mod readme {
+    #![doc = include_str!("../README.md")]
+}

@@ -51,7 +51,7 @@ fn a_missing_store_is_not_made_by_looking_at_it() {
 /// Shows: B11
 #[test]
 fn a_missing_directory_is_named() {
-    refused(&["--store", "no/such/dir/x.db", "submit", "--kind", "k"], 3, &["no/such/dir"]);
+    refused(&["--store", "no/such/dir/x.db", "submit", "--kind", "k"], 3, &["no/such/dir", "make it first"]);
 }
 
 /// Shows: B11
@@ -62,6 +62,7 @@ fn a_file_of_something_else_is_no_store_and_stays_as_it_is() {
     let before = place.read("onward.db");
     let ran = place.onward(&["submit", "--kind", "k"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("onward.db") && ran.stderr.contains("choose another path"), "{}", ran.stderr);
     assert_eq!(place.read("onward.db"), before);
 }
 
