@@ -61,8 +61,16 @@ pub fn options(socket_type: SocketType, security: Security) -> Options {
 
 /// A connection that comes out the same each time.
 pub fn connection(options: &Arc<Options>, seed: u8) -> Connection {
-    let entropy = Entropy::from_octets(std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ seed));
-    Connection::new(options.clone(), entropy, moment())
+    Connection::new(options.clone(), entropy(seed), moment())
+}
+
+/// The same of a stream that the peer opened.
+pub fn accepted(options: &Arc<Options>, seed: u8) -> Connection {
+    Connection::accepted(options.clone(), entropy(seed), moment())
+}
+
+fn entropy(seed: u8) -> Entropy {
+    Entropy::from_octets(std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ seed))
 }
 
 /// A greeting as it should be.
@@ -93,7 +101,7 @@ fn feed(connection: &mut Connection, mut bytes: &[u8], seen: &mut Vec<Seen>) -> 
                 Ok(Some(Event::Message(message))) => seen.push(Seen::Message(message)),
                 Ok(Some(event)) => {
                     seen.push(Seen::Other(format!("{event:?}")));
-                    if matches!(event, Event::Authenticate(_)) {
+                    if matches!(event, Event::Authenticate(_) | Event::Introduced(_)) {
                         connection.accept().unwrap();
                     }
                 }
@@ -128,6 +136,12 @@ fn in_pieces(mut connection: Connection, mut bytes: &[u8], cuts: &[u8]) -> Vec<S
 /// The bytes whole and in pieces must come to the same.
 pub fn compare(new: impl Fn() -> Connection, bytes: &[u8], cuts: &[u8]) {
     assert_eq!(in_pieces(new(), bytes, &[]), in_pieces(new(), bytes, cuts));
+}
+
+/// The same of a connection whichever side has opened it.
+pub fn compare_either_side(options: &Arc<Options>, bytes: &[u8], cuts: &[u8]) {
+    compare(|| connection(options, 1), bytes, cuts);
+    compare(|| accepted(options, 1), bytes, cuts);
 }
 
 /// Splits off the first octet, or 0.

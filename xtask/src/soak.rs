@@ -168,7 +168,7 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "sockets",
         what: "connections of sockets cut under load, and ten times as many that say nothing or drip an octet now and then",
-        tests: &[("onward-zmtp", "socket::survival::")],
+        tests: &[("onward-zmtp", "socket::cuts::"), ("onward-zmtp", "socket::survival::")],
         rounds: 1_000,
         variable: "ONWARD_ROUNDS",
     },

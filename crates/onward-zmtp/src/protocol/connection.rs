@@ -43,7 +43,16 @@ impl Connection {
     /// `entropy` must be new for each connection. The time for the handshake begins `now`.
     #[must_use]
     pub fn new(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
-        Self { input: Input::new(), state: State::new(options, entropy, now) }
+        Self { input: Input::new(), state: State::new(options, entropy, now, false) }
+    }
+
+    /// The same on a stream that the peer opened. It tells [who the peer is](Event::Introduced) before it says `READY`, so that a peer that cannot be had (its
+    /// identity is taken, there are too many) is sent away before it has sent anything.
+    ///
+    /// Of two connections that talk to each other one only may be such a one: with the mechanism NULL each would wait for the other's `READY`.
+    #[must_use]
+    pub fn accepted(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
+        Self { input: Input::new(), state: State::new(options, entropy, now, true) }
     }
 
     /// Where received bytes go. It has no room while what was received before waits for [`poll_event`](Self::poll_event).
@@ -157,7 +166,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// The peer of [`Event::Authenticate`] may connect.
+    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may connect.
     ///
     /// # Errors
     ///
@@ -167,7 +176,7 @@ impl Connection {
         self.state.accept()
     }
 
-    /// The peer of [`Event::Authenticate`] may not connect. `reason` is told to it: up to 255 bytes, by convention a status code like
+    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may not connect, and shall not come back. `reason` is told to it: up to 255 bytes, by convention a status code like
     /// `400`. Say no more than it may know. From now on the connection is over, with [`Error::is_refused`].
     ///
     /// # Errors

@@ -16,6 +16,9 @@ pub enum Event {
     /// [`Connection::refuse`](super::Connection::refuse), before the time for the handshake is over. Nothing is decoded until then, so
     /// there is no message from a peer that was not accepted.
     Authenticate(Credentials),
+    /// Who the peer is, before it is told that it may send: only of a connection that was [accepted](super::Connection::accepted). Decide as above. To drop
+    /// the connection refuses the peer for now: it was told nothing, and has sent nothing that could be lost.
+    Introduced(Box<Peer>),
     /// The handshake is done: messages may be sent, and will come.
     Ready(Box<Peer>),
     /// A whole message.

@@ -8,13 +8,15 @@ use super::options::Options;
 #[derive(Debug)]
 pub(crate) struct Local<'a> {
     pub(crate) options: &'a Options,
+    /// Whether the peer connected to us, and is told who we are when we know who it is.
+    pub(crate) was_accepted: bool,
 }
 
 impl Local<'_> {
     /// Our metadata.
     pub(crate) fn metadata(&self) -> Vec<u8> {
         let options = self.options;
-        Metadata::encode(options.socket_type, options.identity.as_ref(), &options.properties)
+        Metadata::of(options.socket_type, options.identity.as_ref(), &options.properties).encode()
     }
 
     /// Reads the peer's metadata and sees whether the two go together.

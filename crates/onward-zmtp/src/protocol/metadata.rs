@@ -72,14 +72,21 @@ impl Metadata {
         }
     }
 
-    /// Our own metadata as it goes onto the wire.
-    pub(crate) fn encode(socket_type: SocketType, identity: Option<&Identity>, more: &[(String, Bytes)]) -> Vec<u8> {
-        let mut encoded = Vec::new();
-        push_property(&mut encoded, SOCKET_TYPE, socket_type.name().as_bytes());
+    /// Our own.
+    pub(crate) fn of(socket_type: SocketType, identity: Option<&Identity>, more: &[(String, Bytes)]) -> Self {
+        let mut properties = vec![(SOCKET_TYPE.to_owned(), Bytes::from_static(socket_type.name().as_bytes()))];
         if socket_type.tells_identity() {
-            push_property(&mut encoded, IDENTITY, identity.map_or(&[], |identity| identity.as_bytes()));
+            let identity = identity.map(|identity| identity.as_bytes().clone());
+            properties.push((IDENTITY.to_owned(), identity.unwrap_or_default()));
         }
-        for (name, value) in more {
+        properties.extend_from_slice(more);
+        Self { properties }
+    }
+
+    /// As it goes onto the wire.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        for (name, value) in &self.properties {
             push_property(&mut encoded, name, value);
         }
         encoded

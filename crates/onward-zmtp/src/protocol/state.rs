@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub(crate) options: Arc<Options>,
     pub(crate) output: Output,
     phase: Phase,
+    /// Whether somebody decides about the peer before it may send anything.
+    was_accepted: bool,
     handshake_by: Option<Instant>,
     pub(crate) failure: Option<Error>,
 }
@@ -44,8 +46,31 @@ struct Handshake {
     version: (u8, u8),
     /// Whether somebody decides about the peer just now.
     decides: bool,
-    /// What the decision led to.
+    /// What the decision led to, or is about.
     finished: Option<Box<Finished>>,
+    /// Whether the peer was introduced.
+    is_introduced: bool,
+}
+
+impl Handshake {
+    fn new(negotiation: Negotiation, version: (u8, u8)) -> Self {
+        Self { negotiation, version, decides: false, finished: None, is_introduced: false }
+    }
+
+    /// Has somebody decide whether the peer that is known now may be told who we are, and send.
+    fn introduce(&mut self, finished: Box<Finished>) -> Result<Event> {
+        let peer = finished.peer(self.version)?;
+        (self.decides, self.is_introduced, self.finished) = (true, true, Some(finished));
+        Ok(Event::Introduced(Box::new(peer)))
+    }
+}
+
+impl Finished {
+    fn peer(&self, version: (u8, u8)) -> Result<Peer> {
+        let (metadata, client_key) = (self.metadata.clone(), self.client_key);
+        let (socket_type, identity) = (metadata.socket_type()?, metadata.identity()?);
+        Ok(Peer { socket_type, identity, version, client_key, metadata })
+    }
 }
 
 /// What came of looking at the input.
@@ -58,11 +83,11 @@ pub(crate) enum Progress {
 }
 
 impl State {
-    pub(crate) fn new(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
+    pub(crate) fn new(options: Arc<Options>, entropy: Entropy, now: Instant, was_accepted: bool) -> Self {
         let mut output = Output::new(options.gather_bytes);
         greeting::write(options.security.name(), options.security.is_server(), &mut output);
         let handshake_by = now.checked_add(options.handshake_timeout);
-        Self { options, output, phase: Phase::Greeting(entropy), handshake_by, failure: None }
+        Self { options, output, phase: Phase::Greeting(entropy), was_accepted, handshake_by, failure: None }
     }
 
     /// Whether nothing may be decoded for now.
@@ -109,15 +134,16 @@ impl State {
         };
         input.consume(GREETING_BYTES);
         if let Phase::Greeting(entropy) = &self.phase {
-            let negotiation = Negotiation::start(&Local { options: &self.options }, entropy, &mut self.output)?;
-            self.phase = Phase::Handshake(Box::new(Handshake { negotiation, version, decides: false, finished: None }));
+            let local = Local { options: &self.options, was_accepted: self.was_accepted };
+            let negotiation = Negotiation::start(&local, entropy, &mut self.output)?;
+            self.phase = Phase::Handshake(Box::new(Handshake::new(negotiation, version)));
         }
         Ok(Progress::Decoded)
     }
 
     fn handshake(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(Progress::Wait) };
-        let local = Local { options: &self.options };
+        let local = Local { options: &self.options, was_accepted: self.was_accepted };
         let step = match handshake.finished.take() {
             Some(finished) => Step::Finished(finished),
             None => match next_command(handshake, &local, input, &mut self.output)? {
@@ -131,6 +157,9 @@ impl State {
                 handshake.decides = true;
                 Ok(Progress::Event(Event::Authenticate(credentials)))
             }
+            Step::Finished(finished) if self.was_accepted && !handshake.is_introduced => {
+                handshake.introduce(finished).map(Progress::Event)
+            }
             Step::Finished(finished) => {
                 let version = handshake.version;
                 self.establish(*finished, version, input, now).map(Progress::Event)
@@ -139,9 +168,11 @@ impl State {
     }
 
     fn establish(&mut self, finished: Finished, version: (u8, u8), input: &mut Input, now: Instant) -> Result<Event> {
-        let Finished { metadata, client_key, cipher } = finished;
-        let (socket_type, identity) = (metadata.socket_type()?, metadata.identity()?);
-        let peer = Peer { socket_type, identity, version, client_key, metadata };
+        let peer = finished.peer(version)?;
+        if let Some(ready) = &finished.ready {
+            self.output.push_command("READY", ready);
+        }
+        let cipher = finished.cipher;
         input.grow();
         self.output.end_of_secrets();
         self.phase = Phase::Traffic(Box::new(Traffic::start(peer.clone(), cipher, &self.options, now)));
@@ -149,10 +180,13 @@ impl State {
     }
 
     pub(crate) fn accept(&mut self) -> Result<()> {
-        let handshake = self.deciding()?;
-        handshake.decides = false;
+        self.deciding()?.decides = false;
         let Phase::Handshake(handshake) = &mut self.phase else { return Ok(()) };
-        let step = handshake.negotiation.accept(&Local { options: &self.options }, &mut self.output)?;
+        if handshake.is_introduced {
+            return Ok(());
+        }
+        let local = Local { options: &self.options, was_accepted: self.was_accepted };
+        let step = handshake.negotiation.accept(&local, &mut self.output)?;
         if let Step::Finished(finished) = step {
             handshake.finished = Some(finished);
         }

@@ -16,9 +16,12 @@ impl Backoff {
         Self { reconnect, next: reconnect.first }
     }
 
-    /// A connection was established: begin anew.
-    pub(super) fn reset(&mut self) {
-        self.next = self.reconnect.first;
+    /// A connection was established, and lasted so long. Begin anew, unless it was over sooner than the next wait would be: a peer that
+    /// sends us away as soon as it knows who we are would be asked for ever as often as one that was there all day.
+    pub(super) fn connection_lasted(&mut self, lasted: Duration) {
+        if lasted >= self.next {
+            self.next = self.reconnect.first;
+        }
     }
 
     /// How long to wait now. `random` is from 0 to 1.
@@ -52,12 +55,21 @@ mod tests {
     }
 
     #[test]
-    fn after_a_connection_it_begins_anew() {
+    fn after_a_connection_that_lasted_it_begins_anew() {
         let mut backoff = backoff();
         backoff.delay(0.5);
         backoff.delay(0.5);
-        backoff.reset();
+        backoff.connection_lasted(Duration::from_millis(400));
         assert_eq!(backoff.delay(0.5), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn after_a_connection_that_was_soon_over_it_does_not() {
+        let mut backoff = backoff();
+        backoff.delay(0.5);
+        backoff.delay(0.5);
+        backoff.connection_lasted(Duration::from_millis(399));
+        assert_eq!(backoff.delay(0.5), Duration::from_millis(400));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: Canc
             End::Stopped => break,
             End::Failed(error) if is_final(&error) => break,
             End::Failed(_) => {}
-            End::Lost => backoff.reset(),
+            End::Lost { lasted } => backoff.connection_lasted(lasted),
         }
         let after = backoff.delay(fastrand::f64());
         shared.tell(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });

@@ -357,7 +357,7 @@ impl Driver {
                 Some(Event::Message(message)) => delivery.message(message),
                 Some(Event::Subscribe(topic)) => delivery.subscribed(&topic),
                 Some(Event::Cancel(topic)) => delivery.cancelled(&topic),
-                Some(Event::Authenticate(_) | Event::Ready(_) | Event::Pong(_)) => {}
+                Some(Event::Authenticate(_) | Event::Introduced(_) | Event::Ready(_) | Event::Pong(_)) => {}
             }
         }
         Ok(false)

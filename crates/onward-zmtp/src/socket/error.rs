@@ -34,6 +34,7 @@ enum Kind {
     Gone,
     Refused,
     Runtime,
+    Misuse,
 }
 
 #[derive(Clone)]
@@ -93,6 +94,10 @@ impl Error {
         Self::new(Kind::Runtime, "there is no tokio runtime here; call this inside one")
     }
 
+    pub(super) fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Misuse, message)
+    }
+
     /// The text is no endpoint, or no socket can be bound or connected to it.
     #[must_use]
     pub fn is_endpoint(&self) -> bool {
@@ -145,6 +150,12 @@ impl Error {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.kind == Kind::Refused || self.protocol().is_some_and(protocol::Error::is_refused)
+    }
+
+    /// The socket was made with an option that its type, or this endpoint, has no use for.
+    #[must_use]
+    pub fn is_misuse(&self) -> bool {
+        self.kind == Kind::Misuse || self.protocol().is_some_and(protocol::Error::is_misuse)
     }
 
     /// What went wrong in the protocol, if it was that; it has predicates of its own.

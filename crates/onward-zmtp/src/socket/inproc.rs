@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::watch;
 use tokio::task::coop;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::connector::patience;
@@ -120,12 +120,13 @@ impl Wire {
     async fn carry(mut self, link: &Link) -> End {
         self.there.tell_connected(&link.endpoint, &self.back.shared);
         self.back.tell_connected(&link.endpoint, &self.there.shared);
+        let began = Instant::now();
         let (our_stop, their_stop) = (self.there.pipe.stop.clone(), self.back.pipe.stop.clone());
         let end = tokio::select! {
             biased;
             () = our_stop.cancelled() => End::Stopped,
-            () = their_stop.cancelled() => End::Lost,
-            () = poll_fn(|context| self.poll(context)) => End::Lost,
+            () = their_stop.cancelled() => End::Lost { lasted: began.elapsed() },
+            () = poll_fn(|context| self.poll(context)) => End::Lost { lasted: began.elapsed() },
         };
         match end {
             End::Stopped => self.there.finish().await,
@@ -228,7 +229,7 @@ impl Shared {
             identity: self.identity().cloned(),
             version: (3, 1),
             client_key: None,
-            metadata: protocol::Metadata::default(),
+            metadata: protocol::Metadata::of(self.socket_type, self.identity(), &self.protocol.properties),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The life of one connection: handshake, traffic, leave.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::driver::{Driver, Shareable};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::monitor::MonitorEvent;
+use super::pipe::Pipe;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
 use crate::protocol::{self, Connection, Credentials, Entropy, Event, Peer};
@@ -41,7 +43,10 @@ pub(super) enum End {
     /// Before the handshake was done.
     Failed(Error),
     /// After that.
-    Lost,
+    Lost {
+        /// How long it was established.
+        lasted: Duration,
+    },
 }
 
 impl Link {
@@ -49,14 +54,18 @@ impl Link {
         &self.context.shared
     }
 
-    /// Does the handshake. May be dropped at any time, which closes the stream.
+    /// Does the handshake, and makes the peer one of the socket's. May be dropped at any time, which closes the stream.
     pub(super) async fn establish(&self, stream: Stream) -> Result<Established> {
-        let entropy = Entropy::from_system()?;
-        let connection = Connection::new(self.shared().protocol.clone(), entropy, Instant::now().into_std());
-        let mut handshake = Handshake { stream, connection };
+        let (options, entropy) = (self.shared().protocol.clone(), Entropy::from_system()?);
+        let begin = if self.connector.is_some() { Connection::new } else { Connection::accepted };
+        let connection = begin(options, entropy, Instant::now().into_std());
+        let mut handshake = Handshake { stream, connection, pipe: None };
         match handshake.complete(self).await {
-            Ok(peer) => Ok(Established { handshake, peer }),
+            Ok((peer, pipe)) => Ok(Established { handshake, peer, pipe }),
             Err(error) => {
+                if let Some(pipe) = handshake.pipe.take() {
+                    self.shared().detach(&pipe, VecDeque::new());
+                }
                 handshake.take_leave().await;
                 Err(error)
             }
@@ -65,18 +74,14 @@ impl Link {
 
     /// Carries messages until the connection ends.
     pub(super) async fn carry(&self, established: Established) -> End {
-        let Established { handshake: Handshake { stream, connection }, peer } = established;
-        let shared = self.shared();
-        let pipe = match shared.attach(peer.identity(), self.connector, self.stop.clone(), true) {
-            Ok(pipe) => pipe,
-            Err(error) => return self.failed(error),
-        };
-        self.shared().tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
+        let (shared, began) = (self.shared(), Instant::now());
+        shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
         let driver = Arc::new(Shareable::new(driver));
         pipe.is_carried_by(driver.at_once());
         let reason = driver.run(&self.stop).await;
-        let end = if reason.is_some() { End::Lost } else { End::Stopped };
+        let end = if reason.is_some() { End::Lost { lasted: began.elapsed() } } else { End::Stopped };
         if reason.is_none() {
             shared.retire(&pipe);
             driver.finish(shared.linger_deadline()).await;
@@ -89,6 +94,10 @@ impl Link {
         let reason = reason.unwrap_or_else(Error::closed);
         shared.tell(MonitorEvent::Disconnected { endpoint: self.endpoint.clone(), peer, reason, uncertain });
         end
+    }
+
+    fn attach(&self, peer: &Peer) -> Result<Arc<Pipe>> {
+        self.shared().attach(peer.identity(), self.connector, self.stop.clone(), true)
     }
 
     /// Tells that a connection came to nothing.
@@ -112,15 +121,18 @@ impl Link {
 pub(super) struct Established {
     handshake: Handshake,
     peer: Box<Peer>,
+    pipe: Arc<Pipe>,
 }
 
 struct Handshake {
     stream: Stream,
     connection: Connection,
+    /// Of a peer that connected to us, before it is told that it may send.
+    pipe: Option<Arc<Pipe>>,
 }
 
 impl Handshake {
-    async fn complete(&mut self, link: &Link) -> Result<Box<Peer>> {
+    async fn complete(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
         let Some(deadline) = self.connection.next_timeout() else { return self.proceed(link).await };
         match timeout_at(Instant::from_std(deadline), self.proceed(link)).await {
             Ok(outcome) => outcome,
@@ -132,10 +144,17 @@ impl Handshake {
         }
     }
 
-    async fn proceed(&mut self, link: &Link) -> Result<Box<Peer>> {
+    async fn proceed(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
         loop {
             match self.connection.poll_event(Instant::now().into_std())? {
-                Some(Event::Ready(peer)) => return Ok(peer),
+                Some(Event::Introduced(peer)) => {
+                    self.pipe = Some(link.attach(&peer)?);
+                    self.connection.accept()?;
+                }
+                Some(Event::Ready(peer)) => {
+                    let pipe = self.pipe.take().map_or_else(|| link.attach(&peer), Ok)?;
+                    return Ok((peer, pipe));
+                }
                 Some(Event::Authenticate(credentials)) => match link.decide(credentials).await {
                     Decision::Accept => self.connection.accept()?,
                     Decision::Refuse(reason) => self.connection.refuse(&reason)?,

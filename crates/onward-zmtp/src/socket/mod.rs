@@ -87,7 +87,7 @@
 //! # Who may connect
 //!
 //! Mechanisms are set with [`SocketOptions::security`], and servers of PLAIN and CURVE ask [a function](SocketOptions::authenticate_with) of
-//! yours. `inproc` needs neither and asks nobody.
+//! yours. `inproc` has no mechanisms: it asks nobody, and a socket with one is not bound or connected to it.
 //!
 //! # What they do not do
 //!
@@ -109,6 +109,7 @@ mod leftovers;
 pub mod limits;
 mod link;
 mod listener;
+mod misuse;
 #[cfg(all(test, onward_loom))]
 mod models;
 mod monitor;

@@ -54,7 +54,8 @@ pub enum MonitorEvent {
         peer: Box<Peer>,
         /// Why.
         reason: Error,
-        /// How many messages may have been on the wire, so that nobody knows whether they arrived. They are not sent again.
+        /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is
+        /// still on its way through the operating systems of the two ends, is not among them: nobody can count that.
         uncertain: usize,
     },
     /// The socket will connect again.

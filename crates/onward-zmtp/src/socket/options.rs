@@ -16,6 +16,10 @@ use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
 
 /// How a socket behaves. The defaults are safe and bounded; set what differs.
 ///
+/// An option that says for which types it is may be set for those only: a socket of another type is not [bound](super::Socket::bind) or
+/// [connected](super::Socket::connect) with it. What is about mechanisms, limits of what is read, and time is for connections over streams; within a process
+/// (`inproc`) there are none of these.
+///
 /// ```
 /// use std::time::Duration;
 /// use onward_zmtp::socket::{HighWaterMark, SocketOptions};
@@ -78,7 +82,8 @@ impl Default for HighWaterMark {
 /// When a socket connects again after a connection has failed or ended.
 ///
 /// The time doubles from `first` with every attempt that fails, up to `longest`. Each is multiplied by a random number from 0.5 to 1.5, so
-/// that clients that lost a server together do not come back together. A connection whose handshake is done begins anew with `first`.
+/// that clients that lost a server together do not come back together. After a connection that lasted at least as long as the next wait would be, it is
+/// `first` again; a peer that ends each connection at once is asked ever more rarely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
     /// Before the first new attempt. Default: [`RECONNECT_FIRST`].
@@ -136,7 +141,7 @@ impl SocketOptions {
         }
     }
 
-    /// The identity that a ROUTER will know this socket by. Default: none.
+    /// For REQ, DEALER and ROUTER: the identity that a ROUTER will know this socket by. Default: none.
     #[must_use]
     pub fn identity(mut self, identity: Identity) -> Self {
         self.protocol = self.protocol.identity(identity);
@@ -155,7 +160,7 @@ impl SocketOptions {
     /// Who may connect, for a server of PLAIN or CURVE. `decide` is asked once for each handshake, concurrently for several, and has what is
     /// left of the handshake's time; then the peer is disconnected.
     ///
-    /// It is what ZAP (RFC 27) is in libzmq, as a function.
+    /// It is what ZAP (RFC 27) is in libzmq, as a function. Only with [`security`](Self::security) of a server.
     ///
     /// ```
     /// use onward_zmtp::protocol::{Credentials, KeyPair, Security};

@@ -42,6 +42,7 @@ impl Owner {
 
     pub(super) async fn bind(&self, endpoint: Endpoint) -> Result<Endpoint> {
         Handle::try_current().map_err(|_| Error::runtime())?;
+        self.check_options(&endpoint)?;
         let context = self.context();
         if let Endpoint::Inproc(name) = &endpoint {
             let name = inproc::Name::bind(&context, name)?;
@@ -63,6 +64,7 @@ impl Owner {
 
     pub(super) fn connect(&self, endpoint: Endpoint) -> Result<()> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
+        self.check_options(&endpoint)?;
         if matches!(&endpoint, Endpoint::Tcp { host, port } if host == "*" || *port == 0) {
             return Err(Error::endpoint(format!("`{endpoint}` can be bound to, but not connected to")));
         }
@@ -70,6 +72,11 @@ impl Owner {
         self.shared.count_connecting(true);
         runtime.spawn(connector::connect(self.context(), endpoint, stop));
         Ok(())
+    }
+
+    fn check_options(&self, endpoint: &Endpoint) -> Result<()> {
+        self.shared.options.check_type(self.shared.socket_type)?;
+        self.shared.options.check_endpoint(endpoint)
     }
 
     fn attach(&self, endpoint: &Endpoint, is_bound: bool) -> Result<CancellationToken> {

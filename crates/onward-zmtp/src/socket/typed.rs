@@ -46,7 +46,7 @@ impl<T: Kind> Socket<T> {
         Self::with_options(SocketOptions::default())
     }
 
-    /// A socket with these options.
+    /// A socket with these options. One that has no use for all of them says so when it is bound or connected.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
         // Those who are gone, and left something to be read, are in it beside those who are connected.
@@ -71,7 +71,8 @@ impl<T: Kind> Socket<T> {
     /// # Errors
     ///
     /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
-    /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), or outside a tokio runtime.
+    /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), if the socket was made with an option that would be ignored
+    /// ([`Error::is_misuse`]), or outside a tokio runtime.
     pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
     where
         E: TryInto<Endpoint>,
@@ -91,7 +92,7 @@ impl<T: Kind> Socket<T> {
     /// # Errors
     ///
     /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
-    /// ([`Error::is_limit`]), or outside a tokio runtime.
+    /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored ([`Error::is_misuse`]), or outside a tokio runtime.
     pub fn connect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,

@@ -109,7 +109,7 @@ impl CurveClient {
         let plain = open(&between, &short_nonce(b"CurveZMQREADY---", number), sealed, "READY")?;
         let metadata = local.read(&plain)?;
         let cipher = Some(Cipher::of_client(between, self.sent, self.received));
-        Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher })))
+        Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher, ready: None })))
     }
 }
 

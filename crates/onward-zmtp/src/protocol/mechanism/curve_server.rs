@@ -130,16 +130,17 @@ impl CurveServer {
         Ok((PublicKey::from_bytes(array(&plain, 0)), SecretKey::from_bytes(array(&plain, 32))))
     }
 
-    pub(super) fn accept(&mut self, local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(super) fn accept(&mut self, local: &Local<'_>) -> Result<Step> {
         let State::Decides(candidate) = std::mem::replace(&mut self.state, State::Done) else {
             return Err(nothing_to_decide());
         };
         let mut sent = 0;
         let number = cipher::next(&mut sent)?;
         let sealed = seal(&candidate.between, &short_nonce(b"CurveZMQREADY---", number), &local.metadata())?;
-        output.push_command("READY", &[&number.to_be_bytes()[..], &sealed].concat());
+        let ready = Some([&number.to_be_bytes()[..], &sealed].concat());
         let cipher = Some(Cipher::of_server(candidate.between, sent, self.received));
-        Ok(Step::Finished(Box::new(Finished { metadata: candidate.metadata, client_key: Some(candidate.key), cipher })))
+        let Candidate { key, metadata, .. } = *candidate;
+        Ok(Step::Finished(Box::new(Finished { metadata, client_key: Some(key), cipher, ready })))
     }
 }
 

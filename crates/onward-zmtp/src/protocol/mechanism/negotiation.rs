@@ -33,6 +33,8 @@ pub(crate) struct Finished {
     /// The long-term key of a CURVE client.
     pub(crate) client_key: Option<PublicKey>,
     pub(crate) cipher: Option<Cipher>,
+    /// What our `READY` says, if it was not sent: the peer may send messages when it has that, and not before.
+    pub(crate) ready: Option<Vec<u8>>,
 }
 
 /// The handshake of one mechanism, after the greetings.
@@ -72,7 +74,7 @@ impl Negotiation {
         match self {
             Self::Null(null) => null.command(name, data, local),
             Self::PlainClient(client) => client.command(name, data, local, output),
-            Self::PlainServer(server) => server.command(name, data, local, output),
+            Self::PlainServer(server) => server.command(name, data, local),
             Self::CurveClient(client) => client.command(name, data, local, output),
             Self::CurveServer(server) => server.command(name, data, local, output),
         }
@@ -82,7 +84,7 @@ impl Negotiation {
     pub(crate) fn accept(&mut self, local: &Local<'_>, output: &mut Output) -> Result<Step> {
         match self {
             Self::PlainServer(server) => server.accept(output),
-            Self::CurveServer(server) => server.accept(local, output),
+            Self::CurveServer(server) => server.accept(local),
             Self::Null(_) | Self::PlainClient(_) | Self::CurveClient(_) => Err(nothing_to_decide()),
         }
     }

@@ -7,12 +7,20 @@ use crate::protocol::output::Output;
 
 /// Waits for the peer's `READY`.
 #[derive(Debug)]
-pub(crate) struct Null;
+pub(crate) enum Null {
+    /// Ours was sent.
+    Introduced,
+    /// Ours is the answer to the peer's.
+    Answers,
+}
 
 impl Null {
     pub(super) fn start(local: &Local<'_>, output: &mut Output) -> Self {
+        if local.was_accepted {
+            return Self::Answers;
+        }
         output.push_command("READY", &local.metadata());
-        Self
+        Self::Introduced
     }
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>) -> Result<Step> {
@@ -20,6 +28,7 @@ impl Null {
             return Err(unexpected(name, "READY"));
         }
         let metadata = local.read(data)?;
-        Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None })))
+        let ready = matches!(self, Self::Answers).then(|| local.metadata());
+        Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready })))
     }
 }

@@ -39,7 +39,7 @@ impl PlainClient {
             }
             (Self::AwaitsReady, b"READY") => {
                 let metadata = local.read(data)?;
-                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None })))
+                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready: None })))
             }
             (Self::AwaitsWelcome, _) => Err(unexpected(name, "an empty WELCOME")),
             (Self::AwaitsReady, _) => Err(unexpected(name, "READY")),
@@ -60,7 +60,7 @@ impl PlainServer {
         Self::AwaitsHello
     }
 
-    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>) -> Result<Step> {
         match (&*self, name) {
             (Self::AwaitsHello, b"HELLO") => {
                 let credentials = parse_hello(data)?;
@@ -68,9 +68,8 @@ impl PlainServer {
                 Ok(Step::Authenticate(credentials))
             }
             (Self::AwaitsInitiate, b"INITIATE") => {
-                let metadata = local.read(data)?;
-                output.push_command("READY", &local.metadata());
-                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None })))
+                let (metadata, ready) = (local.read(data)?, Some(local.metadata()));
+                Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready })))
             }
             (Self::AwaitsHello, _) => Err(unexpected(name, "HELLO")),
             (Self::Decides | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_zmtp::protocol::{Identity, Message};
 use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions};
-use onward_zmtp::{DealerSocket, RouterSocket};
+use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
 use super::events::{connected, disconnected, failed, peers, until, within};
 use super::raw::Raw;
@@ -64,6 +64,46 @@ async fn a_second_peer_of_the_same_identity_is_refused_and_the_first_goes_on() {
     router.send(Message::from_iter(["name", "hello"])).await.unwrap();
     assert_eq!(within(first.recv()).await.unwrap().frames(), ["hello"]);
     assert_eq!(router.statistics().peers, 1);
+}
+
+/// It is refused before it is told that it may send: what it was given waits for the day on which the identity is free.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_peer_that_is_back_before_the_router_has_seen_it_go_loses_nothing() {
+    let (mut router, endpoint) = router(SocketOptions::new()).await;
+    let mut monitor = router.monitor();
+    let mut gone_soon = Raw::connect(&endpoint).await;
+    gone_soon.introduce_as("DEALER", "name").await;
+    connected(&mut monitor).await;
+    let mut back = named("name");
+    back.connect(&endpoint).unwrap();
+    for number in 0..10_u8 {
+        back.send(vec![number]).await.unwrap();
+    }
+    assert!(failed(&mut monitor).await.is_refused());
+    drop(gone_soon);
+    for number in 0..10_u8 {
+        assert_eq!(within(router.recv()).await.unwrap().frames()[1], vec![number]);
+    }
+}
+
+/// The same where there are too many.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_peer_too_many_loses_nothing() {
+    let mut pull = PullSocket::with_options(SocketOptions::new().peers(1));
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let first = Raw::introduced(&endpoint, "PUSH").await;
+    connected(&mut monitor).await;
+    let mut second = PushSocket::new();
+    second.connect(&endpoint).unwrap();
+    second.send("patience").await.unwrap();
+    assert!(failed(&mut monitor).await.is_refused());
+    drop(first);
+    assert_eq!(within(pull.recv()).await.unwrap().frames(), ["patience"]);
 }
 
 /// Shows: M3

@@ -1,7 +1,9 @@
 //! Sockets on tokio, over real streams of this machine.
 
 mod answers;
+mod backoff;
 mod cancellation;
+mod cuts;
 mod dialogue;
 mod events;
 mod faults;
@@ -11,6 +13,7 @@ mod interoperation;
 mod leftovers;
 mod life;
 mod many;
+mod misuse;
 mod pipeline;
 mod proxies;
 mod publishing;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
 use onward_zmtp::protocol::{
-    Connection, Credentials, Entropy, Error, Event, KeyPair, Message, Options, Password, SecretKey, Security,
+    Connection, Credentials, Entropy, Error, Event, KeyPair, Message, Options, Password, Peer, SecretKey, Security,
     SocketType,
 };
 
@@ -33,6 +33,11 @@ pub(crate) fn connection(options: Options, seed: u8) -> Connection {
     Connection::new(Arc::new(options), entropy(seed), start())
 }
 
+/// The same of a stream that the peer opened.
+pub(crate) fn accepted(options: Options, seed: u8) -> Connection {
+    Connection::accepted(Arc::new(options), entropy(seed), start())
+}
+
 pub(crate) fn null(socket_type: SocketType) -> Connection {
     connection(Options::new(socket_type), 1)
 }
@@ -54,6 +59,7 @@ pub(crate) fn mechanisms() -> Vec<(&'static str, Security, Security)> {
 pub(crate) enum Seen {
     Plain(Bytes),
     Curve(String),
+    Introduced(SocketType, Option<Bytes>),
     Ready(SocketType, Option<Bytes>),
     Message(Vec<Bytes>),
     Subscribe(Bytes),
@@ -67,9 +73,8 @@ impl From<Event> for Seen {
         match event {
             Event::Authenticate(Credentials::Plain { username, .. }) => Self::Plain(username),
             Event::Authenticate(Credentials::Curve { key }) => Self::Curve(key.to_string()),
-            Event::Ready(peer) => {
-                Self::Ready(peer.socket_type(), peer.identity().map(|identity| identity.as_bytes().clone()))
-            }
+            Event::Introduced(peer) => Self::Introduced(peer.socket_type(), identity(&peer)),
+            Event::Ready(peer) => Self::Ready(peer.socket_type(), identity(&peer)),
             Event::Message(message) => Self::Message(message.into_iter().collect()),
             Event::Subscribe(topic) => Self::Subscribe(topic),
             Event::Cancel(topic) => Self::Cancel(topic),
@@ -77,6 +82,10 @@ impl From<Event> for Seen {
             other => panic!("an event that the tests do not know: {other:?}"),
         }
     }
+}
+
+fn identity(peer: &Peer) -> Option<Bytes> {
+    peer.identity().map(|identity| identity.as_bytes().clone())
 }
 
 /// All that the output holds, which is empty afterwards.
@@ -109,7 +118,7 @@ fn poll_all(connection: &mut Connection, now: Instant, seen: &mut Vec<Seen>) -> 
         match connection.poll_event(now) {
             Ok(None) => return true,
             Ok(Some(event)) => {
-                let asks = matches!(event, Event::Authenticate(_));
+                let asks = matches!(event, Event::Authenticate(_) | Event::Introduced(_));
                 seen.push(event.into());
                 if asks {
                     connection.accept().unwrap();

@@ -1,5 +1,6 @@
 //! The protocol, without I/O.
 
+mod admission;
 pub(crate) mod allocations;
 mod compatibility;
 mod corpora;

@@ -1,0 +1,52 @@
+//! Options that a socket has no use for. They are refused: who sets one believes in what it says.
+
+use super::endpoint::Endpoint;
+use super::error::{Error, Result};
+use super::options::{DuplicateIdentity, Overflow, SocketOptions};
+use crate::protocol::{Security, SocketType};
+
+impl SocketOptions {
+    /// Refuses what a socket of this type would ignore.
+    pub(super) fn check_type(&self, socket_type: SocketType) -> Result<()> {
+        use SocketType::{Dealer, Pair, Pub, Push, Req, Router, Xpub, Xsub};
+        let takes_over = self.duplicate_identity != DuplicateIdentity::default();
+        let uses: [(&str, bool, &[SocketType]); 6] = [
+            ("identity", self.protocol.identity.is_some(), &[Req, Dealer, Router]),
+            ("duplicate_identity", takes_over, &[Router]),
+            ("overflow", self.overflow != Overflow::default(), &[Pub, Xpub, Xsub]),
+            ("verbose", self.is_verbose, &[Xpub]),
+            ("correlate", self.correlates, &[Req]),
+            ("wait_for_peer", self.waits_for_peer, &[Push, Dealer, Pair]),
+        ];
+        match uses.iter().find(|(_, is_set, types)| *is_set && !types.contains(&socket_type)) {
+            Some((option, _, types)) => Err(useless(option, socket_type, types)),
+            None => self.check_authenticator(),
+        }
+    }
+
+    /// A function that is never asked would look like a guard.
+    fn check_authenticator(&self) -> Result<()> {
+        if self.authenticator.is_some() && !self.protocol.security.is_server() {
+            return Err(Error::misuse(
+                "`authenticate_with` is asked by servers of PLAIN and CURVE only; set `security` to one of them, or leave it out",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses an endpoint at which nobody would be asked for a name or a key.
+    pub(super) fn check_endpoint(&self, endpoint: &Endpoint) -> Result<()> {
+        if matches!(endpoint, Endpoint::Inproc(_)) && !matches!(self.protocol.security, Security::Null) {
+            return Err(Error::misuse(format!(
+                "within a process there are no mechanisms, and `{endpoint}` would ask nobody who they are; use a socket without `security` for it"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn useless(option: &str, socket_type: SocketType, types: &[SocketType]) -> Error {
+    let names: Vec<_> = types.iter().map(|socket_type| socket_type.name()).collect();
+    Error::misuse(format!("`{option}` is for {}; leave it out of a {socket_type}'s options", names.join(", ")))
+}
