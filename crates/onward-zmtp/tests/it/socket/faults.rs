@@ -1,14 +1,19 @@
 //! Faults seen in other implementations, which must not be ours, on real streams.
 
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_zmtp::socket::{HighWaterMark, SocketOptions};
-use onward_zmtp::{PullSocket, PushSocket, RouterSocket};
+use onward_zmtp::protocol::{Options, Security};
+use onward_zmtp::socket::kind::{Kind, Pull, Push};
+use onward_zmtp::socket::{Decision, Endpoint, HighWaterMark, SocketOptions};
+use onward_zmtp::{PullSocket, PushSocket, RouterSocket, Socket};
 
 use super::events::{disconnected, failed, no_tasks, peers, until, within};
 use super::raw::Raw;
-use crate::zmtp::link::{command, frame, greeting};
+use crate::zmtp::link::{command, connection, drain, feed, frame, greeting, mechanisms};
 
 fn announces(length: u64) -> Vec<u8> {
     [&[2][..], &length.to_be_bytes()].concat()
@@ -114,23 +119,74 @@ async fn those_who_say_nothing_keep_nobody_out() {
     no_tasks().await;
 }
 
+/// Options of a socket that decides about everybody but the first, and a peer that has said all it can say until it is decided about. Where nobody
+/// decides, it has greeted.
+async fn beside_half_open<T: Kind>(name: &str, client: Security, server: Security) -> (Socket<T>, Endpoint, Raw) {
+    let options = SocketOptions::new().security(server);
+    let asked = Arc::new(AtomicBool::new(false));
+    let options = match name {
+        "NULL" => options,
+        _ => options.authenticate_with(move |_| {
+            let is_first = !asked.swap(true, Ordering::SeqCst);
+            async move { if is_first { pending().await } else { Decision::Accept } }
+        }),
+    };
+    let socket = Socket::<T>::with_options(options);
+    let endpoint = socket.bind("tcp://127.0.0.1:*").await.unwrap();
+    let raw = half_open::<T>(name, client, &endpoint).await;
+    (socket, endpoint, raw)
+}
+
+async fn half_open<T: Kind>(name: &str, client: Security, endpoint: &Endpoint) -> Raw {
+    // What is answered before the decision: the greeting, and WELCOME of CURVE.
+    let answers: &[usize] = match name {
+        "NULL" => &[],
+        "PLAIN" => &[64],
+        _ => &[64, 170],
+    };
+    let mut raw = Raw::connect(endpoint).await;
+    let mut connection = connection(Options::new(T::TYPE.peers()[0]).security(client), 5);
+    raw.write(&drain(&mut connection)).await;
+    for answer in answers {
+        feed(&mut connection, &raw.read(*answer).await);
+        raw.write(&drain(&mut connection)).await;
+    }
+    raw
+}
+
 /// A fault of libzmq, CVE-2020-15166: half-open connections took a place among those that messages go to.
 #[tokio::test]
 async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
-    let mut push = PushSocket::new();
-    let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut half_open = Raw::connect(&endpoint).await;
-    half_open.write(&greeting(1, "NULL", false)).await;
-    half_open.read(64).await;
-    let mut pull = PullSocket::new();
-    pull.connect(&endpoint).unwrap();
-    for _ in 0..10 {
-        within(push.send("work")).await.unwrap();
+    for (name, client, server) in mechanisms() {
+        let (mut push, endpoint, _half_open) = beside_half_open::<Push>(name, client.clone(), server).await;
+        let mut pull = PullSocket::with_options(SocketOptions::new().security(client));
+        pull.connect(&endpoint).unwrap();
+        for _ in 0..10 {
+            within(push.send("work")).await.unwrap();
+        }
+        for _ in 0..10 {
+            within(pull.recv()).await.unwrap();
+        }
+        assert_eq!(push.statistics().peers, 1, "{name}");
     }
-    for _ in 0..10 {
-        within(pull.recv()).await.unwrap();
+}
+
+/// The same where messages come from.
+#[tokio::test]
+async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waiting() {
+    for (name, client, server) in mechanisms() {
+        let (mut pull, endpoint, mut half_open) = beside_half_open::<Pull>(name, client.clone(), server).await;
+        half_open.write(&frame(0, b"too early")).await;
+        let mut push = PushSocket::with_options(SocketOptions::new().security(client));
+        push.connect(&endpoint).unwrap();
+        for number in 0..10_u8 {
+            within(push.send(vec![number])).await.unwrap();
+        }
+        for number in 0..10_u8 {
+            assert_eq!(within(pull.recv()).await.unwrap().frames()[0], vec![number], "{name}");
+        }
+        assert_eq!((pull.statistics().peers, pull.try_recv()), (1, None), "{name}");
     }
-    assert_eq!(push.statistics().peers, 1);
 }
 
 /// A fault of others: marks that count messages alone let 100 000 messages of 64 KiB wait.

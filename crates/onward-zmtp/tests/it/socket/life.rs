@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{Endpoint, MonitorEvent, Reconnect, SocketOptions};
-use onward_zmtp::{DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RouterSocket, SubSocket};
+use onward_zmtp::{
+    DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
+};
 use tokio::time::timeout;
 
 use super::events::{connected, disconnected, event, failed, no_tasks, peers, until, within};
@@ -37,6 +39,42 @@ async fn a_dropped_socket_closes_its_connections_and_leaves_no_task() {
     assert_eq!(raw.read_to_end().await, b"");
     drop(raw);
     no_tasks().await;
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_router_that_is_gone_has_no_turn_among_those_of_a_dealer() {
+    let mut dealer = DealerSocket::new();
+    let (gone, mut router) = (RouterSocket::new(), RouterSocket::new());
+    for router in [&gone, &router] {
+        dealer.connect(router.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    }
+    peers(2, || dealer.statistics()).await;
+    drop(gone);
+    peers(1, || dealer.statistics()).await;
+    for number in 0..10_u8 {
+        within(dealer.send(vec![number])).await.unwrap();
+        assert_eq!(within(router.recv()).await.unwrap().frames()[1], vec![number]);
+    }
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_rep_that_is_gone_has_no_turn_among_those_of_a_req() {
+    let mut req = ReqSocket::new();
+    let (gone, mut rep) = (RepSocket::new(), RepSocket::new());
+    for rep in [&gone, &rep] {
+        req.connect(rep.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    }
+    peers(2, || req.statistics()).await;
+    drop(gone);
+    peers(1, || req.statistics()).await;
+    for number in 0..10_u8 {
+        within(req.send(vec![number])).await.unwrap();
+        let question = within(rep.recv()).await.unwrap();
+        rep.send(question).await.unwrap();
+        assert_eq!(within(req.recv()).await.unwrap().frames()[0], vec![number]);
+    }
 }
 
 /// Shows: M3

@@ -2,6 +2,7 @@
 
 mod answers;
 mod backoff;
+mod budget;
 mod cancellation;
 mod cuts;
 mod dialogue;

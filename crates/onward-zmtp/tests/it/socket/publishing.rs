@@ -140,6 +140,56 @@ async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_
     assert_eq!(notice(&mut xpub).await, b"\x01a");
 }
 
+/// The slow joiner of the ZeroMQ guide: to publish is not to wait for anybody, and what nobody wanted then was not dropped.
+///
+/// Shows: M3
+#[tokio::test]
+async fn what_is_published_before_a_subscription_has_arrived_is_for_nobody() {
+    let (mut xpub, endpoint) = xpub(SocketOptions::new()).await;
+    let mut sub = SubSocket::new();
+    sub.subscribe("news").unwrap();
+    xpub.send("news of before").await.unwrap();
+    sub.connect(&endpoint).unwrap();
+    assert_eq!(notice(&mut xpub).await, b"\x01news");
+    xpub.send("news of today").await.unwrap();
+    assert_eq!(within(sub.recv()).await.unwrap().frames(), ["news of today"]);
+    assert_eq!(xpub.statistics().dropped, 0);
+}
+
+/// Who subscribes to so many topics, and is gone, leaves a notice of each subscription and one of its end.
+async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
+    let before = xpub.statistics().incoming.messages;
+    let mut raw = Raw::introduced(endpoint, "SUB").await;
+    for topic in 0..topics {
+        raw.write(&command("SUBSCRIBE", &[topic as u8])).await;
+    }
+    until(|| xpub.statistics().incoming.messages == before + topics).await;
+    drop(raw);
+    until(|| xpub.statistics().incoming.messages == before + 2 * topics).await;
+}
+
+/// What those who are gone have left is marked as what anybody sends; the notices of one who goes when it is reached come on top.
+///
+/// Shows: M3
+#[tokio::test]
+async fn an_xpub_that_does_not_receive_hears_nobody_any_more_after_a_while_and_everybody_when_it_does() {
+    let (mut xpub, endpoint) = xpub(SocketOptions::new().receive_mark(HighWaterMark::messages(100))).await;
+    for _ in 0..3 {
+        come_and_go(&xpub, &endpoint, 20).await;
+    }
+    let mut raw = Raw::introduced(&endpoint, "SUB").await;
+    peers(1, || xpub.statistics()).await;
+    raw.write(&command("SUBSCRIBE", b"late")).await;
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(xpub.statistics().incoming.messages, 120);
+    for _ in 0..120 {
+        notice(&mut xpub).await;
+    }
+    assert_eq!(notice(&mut xpub).await, b"\x01late");
+}
+
 /// Shows: M3
 #[tokio::test]
 async fn a_verbose_xpub_hears_of_every_subscription() {

@@ -14,10 +14,23 @@ use super::events::{connected, disconnected, until, within};
 /// How often the peer goes away.
 const ROUNDS: u32 = 3;
 
-/// Connects a socket of the first type to one of the second, has them talk, and has the second go away and another take its place, again and again.
+/// Connects a socket of the first type to one of the second, has them talk, and has the second go away and another take its place, again and again; over
+/// every transport of the system.
 async fn comes_back<C: Kind, L: Kind>(talk: impl AsyncFn(&mut Socket<C>, &mut Socket<L>, Message)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = format!("ipc://{}", directory.path().join("listener").display());
+    let name = format!("ipc://@{}", directory.path().display());
+    for endpoint in ["tcp://127.0.0.1:*", &path, &name] {
+        comes_back_over(endpoint, &talk).await;
+    }
+}
+
+async fn comes_back_over<C: Kind, L: Kind>(
+    endpoint: &str,
+    talk: &impl AsyncFn(&mut Socket<C>, &mut Socket<L>, Message),
+) {
     let mut listener = Socket::<L>::new();
-    let endpoint = listener.bind("tcp://127.0.0.1:*").await.unwrap();
+    let endpoint = listener.bind(endpoint).await.unwrap();
     let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
     let mut connector = Socket::<C>::with_options(SocketOptions::new().reconnect(reconnect));
     let mut monitor = connector.monitor();

@@ -1,11 +1,14 @@
 //! Many connections, one after the other, while messages flow.
 
-use onward_zmtp::socket::SocketOptions;
+use onward_zmtp::socket::kind::{Dealer, Pull, Push, Receives, Router, Sends};
 use onward_zmtp::socket::limits::REST_AFTER;
-use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
+use onward_zmtp::socket::{Endpoint, SocketOptions};
+use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket, Socket, XpubSocket};
 
 use super::events::{no_tasks, peers, until, within};
+use super::raw::Raw;
 use crate::zmtp::allocations::counted;
+use crate::zmtp::link::{command, frame, greeting, metadata};
 
 fn number(message: &onward_zmtp::protocol::Message) -> u32 {
     u32::from_be_bytes(message.frames()[0][..].try_into().unwrap())
@@ -70,34 +73,100 @@ async fn peers_that_come_and_go_leave_nothing_behind() {
     no_tasks().await;
 }
 
+/// How many allocations there are for 20 000 small messages, sent and received in batches, once queues and buffers have grown to what they need.
+fn allocations<S: Sends, R: Receives>(receive: impl AsyncFn(&mut Socket<R>, usize)) -> u64 {
+    const BATCH: usize = 500;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let payload = bytes::Bytes::from(vec![0xCD; 64]);
+    let (mut sender, mut receiver) = runtime.block_on(async {
+        let (sender, receiver) = (Socket::<S>::new(), Socket::<R>::new());
+        sender.connect(receiver.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+        peers(1, || sender.statistics()).await;
+        (sender, receiver)
+    });
+    let mut carry = async |messages: usize| {
+        for _ in 0..messages / BATCH {
+            for _ in 0..BATCH {
+                sender.send(payload.clone()).await.unwrap();
+            }
+            receive(&mut receiver, BATCH).await;
+        }
+    };
+    runtime.block_on(carry(5 * BATCH));
+    let counted = counted(|| runtime.block_on(carry(MESSAGES)));
+    runtime.block_on(async { drop((sender, receiver)) });
+    counted.calls
+}
+
+const MESSAGES: usize = 20_000;
+
+async fn one_by_one<R: Receives>(receiver: &mut Socket<R>, count: usize) {
+    for _ in 0..count {
+        receiver.recv().await.unwrap();
+    }
+}
+
 /// A fault of zmq.rs 0.7: six allocations a message. Here it is the payload's, and what batches share.
 #[test]
 fn a_small_message_costs_one_allocation_from_end_to_end() {
-    const MESSAGES: u64 = 20_000;
-    const BATCH: u64 = 500;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let payload = bytes::Bytes::from(vec![0xCD; 64]);
-    let (mut push, mut pull) = runtime.block_on(async {
-        let (push, pull) = (PushSocket::new(), PullSocket::new());
-        push.connect(pull.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
-        peers(1, || push.statistics()).await;
-        (push, pull)
-    });
-    let mut carry = async |messages: u64| {
-        for _ in 0..messages / BATCH {
-            for _ in 0..BATCH {
-                push.send(payload.clone()).await.unwrap();
-            }
-            for _ in 0..BATCH {
-                pull.recv().await.unwrap();
-            }
+    let allocations = allocations::<Push, Pull>(one_by_one);
+    assert!(allocations <= MESSAGES as u64 * 101 / 100, "{allocations} allocations for {MESSAGES} messages");
+}
+
+#[test]
+fn a_small_message_to_a_router_costs_one_allocation_from_end_to_end() {
+    let allocations = allocations::<Dealer, Router>(one_by_one);
+    assert!(allocations <= MESSAGES as u64 * 101 / 100, "{allocations} allocations for {MESSAGES} messages");
+}
+
+#[test]
+fn a_small_message_among_many_costs_one_allocation_from_end_to_end() {
+    let allocations = allocations::<Push, Pull>(async |pull, count| {
+        // The list is the reader's, and is used again.
+        let mut messages = Vec::with_capacity(count);
+        while messages.len() < count {
+            pull.recv_many(&mut messages, count).await.unwrap();
         }
+    });
+    assert!(allocations <= MESSAGES as u64 * 102 / 100, "{allocations} allocations for {MESSAGES} messages");
+}
+
+/// A subscriber that says much about itself, and leaves in the middle of what it is sent and of what it sends.
+async fn visit(publisher: &mut XpubSocket, endpoint: &Endpoint) {
+    let mut raw = Raw::connect(endpoint).await;
+    let ready = [&b"\x05READY"[..], &metadata(&[("Socket-Type", b"SUB"), ("X-Note", &[7; 4000])])].concat();
+    raw.write(&[&greeting(1, "NULL", false)[..], &[6], &(ready.len() as u64).to_be_bytes(), &ready].concat()).await;
+    raw.write(&[command("SUBSCRIBE", b""), frame(1, &[7; 200])].concat()).await;
+    assert_eq!(within(publisher.recv()).await.unwrap().frames(), ["\u{1}"]);
+    for _ in 0..10 {
+        publisher.send(vec![0; 1000]).await.unwrap();
+    }
+    drop(raw);
+    assert_eq!(within(publisher.recv()).await.unwrap().frames(), ["\0"]);
+    peers(0, || publisher.statistics()).await;
+}
+
+/// Faults of libzmq (its advisories GHSA-4p5v and GHSA-wfr2): messages of peers with metadata, and unfinished ones of peers that are gone, stayed in memory.
+#[test]
+fn subscribers_that_say_much_about_themselves_and_leave_in_the_middle_leave_no_memory() {
+    const VISITS: usize = 200;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (mut publisher, endpoint) = runtime.block_on(async {
+        let publisher = XpubSocket::new();
+        let endpoint = publisher.bind("tcp://127.0.0.1:*").await.unwrap();
+        (publisher, endpoint)
+    });
+    let mut visits = |count: usize| {
+        runtime.block_on(async {
+            for _ in 0..count {
+                visit(&mut publisher, &endpoint).await;
+            }
+        });
     };
-    // Queues and buffers grow to what they need.
-    runtime.block_on(carry(5 * BATCH));
-    let counted = counted(|| runtime.block_on(carry(MESSAGES)));
-    assert!(counted.calls <= MESSAGES + MESSAGES / 100, "{} allocations for {MESSAGES} messages", counted.calls);
-    runtime.block_on(async { drop((push, pull)) });
+    visits(VISITS / 10);
+    let counted = counted(|| visits(VISITS));
+    assert!(counted.live < 100 * VISITS as i64, "{} bytes are kept of {VISITS} visits", counted.live);
+    runtime.block_on(async { drop(publisher) });
 }
 
 async fn connected_over(name: &str) -> (PushSocket, PullSocket) {

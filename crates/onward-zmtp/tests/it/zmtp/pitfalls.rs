@@ -209,6 +209,19 @@ fn a_peer_of_a_fixed_side_cannot_send_error_to_a_server() {
     assert!(error(&seen).is_malformed());
 }
 
+/// A fault of libzmq (its advisory GHSA-wfr2): the parts that had come stayed in memory.
+#[test]
+fn an_unfinished_message_of_a_disconnected_peer_leaves_no_memory() {
+    let parts: Vec<u8> = (0..100).flat_map(|_| frame(1, &[7; 200])).collect();
+    let unfinished = counted(|| {
+        let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
+        feed(&mut pull, &parts);
+        pull.end_of_stream();
+    });
+    assert!(unfinished.peak > 20_000, "{} bytes are no parts", unfinished.peak);
+    assert_eq!(unfinished.live, 0);
+}
+
 #[test]
 fn an_unfinished_message_of_a_disconnected_peer_is_never_seen() {
     let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
