@@ -64,15 +64,14 @@ impl FromStr for Case {
 impl Case {
     /// A function that reads as many messages as it is told, each time from the same sources. Making it is no part of the measurement.
     pub(crate) fn prepare<S: Endless + 'static>(self) -> Box<dyn FnMut(u64)> {
-        let sources = (0..self.sources).map(|_| S::new());
+        // All of them before any reader has memory of its own, so that they lie in memory alike for each: in equal distances the processor fetches their
+        // buffers ahead, and otherwise a thousand of them wait for memory.
+        let mut sources: Vec<S> = (0..self.sources).map(|_| S::new()).collect();
         match self.reader {
-            Reader::Bare => {
-                let mut sources: Vec<S> = sources.collect();
-                Box::new(move |messages| match &mut sources[..] {
-                    [source] => single(source, messages),
-                    sources => single(&mut Rotation { sources, position: 0 }, messages),
-                })
-            }
+            Reader::Bare => Box::new(move |messages| match &mut sources[..] {
+                [source] => single(source, messages),
+                sources => single(&mut Rotation { sources, position: 0 }, messages),
+            }),
             Reader::FairQueue => {
                 let mut queue = queue(sources);
                 Box::new(move |messages| single(&mut queue, messages))
@@ -83,14 +82,14 @@ impl Case {
                 Box::new(move |messages| batches(&mut queue, &mut batch, messages))
             }
             Reader::SelectAll => {
-                let mut all: SelectAll<S> = sources.collect();
+                let mut all: SelectAll<S> = sources.into_iter().collect();
                 Box::new(move |messages| single(&mut all, messages))
             }
         }
     }
 }
 
-fn queue<S: Endless>(sources: impl Iterator<Item = S>) -> FairQueue<u64, S> {
+fn queue<S: Endless>(sources: Vec<S>) -> FairQueue<u64, S> {
     let mut queue = FairQueue::new();
     for (key, source) in (0..).zip(sources) {
         // The limit is far above what is measured.

@@ -5,7 +5,7 @@ use bench_protocol::Line;
 use crate::compare;
 use crate::record::Entry;
 
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     "row",
     "class",
     "system",
@@ -16,6 +16,7 @@ const HEADINGS: [&str; 12] = [
     "p50 µs",
     "p99 µs",
     "CPU s",
+    "peak MiB",
     "lost/dup",
     "Onward is",
 ];
@@ -85,6 +86,7 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
         optional(line.p50),
         optional(line.p99),
         optional(line.cpu_seconds),
+        optional(line.peak_mib),
         losses,
         ratio,
     ]

@@ -22,23 +22,29 @@ fn work(request: &Request) -> Result<Measurement> {
         Pair::DealerRouter => (Kind::Dealer, Kind::Router, 2),
     };
     let receiver = context.socket(receives, &endpoint)?;
-    let sender = context.socket(sends, &endpoint)?;
-    sender.send(b"first")?;
-    receiver.receive(frames)?;
+    let mut senders = Vec::new();
+    for _ in 0..wanted.peers {
+        let sender = context.socket(sends, &endpoint)?;
+        sender.send(b"first")?;
+        receiver.receive(frames)?;
+        senders.push(sender);
+    }
     let measurement = match wanted.shape {
-        Shape::Stream => stream(row, sender, &receiver, frames),
-        Shape::Batch => batch(row, &sender, &receiver, frames),
-        Shape::RoundTrip => round_trip(row, &sender, receiver),
+        Shape::Stream => stream(row, senders, &receiver, frames),
+        Shape::Batch => batch(row, &senders[0], &receiver, frames),
+        Shape::RoundTrip => round_trip(row, &senders[0], receiver),
         shape => bail!("libzmq has no program for {shape:?}"),
     };
     clear();
     measurement
 }
 
-fn stream(row: &Row, sender: Socket, receiver: &Socket, frames: usize) -> Result<Measurement> {
-    let payload = vec![0xCD; row.payload_bytes];
-    // Ends with the process.
-    std::thread::spawn(move || while sender.send(&payload).is_ok() {});
+fn stream(row: &Row, senders: Vec<Socket>, receiver: &Socket, frames: usize) -> Result<Measurement> {
+    for sender in senders {
+        let payload = vec![0xCD; row.payload_bytes];
+        // Ends with the process.
+        std::thread::spawn(move || while sender.send(&payload).is_ok() {});
+    }
     let mut meter = Meter::new(row);
     while meter.next()? {
         (0..row.count).try_for_each(|_| receiver.receive(frames))?;
