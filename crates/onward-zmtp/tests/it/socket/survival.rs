@@ -8,6 +8,8 @@ use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{Reconnect, SocketOptions, limits};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
+use tokio::sync::Mutex;
+
 use super::events::{no_tasks, peers, until, within};
 use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::{frame, greeting};
@@ -104,7 +106,9 @@ async fn thousands_that_say_nothing_or_drip_and_are_not_sent_away_keep_nobody_ou
 }
 
 async fn are_in_nobodys_way(pending_handshakes: usize) {
-    // Both ends are in this process, which may not have more than twenty thousand files.
+    // Both ends are in this process, which may not have more than twenty thousand files at a time.
+    static FILES: Mutex<()> = Mutex::const_new(());
+    let _files = FILES.lock().await;
     let count = (rounds() * 5).min(4900);
     let mut pull = PullSocket::with_options(SocketOptions::new().pending_handshakes(pending_handshakes));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
