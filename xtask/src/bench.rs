@@ -27,7 +27,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     runner(project, &options.arguments)
 }
 
-/// One short round of our own rows. Its record is thrown away; what matters is that every row gave a result.
+/// One short round of our own rows, and whether the pages are what their records give. The round's record is thrown away; what matters is that every row
+/// gave a result.
 pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
     if !project.path(MANIFEST).is_file() {
         return Ok(Verdict::Skipped(format!("there is no {MANIFEST} yet")));
@@ -36,6 +37,7 @@ pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
     let mut arguments: Vec<String> = SMOKE.iter().map(ToString::to_string).collect();
     arguments.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
     runner(project, &arguments)?;
+    runner(project, &["pages".to_owned(), "--check".to_owned()])?;
     let record = std::fs::read_to_string(&record).context("the runner left no record")?;
     let problems = problems(&record)?;
     problems.iter().for_each(|problem| println!("{problem}"));

@@ -8,6 +8,7 @@ mod compare_postgres;
 mod join;
 mod machine;
 mod merge;
+mod pages;
 mod plan;
 mod plot;
 mod postgres;
@@ -43,6 +44,12 @@ enum Command {
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md"))]
         output: PathBuf,
     },
+    /// Writes the pages of all records that are kept as `bench/record/NAME.json` for `docs/NAME.md`.
+    Pages {
+        /// Writes nothing; fails if a page is not what its record gives.
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -76,12 +83,18 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Report { records, output }) => report::write(&record::read_all(&records)?, &output),
+        Some(Command::Pages { check: true }) => pages::check(&bench()?),
+        Some(Command::Pages { check: false }) => pages::write(&bench()?),
         None => run(&arguments.run),
     }
 }
 
+fn bench() -> Result<PathBuf> {
+    Ok(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?)
+}
+
 fn run(arguments: &RunArguments) -> Result<()> {
-    let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+    let bench = bench()?;
     let rows = load_scenarios(&bench.join("scenarios"))?;
     let plan = plan::select(&rows, &arguments.rows, &arguments.peer);
     anyhow::ensure!(!plan.is_empty(), "no row matches {:?}; they look like T/submit_tasks/1000", arguments.rows);

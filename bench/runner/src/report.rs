@@ -53,6 +53,24 @@ that, what each row does and which settings a system has, is in `bench/scenarios
 pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
     std::fs::create_dir_all(directory)?;
+    for (name, text) in files(record, output)? {
+        let path = directory.join(name);
+        std::fs::write(&path, text).with_context(|| format!("could not write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The page of this name and its plots: the names of the files and what is in them.
+pub(crate) fn files(record: &Record, page: &Path) -> Result<Vec<(String, String)>> {
+    let name = page.file_name().and_then(|name| name.to_str()).context("the page needs a name")?;
+    let stem = page.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
+    let mut files = plots(stem, &record.entries);
+    let text = text(record, &files);
+    files.push((name.to_owned(), text));
+    Ok(files)
+}
+
+fn text(record: &Record, plots: &[(String, String)]) -> String {
     let are_all = |section: &str| record.entries.iter().all(|entry| entry.group().0.starts_with(section));
     let head = match () {
         () if are_all("M/") => HEAD_OF_SOCKETS,
@@ -60,18 +78,14 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
         () => HEAD,
     };
     let mut page = format!("{head}\n{}\n", provenance(record));
-    let stem = output.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
-    for (name, svg) in plots(stem, &record.entries) {
-        std::fs::write(directory.join(&name), svg)?;
-        page += &format!("![{name}]({name})\n\n");
-    }
+    plots.iter().for_each(|(name, _)| page += &format!("![{name}]({name})\n\n"));
     page += &table::markdown(&record.entries);
     let comparisons = compare::comparisons(&record.entries);
     if !comparisons.is_empty() {
         page += "\n| figure | of what |\n|---|---|\n";
         comparisons.iter().for_each(|each| page += &format!("| {} | {} |\n", each.figure(), each.what));
     }
-    std::fs::write(output, page).with_context(|| format!("could not write {}", output.display()))
+    page
 }
 
 fn provenance(record: &Record) -> String {
