@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bench_protocol::{Better, Class, Line};
 
-use crate::compare_postgres;
 use crate::record::Entry;
+use crate::{compare_postgres, compare_tasks};
 
 /// Onward's own line of a row, in its default settings.
 pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, class: Class) -> Option<&'a Line> {
@@ -31,7 +31,7 @@ pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
 
 /// A ratio of the figures of lines whose rows are run in turn: the geometric mean of what it is in each round, for a machine with others at work is not
 /// as fast in the next one, and its standard error. Of the lines' medians where they were not run equally often.
-fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> Ratio {
+pub(crate) fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> Ratio {
     let rounds = lines[0].figures.len();
     if rounds == 0 || lines.iter().any(|line| line.figures.len() != rounds) {
         return Ratio { value: ratio(lines.map(|line| line.value)), error: None };
@@ -52,7 +52,7 @@ fn mean_and_error(numbers: &[f64]) -> (f64, Option<f64>) {
 
 /// A ratio, and how far it may be off.
 #[derive(Debug, Clone, Copy)]
-struct Ratio {
+pub(crate) struct Ratio {
     value: f64,
     /// Its standard error, where several rounds tell.
     error: Option<f64>,
@@ -71,7 +71,7 @@ impl Comparison {
         Self { what, value, error: None }
     }
 
-    fn of_ratio(what: String, Ratio { value, error }: Ratio) -> Self {
+    pub(crate) fn of_ratio(what: String, Ratio { value, error }: Ratio) -> Self {
         Self { what, value, error }
     }
 
@@ -82,7 +82,7 @@ impl Comparison {
     }
 }
 
-/// What a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
+/// What the rows of tasks come to; what a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
 /// take beyond two bare commits; how orchestrations stand beside the best of each other system; and what a flood does to the latency of other
 /// peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
@@ -90,7 +90,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let ceiling = |row: &str, class| {
         find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits, best rhythm")
     };
-    let mut all = Vec::new();
+    let mut all = compare_tasks::comparisons(entries);
     for class in [Class::Normal, Class::Full] {
         for row in ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k"] {
             let ours = onward(entries, row, class).zip(onward(entries, PLAIN, class));

@@ -5,6 +5,7 @@
 
 mod compare;
 mod compare_postgres;
+mod compare_tasks;
 mod join;
 mod machine;
 mod merge;

@@ -21,7 +21,8 @@ commit sizes of the Onward run beside it or with its best batch; it answers nobo
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
 has any, and commits for each 1000 tasks. Rows of `us p99` show the 99th percentile of the queue that has the highest, and beside the
 settings the longest latency and the tasks accepted each second. In rows of orchestrations, the commits are counted for each 1000 orchestrations,
-or steps where the row is about steps; what ended otherwise than completed is counted as lost. What each row does is in `bench/scenarios/`.
+or steps where the row is about steps; what ended otherwise than completed is counted as lost. Rows of tasks
+without `file` in their names are those of taskmill's own benchmarks (with what goes with them); those on a file are ours. What each row does is in `bench/scenarios/`.
 ";
 
 /// What a page says that has rows of sockets only.
