@@ -17,6 +17,7 @@ mod finish;
 mod group_commit;
 mod group_counts;
 mod kill;
+mod killed;
 mod ledger;
 mod load;
 mod memory;

@@ -189,6 +189,12 @@ mod behind_a_decorator {
     onward_testkit::conformance!(onward_testkit::FaultyFixture(crate::sqlite::InMemory));
 }
 
+mod in_file_behind_decorators {
+    use onward_testkit::{CodecFixture, FaultyFixture, conformance};
+
+    conformance!(FaultyFixture(CodecFixture(crate::sqlite::InFile(onward_store::Durability::Normal))));
+}
+
 /// Without this the suites on few tasks would show nothing.
 #[tokio::test]
 async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {

@@ -1,0 +1,117 @@
+//! Stores whose process is killed in place of being closed, against the specification.
+//!
+//! A process that is killed leaves its files as they are. So they are copied while the store is open, and the next store opens the copy: what the
+//! store had in memory only, or would have written when it was closed, is not there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use onward_store::{
+    Changes, Clock, Durability, NewsReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
+};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
+
+use crate::agreement::SOME;
+
+/// How many tasks wait in memory.
+#[derive(Debug, Clone, Copy)]
+enum Waiting {
+    Many,
+    Few,
+}
+
+#[derive(Debug)]
+struct KilledPlace {
+    waiting: Waiting,
+    directory: tempfile::TempDir,
+    /// How many stores there were.
+    stores: usize,
+}
+
+/// A store that leaves its files as they are at its end.
+#[derive(Debug)]
+struct Killed {
+    store: SqliteStore,
+    path: PathBuf,
+    next: PathBuf,
+}
+
+impl Fixture for Waiting {
+    fn place(&self) -> Box<dyn Place> {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        Box::new(KilledPlace { waiting: *self, directory, stores: 0 })
+    }
+}
+
+impl Place for KilledPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let file = |number: usize| self.directory.path().join(format!("{number}.db"));
+        let (path, next) = (file(self.stores), file(self.stores + 1));
+        self.stores += 1;
+        let options = SqliteStore::options().durability(Durability::Normal).payload_limit(conditions.payload_limit);
+        let options = match self.waiting {
+            Waiting::Many => options,
+            Waiting::Few => options.memory_tasks(2),
+        };
+        let options = options.clock(conditions.clock.clone());
+        Box::pin(async move {
+            let store = options.open(&path).await.expect("a store opens");
+            store.apply(ends_of_sessions(&path)).await.expect("sessions can be closed");
+            Arc::new(Killed { store, path, next }) as Arc<dyn Store>
+        })
+    }
+}
+
+/// The ends of the sessions of the process that was killed, in the order of their numbers: the next process writes them in its own time, when it finds
+/// that one gone, and does not show them any more.
+fn ends_of_sessions(path: &Path) -> Vec<Write> {
+    let connection = rusqlite::Connection::open(path).expect("the file opens");
+    let mut numbers = connection.prepare("SELECT id FROM session ORDER BY id").expect("there are sessions");
+    let numbers = numbers.query_map([], |row| row.get(0)).expect("they can be read");
+    numbers.map(|number| Write::CloseSession { session: SessionId(number.expect("a number")) }).collect()
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        for end in ["", "-wal"] {
+            let with_end = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
+            if with_end(&self.path).exists() {
+                std::fs::copy(with_end(&self.path), with_end(&self.next)).expect("the files can be copied");
+            }
+        }
+    }
+}
+
+impl StoreDecorator for Killed {
+    fn inner(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn changes(&self) -> Changes {
+        self.store.changes()
+    }
+
+    fn news(&self) -> NewsReceiver {
+        self.store.news()
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store.clock()
+    }
+
+    fn info(&self) -> StoreInfo {
+        self.store.info()
+    }
+}
+
+/// Shows: T21
+#[test]
+fn sqlite_whose_process_is_killed_agrees_with_the_specification() {
+    agreement::run(&MemoryFixture, &Waiting::Many, SOME);
+}
+
+/// Shows: T21
+#[test]
+fn sqlite_with_few_tasks_in_memory_whose_process_is_killed_agrees_with_the_specification() {
+    agreement::run(&MemoryFixture, &Waiting::Few, SOME);
+}
