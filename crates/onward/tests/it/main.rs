@@ -43,6 +43,8 @@ mod flow;
 #[cfg(test)]
 mod heartbeats;
 #[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod middleware;
 #[cfg(test)]
 mod modules;
