@@ -10,6 +10,8 @@ mod after_commit;
 #[cfg(test)]
 mod aggregate;
 #[cfg(test)]
+mod blocking;
+#[cfg(test)]
 mod buffered;
 #[cfg(test)]
 mod bulk;
