@@ -26,5 +26,6 @@ mod task;
 mod terminal;
 #[cfg(feature = "top")]
 mod top;
+mod unwritable;
 mod work;
 mod wrong_usage;
