@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+mod damaged;
 mod doctor;
 mod each;
 mod each_interrupted;
