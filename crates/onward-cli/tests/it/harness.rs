@@ -111,6 +111,19 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Reads its stderr up to and with a line that has this in it.
+    pub(crate) fn await_said(&mut self, part: &str) {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while !(line.ends_with(b"\n") && String::from_utf8_lossy(&line).contains(part)) {
+            if line.ends_with(b"\n") {
+                line.clear();
+            }
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "it ended without saying `{part}`");
+            line.push(byte[0]);
+        }
+    }
+
     pub(crate) fn wait(self) -> Ran {
         let Output { status, stdout, stderr } = self.child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
