@@ -18,6 +18,7 @@ mod limit;
 mod orchestration;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod processes;
 mod queue;
 mod schedule;
 mod store;
