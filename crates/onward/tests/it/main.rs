@@ -47,6 +47,8 @@ mod heartbeats;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod middleware;
 #[cfg(test)]
 mod modules;
