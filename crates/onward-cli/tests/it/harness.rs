@@ -75,6 +75,11 @@ impl Place {
         Running { child: command.spawn().unwrap() }.wait()
     }
 
+    /// Starts the binary, with pipes to it and from it.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
         command.args(arguments).current_dir(self.directory.path());
@@ -85,7 +90,7 @@ impl Place {
 
     /// Starts the binary.
     pub(crate) fn start(&self, arguments: &[&str], stdin: &str) -> Running {
-        let mut child = self.command(arguments).spawn().unwrap();
+        let mut child = self.spawn(arguments);
         // The binary may end, and close its stdin, before it has read all of it.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         Running { child }
