@@ -79,6 +79,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "engine-kill",
+        what: "an engine on a SQLite file killed with `kill -9` under load and started again: each task has one result, its own",
+        tests: &[("onward", "kills::each_task")],
+        rounds: 1_000,
+        variable: "ONWARD_ROUNDS",
+    },
+    Soak {
         name: "nth-failure",
         what: "each store operation fails in turn under an engine, and each file operation under a SQLite store: error, busy, full, timeout; once and for good",
         tests: &[("onward", "faults::no_"), ("onward-store", "nth_failure::")],
@@ -174,8 +181,8 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "sqlite-kill",
-        what: "one and three processes on a SQLite file killed at random moments under load, in class full and normal",
-        tests: &[("onward-store", "kill::")],
+        what: "one and three processes on a SQLite file killed at random moments under load, all at once or one beside the others, in class full and normal",
+        tests: &[("onward-store", "kill::"), ("onward-store", "survivors::")],
         rounds: 5_000,
         variable: "ONWARD_ROUNDS",
     },

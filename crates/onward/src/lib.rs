@@ -72,11 +72,12 @@
 //! * **Cleaning up.** What a handler gave to [`Context::clean_up_with`] runs when its attempt was asked to stop and did not complete, after the
 //!   handler has stopped or was aborted. The attempt ends after it.
 //! * **Handlers that block.** A handler is aborted by dropping its future where it awaits. One that computes or blocks without
-//!   awaiting cannot be aborted: it keeps its slot, its lease and its attempt until it returns, because to give the task away
-//!   while the old code still runs would run it twice at once. Its timeout then takes effect when it returns with an error or
-//!   awaits; a result that it returns counts. Use `tokio::task::spawn_blocking` for such work and look at
-//!   [`Context::is_cancelled`] in it. As many blocking handlers as the runtime has threads hold up the engine itself, and with
-//!   it the renewal of its lease.
+//!   awaiting cannot be aborted. It holds its thread, and the other tasks go on on the runtime's other ones; it keeps its slot, its lease
+//!   and its attempt until it returns, because to give the task away while the old code still runs would run it twice at once. What it
+//!   returns counts, however late, an error like any other; its timeout takes effect only where it awaits again. A stop alone does not
+//!   wait for it: when the shutdown limit and the grace are over, the task is given back, and what the old code still returns is
+//!   dropped. Use `tokio::task::spawn_blocking` for such work and look at [`Context::is_cancelled`] in it. As many blocking handlers
+//!   as the runtime has threads hold up the engine itself, and with it the renewal of its lease.
 //!
 //! # What it is not
 //!

@@ -1,5 +1,7 @@
 //! `onward doctor`.
 
+use onward_testkit::mount::Mount;
+
 use crate::harness::Place;
 
 fn levels(place: &Place) -> Vec<(String, String)> {
@@ -18,12 +20,42 @@ fn a_healthy_store_passes_every_check() {
     let place = Place::new();
     place.onward(&["submit", "--kind", "k"]);
     assert_eq!(place.onward(&["doctor"]).code, Some(0));
-    let checks: Vec<String> = levels(&place).into_iter().map(|(check, _)| check).collect();
-    assert_eq!(
-        checks,
-        ["file", "wal", "integrity", "page-checksums", "unused", "durability", "sessions", "dead", "sync", "space"]
-    );
-    assert_eq!(level(&place, "integrity").as_deref(), Some("ok"));
+    // How fast and how full the disk is, the machine decides.
+    let (of_disk, of_store): (Vec<_>, Vec<_>) =
+        levels(&place).into_iter().partition(|(check, _)| check == "sync" || check == "space");
+    assert_eq!(of_disk.len(), 2);
+    let all_fine = ["file", "wal", "integrity", "page-checksums", "unused", "durability", "sessions", "dead"];
+    assert_eq!(of_store, all_fine.map(|check| (check.to_owned(), "ok".to_owned())));
+}
+
+/// Shows: B11
+#[test]
+fn acknowledgements_that_power_loss_may_cost_are_told() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k"]);
+    let ran = place.onward(&["--durability", "normal", "doctor"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("warn  durability") && ran.stdout.contains("not power loss"), "{}", ran.stdout);
+}
+
+/// Shows: B11
+#[test]
+fn a_disk_that_is_nearly_full_is_bad() {
+    let Some(mount) = Mount::new("16m") else { return };
+    let store = mount.path().join("onward.db").display().to_string();
+    let place = Place::new();
+    place.onward(&["--store", &store, "submit", "--kind", "k"]);
+    let ran = place.onward(&["--store", &store, "doctor"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("bad   space") && ran.stdout.contains("make room"), "{}", ran.stdout);
+}
+
+/// Shows: B11
+#[test]
+fn a_directory_in_place_of_a_store_is_told_as_what_it_is() {
+    let ran = Place::new().onward(&["--store", ".", "doctor"]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(". is not a file") && ran.stdout.contains("--store"), "{}", ran.stdout);
 }
 
 /// Shows: B11, T8

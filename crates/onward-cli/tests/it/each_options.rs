@@ -2,6 +2,9 @@
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use onward_store::{Clock, SystemClock};
 
 use crate::harness::{Place, numbers};
 use crate::terminal::{read_until, terminal};
@@ -84,10 +87,16 @@ fn output_that_is_not_text_comes_through_whole() {
 #[test]
 fn a_rate_spaces_the_starts() {
     let place = Place::new();
-    let ran = place.onward_with(&["--json", "each", "--jobs", "4", "--rate", "20/s", "--", "true"], &numbers(5));
-    let summary: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
-    // Four intervals of 50 ms lie between five starts.
-    assert!(summary["seconds"].as_f64().unwrap() >= 0.2, "{summary}");
+    let begun = SystemClock.now();
+    let each = ["each", "--jobs", "4", "--rate", "5/s", "--", "sh", "-c", "date +%s%6N >> starts"];
+    assert_eq!(place.onward_with(&each, &numbers(6)).code, Some(0));
+    let mut starts: Vec<i64> = place.read("starts").lines().map(|start| start.parse().unwrap()).collect();
+    starts.sort_unstable();
+    assert_eq!(starts.len(), 6);
+    for (place_in_line, start) in (0..).zip(starts) {
+        let earliest = begun.plus(Duration::from_millis(200) * place_in_line);
+        assert!(start >= earliest.as_microseconds(), "start {place_in_line} came too soon");
+    }
 }
 
 /// Shows: B9, T7

@@ -39,6 +39,32 @@ fn a_full_disk_exits_with_3_and_the_remedy_and_work_goes_on_when_there_is_room()
     assert_eq!(sound, "ok");
 }
 
+/// Shows: T21
+#[test]
+fn a_worker_that_runs_into_a_full_disk_goes_on_by_itself_when_there_is_room_and_loses_nothing() {
+    let Some(mount) = Mount::new("32m") else { return };
+    assert_eq!(submit_lines(&mount, 300).code, Some(0));
+    let place = Place::new();
+    place.pipe("begun");
+    place.pipe("go-on");
+    let store = mount.path().join("onward.db");
+    let script = "read number; test $number != 1 || { echo > begun; cat go-on; }; echo done $number";
+    let work = ["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", script];
+    let mut worker = place.start(&[&["--store", store.to_str().unwrap()], &work[..]].concat(), "");
+    place.await_writer("begun");
+    mount.fill_but(0);
+    place.write("go-on", "");
+    worker.await_said("make room");
+    mount.make_room();
+    assert_eq!(worker.wait().code, Some(0));
+    let tasks = onward(&mount, &["--json", "task", "list", "--payload", "--limit", "300"], "").stdout;
+    let is_done = |line: &str| {
+        let task: Value = serde_json::from_str(line).unwrap();
+        task["state"] == "completed" && task["result"] == format!("done {}\n", task["payload"].as_str().unwrap())
+    };
+    assert_eq!(tasks.lines().filter(|line| is_done(line)).count(), 300, "{tasks}");
+}
+
 /// Shows: B11, T21
 #[test]
 fn a_file_system_that_is_read_only_exits_with_3_and_the_remedy_and_leaves_the_store_alone() {

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -9,6 +10,9 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// A user and a group that own nothing.
+const NOBODY: u32 = 65_534;
 
 /// A directory with (in the end) a store in it.
 pub(crate) struct Place {
@@ -62,18 +66,31 @@ impl Place {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Runs the binary to its end without the rights of root, which no permission keeps from writing.
+    pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.command(arguments);
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Running { child: command.spawn().unwrap() }.wait()
+    }
+
+    /// Starts the binary, with pipes to it and from it.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
+        command.args(arguments).current_dir(self.directory.path());
+        command.env_remove("ONWARD_STORE").env_remove("ONWARD_LOG");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
     /// Starts the binary.
     pub(crate) fn start(&self, arguments: &[&str], stdin: &str) -> Running {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .env_remove("ONWARD_STORE")
-            .env_remove("ONWARD_LOG")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.spawn(arguments);
         // The binary may end, and close its stdin, before it has read all of it.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         Running { child }
@@ -97,6 +114,19 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
+    }
+
+    /// Reads its stderr up to and with a line that has this in it.
+    pub(crate) fn await_said(&mut self, part: &str) {
+        let stderr = self.child.stderr.as_mut().unwrap();
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while !(line.ends_with(b"\n") && String::from_utf8_lossy(&line).contains(part)) {
+            if line.ends_with(b"\n") {
+                line.clear();
+            }
+            assert_eq!(stderr.read(&mut byte).unwrap(), 1, "it ended without saying `{part}`");
+            line.push(byte[0]);
+        }
     }
 
     pub(crate) fn wait(self) -> Ran {

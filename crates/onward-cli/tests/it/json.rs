@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::harness::Place;
+use crate::harness::{Place, Ran};
+use crate::orchestration;
 
-/// Commands, in an order in which each finds something to do; words that stand for others are those of a shell.
+/// Commands, in an order in which each finds something to do.
 const COMMANDS: &[&str] = &[
     "submit --kind k --key a --tag city=Pisa one",
     "submit --kind k --queue slow --parent 1 two",
@@ -59,24 +60,119 @@ const COMMANDS: &[&str] = &[
     "orchestration retry 4",
     "orchestration terminate 4",
     "orchestration delete 4",
+    "schedule set day --every 1h --kind k",
+    "schedule backfill day --from 2026-01-01T00:00:00Z --until 2026-01-01T03:00:00Z",
+    "submit --kind bundle --aggregate-size 5 --aggregate-delay 1h three",
+    "queue collections",
+    "each --input lines -- echo",
     "store backup copy.db",
     "--store restored.db store restore copy.db",
     "store prune --keep 0",
     "store compact",
     "store migrate",
+    "store copy sqlite:onward.db sqlite:copied.db",
+    "--store made.db store create",
+    "--store rebuilt.db store rebuild onward.db",
 ];
+
+/// The same on tasks that were left to be finished from elsewhere.
+const ON_LEFT_TASKS: &[&str] = &["task extend 1.1 --within 1h", "task complete 1.1", "task fail 2.1 --error declined"];
+
+/// The same on orchestrations that have begun.
+const ON_HISTORIES: &[&str] = &[
+    "orchestration history 1",
+    "orchestration export 1 --output history.cbor",
+    "orchestration record histories",
+    "orchestration check --program ./program histories",
+    "orchestration query --program ./program 1 sum",
+    "orchestration fork 1 --events 2",
+    "orchestration reset 1 --events 2",
+];
+
+/// The same while somebody works.
+const WHILE_SOMEBODY_WORKS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
+
+/// Commands that print a script or a page, and one that is for terminals and says so.
+const WITHOUT: &[&str] = &["completions", "man", "top"];
 
 /// Shows: B11
 #[test]
 fn what_commands_say_is_json_where_that_is_asked_for() {
     let place = Place::new();
+    place.write("lines", "a\nb\n");
     for command in COMMANDS {
-        let ran = place.onward(&[&["--json"], &command.split(' ').collect::<Vec<_>>()[..]].concat());
-        assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
-        assert!(!ran.stdout.is_empty(), "{command} says nothing; {}", ran.stderr);
-        for line in ran.stdout.lines() {
-            let value: Result<Value, _> = serde_json::from_str(line);
-            assert!(value.is_ok_and(|value| value.is_object()), "{command}: {line}");
-        }
+        let said = assert_is_json(command, &place.onward(&words(command)));
+        assert!(said.iter().all(Value::is_object), "{command}: {said:?}");
     }
+}
+
+/// Shows: B11, Q8
+#[test]
+fn what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for() {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
+    let leave = "echo finish-later >> \"$ONWARD_REPORT\"";
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", leave]);
+    for command in ON_LEFT_TASKS {
+        assert_is_json(command, &place.onward(&words(command)));
+    }
+}
+
+/// Shows: B11, D10
+#[test]
+fn what_is_said_of_histories_is_json_where_that_is_asked_for() {
+    let place = orchestration::place();
+    let script = r#"#!/bin/sh
+test "$1" != --query || { echo '{"answer":5}'; exit 0; }
+for file in "$@"; do echo "{\"file\":\"$file\",\"kind\":null,\"events\":1,\"agrees\":true,\"error\":null}"; done
+"#;
+    orchestration::program(&place, script);
+    for command in ON_HISTORIES {
+        assert_is_json(command, &place.onward(&words(command)));
+    }
+}
+
+/// Shows: B11, D10
+#[test]
+fn what_code_answers_is_json_where_that_is_asked_for() {
+    let place = orchestration::place();
+    place.onward(&["orchestration", "start", "counter"]);
+    place.onward(&["orchestration", "signal", "3", "approved", "\"by ada\""]);
+    for command in WHILE_SOMEBODY_WORKS {
+        assert_is_json(command, &orchestration::ask(&place, &words(command)));
+    }
+}
+
+/// Shows: B11
+#[test]
+fn every_command_is_among_those_whose_json_is_tested() {
+    let place = Place::new();
+    place.onward(&["generate", "man", "man"]);
+    let pages = std::fs::read_dir(place.path("man")).unwrap().map(|page| page.unwrap().file_name());
+    let names: Vec<String> = pages.map(|page| page.into_string().unwrap().replace(".1", "-")).collect();
+    let tried = [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS, WITHOUT].concat();
+    let tried: Vec<String> = tried.iter().map(|command| page_name(command)).collect();
+    let has_verbs = |name: &str| names.iter().any(|other| other != name && other.starts_with(name));
+    for name in names.iter().filter(|name| !has_verbs(name)) {
+        assert!(tried.iter().any(|command| command.starts_with(name)), "{name} is missing here");
+    }
+}
+
+/// What is typed for a command.
+fn words(command: &str) -> Vec<&str> {
+    std::iter::once("--json").chain(command.split(' ')).collect()
+}
+
+/// What the name of a command's manual page begins a command with.
+fn page_name(command: &str) -> String {
+    let words = command.split(' ').skip(if command.starts_with("--store") { 2 } else { 0 });
+    format!("onward-{}-", words.collect::<Vec<_>>().join("-"))
+}
+
+/// The values that a command has printed, one per line.
+fn assert_is_json(command: &str, ran: &Ran) -> Vec<Value> {
+    assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
+    assert!(!ran.stdout.is_empty(), "{command} says nothing; {}", ran.stderr);
+    let value = |line: &str| serde_json::from_str(line).map_err(|error| format!("{command}: {line}: {error}")).unwrap();
+    ran.stdout.lines().map(value).collect()
 }

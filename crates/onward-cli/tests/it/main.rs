@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+mod damaged;
 mod doctor;
 mod each;
 mod each_interrupted;
@@ -17,6 +18,7 @@ mod limit;
 mod orchestration;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod processes;
 mod queue;
 mod schedule;
 mod store;
@@ -26,5 +28,6 @@ mod task;
 mod terminal;
 #[cfg(feature = "top")]
 mod top;
+mod unwritable;
 mod work;
 mod wrong_usage;

@@ -169,7 +169,7 @@ fn work(place: &Place, is_mended: bool) {
 
 /// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits for a signal, a transfer (4) that is dead, a trip
 /// (5) that waits for a flight (6) and a review (7), and a plain task (8).
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -640,7 +640,7 @@ fn an_exported_history_is_tried_with_new_code() {
 }
 
 /// Asks for an update and works until it is answered.
-fn ask(place: &Place, asked: &[&str]) -> Ran {
+pub(crate) fn ask(place: &Place, asked: &[&str]) -> Ran {
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| place.onward(asked));
         while !asking.is_finished() {
@@ -797,7 +797,7 @@ done
 }
 
 /// Makes a script the file `program`, which can be run.
-fn program(place: &Place, script: &str) {
+pub(crate) fn program(place: &Place, script: &str) {
     place.write("program", script);
     let mut permissions = std::fs::metadata(place.path("program")).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);

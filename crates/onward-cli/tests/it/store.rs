@@ -1,6 +1,17 @@
 //! `onward store`.
 
-use crate::harness::Place;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onward_store::rusqlite::Connection;
+
+use crate::harness::{Place, numbers};
+
+/// The script of the first schema, and a store of it.
+const SCHEMA_1: [&str; 2] = [
+    include_str!("../../../onward-store/src/sqlite/migrations/0001.sql"),
+    include_str!("../../../onward-store/tests/it/fixtures/schema_1.sql"),
+];
 
 fn place_with_task() -> Place {
     let place = Place::new();
@@ -37,6 +48,45 @@ fn what_is_no_backup_is_not_restored() {
     assert!(!place.path("onward.db").exists());
 }
 
+/// The one that submits keeps the store open, so that much of what it has committed is in the log alone.
+///
+/// Shows: T21
+#[test]
+fn a_backup_under_load_is_a_whole_store_with_all_that_was_acknowledged_before_it_began() {
+    let place = place_with_task();
+    let acknowledged = AtomicU64::new(1);
+    let mut submitting = place.spawn(&["--json", "submit", "--kind", "k", "--lines"]);
+    let (mut stdin, stdout) = (submitting.stdin.take().unwrap(), submitting.stdout.take().unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(move || stdin.write_all(numbers(100_000).as_bytes()).unwrap());
+        let hearing = scope.spawn(|| count_lines(stdout, &acknowledged));
+        for number in 0.. {
+            let (copy, before) = (format!("copy{number}.db"), acknowledged.load(Ordering::SeqCst));
+            assert_eq!(place.onward(&["store", "backup", &copy]).code, Some(0));
+            assert_is_sound(&place, &copy);
+            let tasks = place.json(&["--store", &copy, "task", "count"])[0]["tasks"].as_u64().unwrap();
+            assert!(tasks >= before, "{tasks} of at least {before} tasks");
+            if hearing.is_finished() {
+                break;
+            }
+        }
+    });
+    assert!(submitting.wait().unwrap().success());
+}
+
+fn count_lines(output: impl Read, count: &AtomicU64) {
+    for line in BufReader::new(output).lines() {
+        assert!(line.is_ok(), "{line:?}");
+        count.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn assert_is_sound(place: &Place, file: &str) {
+    let findings = place.json(&["--store", file, "doctor"]);
+    let integrity = findings.iter().find(|finding| finding["check"] == "integrity").unwrap();
+    assert_eq!(integrity["level"], "ok", "{integrity}");
+}
+
 /// Shows: T17
 #[test]
 fn prune_forgets_ended_tasks_and_keeps_as_many_as_told() {
@@ -63,9 +113,41 @@ fn compact_and_migrate_leave_the_tasks_as_they_are() {
     assert_eq!(place.json(&["task", "show", "1"])[0]["payload"], "precious");
 }
 
+fn bytes(place: &Place) -> u64 {
+    std::fs::metadata(place.path("onward.db")).unwrap().len()
+}
+
+/// Shows: B8
+#[test]
+fn compact_gives_back_what_prune_has_freed() {
+    let place = Place::new();
+    let lines: String = (0..1000).map(|_| format!("{}\n", "x".repeat(1000))).collect();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &lines);
+    place.onward(&["task", "cancel", "--kind", "k"]);
+    assert_eq!(place.onward(&["store", "prune", "--keep", "0"]).stdout, "removed 1000 ended tasks\n");
+    let pruned = bytes(&place);
+    assert_eq!(place.onward(&["store", "compact"]).code, Some(0));
+    assert!(bytes(&place) < pruned / 2, "{} of {pruned} bytes", bytes(&place));
+}
+
+/// Shows: B8
+#[test]
+fn a_store_of_the_first_schema_is_migrated_and_keeps_its_tasks() {
+    let place = Place::new();
+    let connection = Connection::open(place.path("onward.db")).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
+    connection.close().unwrap();
+    let said = place.onward(&["store", "migrate"]).stdout;
+    assert!(said.starts_with("migrated onward.db from schema 1 to "), "{said}");
+    let listed = place.json(&["task", "list", "--payload"]);
+    let payloads: Vec<_> = listed.iter().rev().take(4).map(|task| task["payload"].clone()).collect();
+    assert_eq!(payloads, ["first", "second", "third", "fourth"]);
+}
+
 /// What another program does to a store: a table of its own, and the file closed as the last.
 fn write_by_hand(place: &Place) {
-    let connection = onward_store::rusqlite::Connection::open(place.path("onward.db")).unwrap();
+    let connection = Connection::open(place.path("onward.db")).unwrap();
     connection.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('by hand')").unwrap();
 }
 

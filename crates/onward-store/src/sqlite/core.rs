@@ -14,6 +14,7 @@ use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::connection::{Database, WritingConnection};
+use crate::sqlite::failure::in_file;
 use crate::sqlite::index::{MemoryTasks, SHARED};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
@@ -150,7 +151,7 @@ impl Core {
         calls: impl ExactSizeIterator<Item = &'w [Write]>,
         tags: bool,
     ) -> Result<Vec<Vec<Outcome>>> {
-        self.in_transaction(|transaction| {
+        let outcomes = self.in_transaction(|transaction| {
             // Not collected: a collected result does not know its length, and grows by moving what it has.
             let mut outcomes = Vec::with_capacity(calls.len());
             for writes in calls {
@@ -161,7 +162,8 @@ impl Core {
             }
             transaction.finish()?;
             Ok(outcomes)
-        })
+        });
+        outcomes.map_err(|error| in_file(&self.connection, error))
     }
 
     /// Runs `work` in a transaction of its own and commits it, or rolls everything back.

@@ -52,6 +52,15 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
+/// The same error with the name of the file before its text, where it is about the file and not about what was asked for.
+#[cold]
+pub(super) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
+    match connection.path() {
+        Some(path) if !path.is_empty() && !error.is_invalid() && error.refusal().is_none() => error.about(path),
+        _ => error,
+    }
+}
+
 const TOO_BIG: &str =
     "a value is larger than SQLite stores; nothing was changed; keep it elsewhere and pass a reference";
 

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
 use crate::rules::share;
+use crate::sqlite::failure::in_file;
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
 use crate::sqlite::migrations::{self, SCHEMA};
 use crate::sqlite::names::SERIES_LINES;
@@ -104,8 +105,10 @@ impl SqliteStore {
         let path = self.location_for_maintenance()?;
         let before = file_bytes(&path);
         let core = self.core();
-        core.connection.execute_batch("VACUUM")?;
-        core.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        let vacuumed = core.connection.execute_batch("VACUUM");
+        vacuumed
+            .and_then(|()| core.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+            .map_err(|failure| in_file(&core.connection, failure.into()))?;
         drop(core);
         Ok(Compacted { before, after: file_bytes(&path) })
     }
@@ -121,9 +124,15 @@ impl SqliteStore {
         log.push("-wal");
         self.read(|connection| {
             let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+            let integrity = integrity(connection)?;
+            let consistency = match consistency(connection) {
+                // What cannot be read has been found already.
+                Err(error) if error.is_corrupt() && !integrity.is_empty() => Vec::new(),
+                consistency => consistency?,
+            };
             Ok(CheckReport {
-                integrity: integrity(connection)?,
-                consistency: consistency(connection)?,
+                integrity,
+                consistency,
                 page_checksums: has_page_checksums(connection)?,
                 schema: migrations::schema_of(connection)?,
                 database_bytes: file_bytes(&path),
@@ -247,9 +256,20 @@ fn file_bytes(path: &Path) -> u64 {
 
 fn integrity(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
-    let findings = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let findings: Vec<String> = findings.collect::<rusqlite::Result<_>>()?;
-    Ok(findings.into_iter().filter(|finding| finding != "ok").collect())
+    let mut findings = Vec::new();
+    for finding in statement.query_map([], |row| row.get::<_, String>(0))? {
+        match finding.map_err(Error::from) {
+            Ok(finding) => findings.push(finding),
+            // Beyond some damage SQLite does not read on.
+            Err(error) if error.is_corrupt() => {
+                findings.push(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    findings.retain(|finding| finding != "ok");
+    Ok(findings)
 }
 
 /// Rules that hold between our tables, each with the query that finds what breaks it.

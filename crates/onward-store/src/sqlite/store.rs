@@ -26,6 +26,7 @@ use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
 use crate::sqlite::connection::Database;
 use crate::sqlite::core::Core;
+use crate::sqlite::failure::in_file;
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::open::SqliteOptions;
 use crate::sqlite::readers::Readers;
@@ -121,6 +122,7 @@ impl SqliteStore {
         let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.core().connection) };
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
+        let outcome = outcome.map_err(|error| in_file(&connection, error));
         // A reader whose transaction cannot be ended is dropped, which ends it.
         if execute(&connection, "COMMIT").is_ok() {
             readers.give_back(connection);
@@ -167,8 +169,8 @@ impl SqliteStore {
         });
         // A read that failed on the disk may have ended the transaction: what it says is what went wrong.
         let ended = if core.connection.is_autocommit() { Ok(()) } else { execute(&core.connection, "COMMIT") };
-        let read = outcome?;
-        ended.map(|()| read)
+        let read = outcome.and_then(|read| ended.map(|()| read));
+        read.map_err(|error| in_file(&core.connection, error))
     }
 }
 

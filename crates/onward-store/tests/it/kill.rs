@@ -14,12 +14,12 @@ use crate::child::{Process, Speech};
 use crate::ledger::{Known, Tally};
 use crate::load::{self, Fact};
 
-/// How many tests share the rounds.
-const TESTS: u64 = 4;
+/// How many tests share the rounds, those of [`survivors`](crate::survivors) among them.
+const TESTS: u64 = 6;
 /// Longer than a round takes: that a process has died shows by its lock.
-const LEASE: Duration = Duration::from_secs(10);
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
 /// After so many rounds a new file is begun, so that looking at everything stays cheap.
-const ROUNDS_PER_FILE: u64 = 50;
+pub(crate) const ROUNDS_PER_FILE: u64 = 50;
 
 /// Shows: T21, B4
 #[test]
@@ -45,13 +45,17 @@ fn three_processes_killed_in_class_normal_lose_and_double_nothing() {
     run(3, Durability::Normal);
 }
 
+/// How many of them each test has.
+pub(crate) fn rounds() -> u64 {
+    soak::number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1)
+}
+
 fn run(processes: usize, class: Durability) {
     let seed = soak::seed();
-    let rounds = soak::number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1);
     let mut random = fastrand::Rng::with_seed(seed ^ ((processes as u64) << 8) ^ class as u64);
     let mut tally = Tally::default();
     tally.sum.seed = seed;
-    let mut left = rounds;
+    let mut left = rounds();
     while left > 0 {
         let here = left.min(ROUNDS_PER_FILE);
         cycles(processes, class, here, &mut random, &mut tally);
@@ -110,6 +114,11 @@ async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut 
     known.examine(&store, usize::MAX, tally).await;
     take_back(&store, tally).await;
     known.examine_sizes(&store, tally).await;
+    assert_sound(&store, tally).await;
+}
+
+/// What SQLite and the store itself find out about a file.
+pub(crate) async fn assert_sound(store: &SqliteStore, tally: &Tally) {
     let report = store.check().await.unwrap();
     assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.sum.seed);
     assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.sum.seed);

@@ -76,7 +76,6 @@ impl Known {
     }
 
     /// How many leases of lapsed sessions were taken back, according to the events.
-    #[cfg(feature = "postgres")]
     pub(crate) fn taken_back(&self) -> u64 {
         self.taken_back
     }

@@ -32,6 +32,7 @@ mod power_loss;
 mod queues;
 mod refusing_table;
 mod sqlite;
+mod survivors;
 mod takeover;
 mod upgrade;
 mod write_ahead_log;

@@ -10,6 +10,8 @@ mod after_commit;
 #[cfg(test)]
 mod aggregate;
 #[cfg(test)]
+mod blocking;
+#[cfg(test)]
 mod buffered;
 #[cfg(test)]
 mod bulk;
@@ -42,6 +44,10 @@ mod finish_on_server;
 mod flow;
 #[cfg(test)]
 mod heartbeats;
+#[cfg(test)]
+mod kills;
+#[cfg(test)]
+mod measured;
 #[cfg(test)]
 mod middleware;
 #[cfg(test)]

@@ -1,16 +1,14 @@
 //! Pausing orchestrations, what is sent to them before they start, code by name, checks by a program, and metrics of turns.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use metrics::{Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit};
 use onward::orchestration::{OrchestrationContext, OrchestrationOptions, check_files};
 use onward::{Backoff, Context, Engine, Failure, RetryPolicy, TaskFilter, TaskState, WaitReason};
 use serde_json::{Value, json};
 
 use crate::fixture::{HOUR, SECOND, World, record, state, worlds};
+use crate::measured::Recorded;
 use crate::orchestration_clients::Lines;
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
 
@@ -181,79 +179,6 @@ async fn an_activity_goes_on_where_its_last_attempt_was() {
 
 fn at_once() -> RetryPolicy {
     RetryPolicy { attempts: 5, backoff: Backoff::Constant { delay: Duration::ZERO } }
-}
-
-/// What was recorded, by name and labels.
-#[derive(Debug, Clone, Default)]
-struct Recorded(Arc<Mutex<BTreeMap<String, f64>>>);
-
-struct Cell(Recorded, String);
-
-impl Cell {
-    fn change(&self, change: impl FnOnce(&mut f64)) {
-        change(self.0.0.lock().unwrap().entry(self.1.clone()).or_default());
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "tests count to ten")]
-impl CounterFn for Cell {
-    fn increment(&self, by: u64) {
-        self.change(|value| *value += by as f64);
-    }
-
-    fn absolute(&self, to: u64) {
-        self.change(|value| *value = to as f64);
-    }
-}
-
-impl GaugeFn for Cell {
-    fn increment(&self, by: f64) {
-        self.change(|value| *value += by);
-    }
-
-    fn decrement(&self, by: f64) {
-        self.change(|value| *value -= by);
-    }
-
-    fn set(&self, to: f64) {
-        self.change(|value| *value = to);
-    }
-}
-
-/// Counts what was recorded.
-impl HistogramFn for Cell {
-    fn record(&self, _: f64) {
-        self.change(|value| *value += 1.0);
-    }
-}
-
-impl Recorded {
-    fn cell(&self, key: &Key) -> Arc<Cell> {
-        let labels: Vec<String> = key.labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
-        Arc::new(Cell(self.clone(), format!("{} {}", key.name(), labels.join(" "))))
-    }
-
-    fn value(&self, name: &str) -> f64 {
-        self.0.lock().unwrap().get(name).copied().unwrap_or_default()
-    }
-}
-
-impl metrics::Recorder for Recorded {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        Counter::from_arc(self.cell(key))
-    }
-
-    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::from_arc(self.cell(key))
-    }
-
-    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::from_arc(self.cell(key))
-    }
 }
 
 /// Shows: D10

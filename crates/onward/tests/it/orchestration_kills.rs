@@ -2,40 +2,23 @@
 //!
 //! `ONWARD_ROUNDS` says how many are killed (default: 30), `ONWARD_SEED` when.
 
-use std::process::{Child, Command, Stdio};
-
 use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 
 use crate::fixture::SECOND;
+use crate::kills::{Worker, store_of_worker};
 use crate::orchestration_faults::{Program, assert_history_is_whole, register};
 
-const STORE: &str = "ONWARD_TEST_STORE";
 const PROCESSES: usize = 3;
+
+/// The test that is a worker process.
+const WORKER: &str = "orchestration_kills::worker";
 
 /// How many orchestrations are started after each kill.
 const STARTED: usize = 10;
 
 /// How long a kill waits for work that goes on. Real time, for the workers are real processes.
 const IDLE_AT_MOST: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// A worker process; killed when dropped.
-struct Worker(Child);
-
-impl Worker {
-    fn start(store: &str) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["orchestration_kills::worker", "--exact", "--ignored", "--nocapture"]).env(STORE, store);
-        Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap())
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
 
 /// On a file, or on a database where `store` is a URL.
 async fn engine(store: &str) -> Engine {
@@ -51,8 +34,7 @@ async fn engine(store: &str) -> Engine {
 #[tokio::test]
 #[ignore = "it is a process of the test, started by it"]
 async fn worker() {
-    let store = std::env::var(STORE).expect("the test says which store it is");
-    let engine = engine(&store).await;
+    let engine = engine(&store_of_worker()).await;
     register(&engine);
     engine.run().await.unwrap();
 }
@@ -78,7 +60,7 @@ async fn survive_kills(store: &str, kills: u64) {
     let kills = soak::number("ONWARD_ROUNDS").unwrap_or(kills);
     let mut tally = Tally { seed: soak::seed(), ..Tally::default() };
     let mut started = Vec::new();
-    let mut workers: Vec<Worker> = (0..PROCESSES).map(|_| Worker::start(store)).collect();
+    let mut workers: Vec<Worker> = (0..PROCESSES).map(|_| Worker::start(WORKER, store)).collect();
     let mut events = engine.events(EventCursor::START);
     while tally.recovered < kills {
         let first = started.len();
@@ -89,7 +71,7 @@ async fn survive_kills(store: &str, kills: u64) {
             }
             some_work(&mut events, &mut random).await;
             for victim in &mut workers[..random.usize(1..=PROCESSES)] {
-                *victim = Worker::start(store);
+                *victim = Worker::start(WORKER, store);
                 tally.recovered += 1;
             }
             random.shuffle(&mut workers);

@@ -137,4 +137,31 @@ mod tests {
     fn a_sync_of_a_millisecond_is_fine() {
         assert_eq!(judge_sync(Duration::from_millis(1)).level, Level::Ok);
     }
+
+    #[test]
+    fn a_slow_sync_is_told_with_what_to_do() {
+        let finding = judge_sync(Duration::from_millis(30));
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.remedy.unwrap().contains("submit in batches"));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_is_bad() {
+        let directory = tempfile::tempdir().unwrap();
+        let finding = sync(&directory.path().join("missing"), &onward_store::SystemClock);
+        assert_eq!(finding.level, Level::Bad);
+    }
+
+    #[test]
+    fn a_long_log_is_told_with_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        std::fs::write(&path, "").unwrap();
+        let log = std::fs::File::create(directory.path().join("onward.db-wal")).unwrap();
+        let level = |size| {
+            log.set_len(size).unwrap();
+            file(&path)[1].level
+        };
+        assert_eq!([level(WAL_LONG), level(WAL_LONG + 1)], [Level::Ok, Level::Warn]);
+    }
 }

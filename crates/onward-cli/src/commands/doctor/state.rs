@@ -102,3 +102,17 @@ async fn pauses(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
     };
     Ok(pauses.iter().map(finding).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn unused_room_is_worth_a_word_where_it_is_much_and_half_of_the_file() {
+        let level = |free, size| unused(free, size).level;
+        assert_eq!(level(FREE_BYTES, 2 * FREE_BYTES), Level::Warn);
+        assert_eq!(level(FREE_BYTES, 2 * FREE_BYTES + 2), Level::Ok);
+        assert_eq!(level(FREE_BYTES - 1, FREE_BYTES), Level::Ok);
+    }
+}

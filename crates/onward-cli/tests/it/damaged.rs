@@ -1,0 +1,75 @@
+//! A store with one damaged page, through the program.
+
+use std::fs::{read, write};
+
+use crate::harness::{Place, Ran, numbers};
+
+const PAGE_BYTES: usize = 4096;
+
+/// A store of 3000 tasks that wait, of which one page of their rows is overwritten.
+fn place_with_damaged_tasks() -> Place {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads());
+    overwrite_page_with(&place, b"payload 1500");
+    place
+}
+
+/// The same where they have ended, which makes a store that opens.
+fn place_with_damaged_history() -> Place {
+    let place = Place::new();
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads());
+    assert_eq!(place.onward(&["task", "cancel", "--kind", "k"]).code, Some(0));
+    assert_eq!(place.onward(&["store", "compact"]).code, Some(0));
+    overwrite_page_with(&place, b"payload 1500");
+    place
+}
+
+fn payloads() -> String {
+    numbers(3000).lines().map(|number| format!("payload {number}\n")).collect()
+}
+
+fn overwrite_page_with(place: &Place, text: &[u8]) {
+    let mut bytes = read(place.path("onward.db")).unwrap();
+    let place_in_file = bytes.windows(text.len()).rposition(|bytes| bytes == text).unwrap();
+    let page = place_in_file / PAGE_BYTES * PAGE_BYTES;
+    bytes[page..page + PAGE_BYTES].fill(0x5a);
+    write(place.path("onward.db"), bytes).unwrap();
+}
+
+fn assert_says_what_and_what_to_do(command: &[&str], ran: &Ran) {
+    assert_eq!(ran.code, Some(3), "{command:?}: {}{}", ran.stdout, ran.stderr);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    for part in ["onward.db: the store is damaged", "onward store restore"] {
+        assert!(said.contains(part), "{command:?}: {part}: {said}");
+    }
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_damaged_page_of_waiting_tasks_exits_with_3_and_the_remedy_and_the_file_is_left_alone() {
+    let place = place_with_damaged_tasks();
+    let before = read(place.path("onward.db")).unwrap();
+    let work = ["work", "--kind", "k", "--until-idle", "--", "true"];
+    for command in [&["task", "list"][..], &["doctor"], &work, &["submit", "--kind", "k"]] {
+        assert_says_what_and_what_to_do(command, &place.onward(command));
+        assert!(read(place.path("onward.db")).unwrap() == before, "{command:?} changed the file");
+    }
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_damaged_page_that_is_read_when_the_store_is_open_exits_with_3_and_names_the_file_and_the_remedy() {
+    let place = place_with_damaged_history();
+    for command in [&["task", "list", "--limit", "3000"][..], &["store", "compact"]] {
+        assert_says_what_and_what_to_do(command, &place.onward(command));
+    }
+}
+
+/// Shows: B11, T21
+#[test]
+fn what_a_damaged_page_does_to_a_store_that_opens_is_a_finding_of_the_doctor() {
+    let place = place_with_damaged_history();
+    let Ran { code, stdout, stderr } = place.onward(&["doctor"]);
+    assert!(stdout.contains("bad   integrity") && stdout.contains("onward store restore"), "{stdout}{stderr}");
+    assert_eq!(code, Some(1));
+}
