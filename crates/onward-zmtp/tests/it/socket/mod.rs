@@ -14,7 +14,6 @@ mod many;
 mod pipeline;
 mod proxies;
 mod publishing;
-mod python;
 mod raw;
 mod reconnection;
 mod security;
