@@ -72,7 +72,7 @@ impl Others {
 
 /// A running program. Ends with its standard input, so with this.
 pub(crate) struct Peer {
-    _child: Killed,
+    child: Killed,
     file: BoundFile,
     stdin: ChildStdin,
     /// What it prints, read by a thread.
@@ -90,7 +90,7 @@ impl Peer {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program runs");
         let stdin = child.stdin.take().unwrap();
         let lines = read_lines(child.stdout.take().unwrap());
-        Self { _child: Killed(child), file: BoundFile(None), stdin, lines }
+        Self { child: Killed(child), file: BoundFile(None), stdin, lines }
     }
 
     /// Answers the endpoint that it says it is at.
@@ -110,6 +110,14 @@ impl Peer {
 
     pub(crate) fn write_line(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").unwrap();
+    }
+
+    /// Kills it. Answers what it had printed and nobody has read.
+    pub(crate) fn kill(&mut self) -> Vec<String> {
+        self.child.0.kill().unwrap();
+        self.child.0.wait().unwrap();
+        self.file = BoundFile(None);
+        self.lines.iter().collect()
     }
 }
 

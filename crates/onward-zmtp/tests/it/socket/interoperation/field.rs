@@ -23,6 +23,11 @@ impl Field {
         Self::of(&["tcp", "ipc", "abstract"], &MECHANISMS)
     }
 
+    /// Those that differ in what a restart meets: a port or a file, with and without keys.
+    pub(super) fn few() -> Vec<Self> {
+        Self::of(&["tcp", "ipc"], &["null", "curve"])
+    }
+
     fn of(transports: &[&'static str], mechanisms: &[&'static str]) -> Vec<Self> {
         let mut all = Vec::new();
         for transport in transports {

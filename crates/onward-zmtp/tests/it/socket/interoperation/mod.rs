@@ -3,6 +3,7 @@
 mod field;
 mod libzmq;
 mod python;
+mod restarts;
 mod shapes;
 mod table;
 mod traffic;
