@@ -53,6 +53,14 @@ impl Others {
         Some(Self::Python(Peer::start(command.args(["-c", PYTHON]))))
     }
 
+    /// The transports to try with them.
+    pub(crate) fn transports(&self) -> &'static [&'static str] {
+        match self {
+            Self::Libzmq { .. } => &["tcp", "ipc", "abstract"],
+            Self::Python(_) => &["tcp", "ipc"],
+        }
+    }
+
     /// The next of them, and its endpoint. The one before is no more.
     pub(crate) fn next(&mut self, role: Role<'_>) -> (&mut Peer, String) {
         match self {

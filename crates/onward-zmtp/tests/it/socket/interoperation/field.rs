@@ -19,8 +19,8 @@ pub(super) struct Field {
 }
 
 impl Field {
-    pub(super) fn all() -> Vec<Self> {
-        Self::of(&["tcp", "ipc", "abstract"], &MECHANISMS)
+    pub(super) fn all(others: &Others) -> Vec<Self> {
+        Self::of(others.transports(), &MECHANISMS)
     }
 
     /// Those that differ in what a restart meets: a port or a file, with and without keys.

@@ -16,7 +16,7 @@ use crate::zmtp::peer::{Others, Peer};
 /// Sends every shape behind an envelope, and each comes back.
 pub(super) async fn come_back<T: Sends + Receives>(others: Option<Others>, kind: &str, envelope: &[&'static str]) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut socket, _peer) = field.meet::<T>(&mut others, kind).await;
         if !envelope.is_empty() {
             // A ROUTER has nobody to send to before.
@@ -32,7 +32,7 @@ pub(super) async fn come_back<T: Sends + Receives>(others: Option<Others>, kind:
 /// Asks in every shape, and the answer is the same.
 pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut req, _peer) = field.meet::<kind::Req>(&mut others, kind).await;
         for shape in shapes() {
             within(req.send(shape.clone())).await.unwrap();
@@ -44,7 +44,7 @@ pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
 /// Sends every shape back that is asked.
 pub(super) async fn answer(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut rep, peer) = field.meet::<kind::Rep>(&mut others, kind).await;
         for shape in shapes() {
             let question = within(rep.recv()).await.unwrap();
@@ -58,7 +58,7 @@ pub(super) async fn answer(others: Option<Others>, kind: &str) {
 /// Sends every message back, with what is before its shape.
 pub(super) async fn send_back<T: Sends + Receives>(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut socket, peer) = field.meet::<T>(&mut others, kind).await;
         all_back(&mut socket, peer, (kind, field)).await;
     }
@@ -67,7 +67,7 @@ pub(super) async fn send_back<T: Sends + Receives>(others: Option<Others>, kind:
 /// The same for a ROUTER that has to be known first.
 pub(super) async fn greet_and_send_back(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut router, peer) = field.meet::<kind::Router>(&mut others, kind).await;
         peers(1, || router.statistics()).await;
         router.send(Message::from_iter(["theirs", "hello"])).await.unwrap();
@@ -87,7 +87,7 @@ async fn all_back<T: Sends + Receives>(socket: &mut Socket<T>, peer: &Peer, plac
 /// Sends every shape to whoever says what arrived.
 pub(super) async fn push(others: Option<Others>) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut push, peer) = field.meet::<kind::Push>(&mut others, "digest-pull").await;
         for (shape, digest) in shapes().into_iter().zip(digests()) {
             within(push.send(shape)).await.unwrap();
@@ -99,7 +99,7 @@ pub(super) async fn push(others: Option<Others>) {
 /// Receives every shape.
 pub(super) async fn pull(others: Option<Others>) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut pull, _peer) = field.meet::<kind::Pull>(&mut others, "send-push").await;
         for shape in shapes() {
             assert!(within(pull.recv()).await.unwrap() == shape, "{field:?}: {}", digest(&shape));
@@ -110,7 +110,7 @@ pub(super) async fn pull(others: Option<Others>) {
 /// Publishes until the first arrives, for a publisher does not know when a subscription has; then every shape.
 pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut publisher, peer) = field.meet::<T>(&mut others, kind).await;
         let ping = topical(Message::from("ping"));
         within(async {
@@ -133,7 +133,7 @@ pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
 /// Has the other end publish until the first arrives, then every shape.
 pub(super) async fn hear<T: Receives>(others: Option<Others>, kind: &str, subscribe: impl AsyncFn(&mut Socket<T>)) {
     let Some(mut others) = others else { return };
-    for field in Field::all() {
+    for field in Field::all(&others) {
         let (mut subscriber, peer) = field.meet::<T>(&mut others, kind).await;
         subscribe(&mut subscriber).await;
         let ping = topical(Message::from("ping"));
