@@ -51,16 +51,21 @@ impl Field {
         }
     }
 
+    /// Only what a socket of the type has a use for.
     pub(super) fn options<T: Kind>(self) -> SocketOptions {
-        // A publisher shall drop nothing, however many it publishes until somebody hears it.
-        let mut options = SocketOptions::new().overflow(Overflow::Wait);
-        if T::TYPE == SocketType::Router {
-            options = options.identity(Identity::new("ours").unwrap());
+        let options = match T::TYPE {
+            SocketType::Router => SocketOptions::new().identity(Identity::new("ours").unwrap()),
+            // A publisher shall drop nothing, however many it publishes until somebody hears it.
+            SocketType::Pub | SocketType::Xpub => SocketOptions::new().overflow(Overflow::Wait),
+            _ => SocketOptions::new(),
+        };
+        match (self.we_bind, self.mechanism) {
+            (false, mechanism) => options.security(client_of(mechanism)),
+            (true, "null") => options,
+            (true, mechanism) => {
+                options.security(server_of(mechanism)).authenticate_with(|_| async { Decision::Accept })
+            }
         }
-        if !self.we_bind {
-            return options.security(client_of(self.mechanism));
-        }
-        options.security(server_of(self.mechanism)).authenticate_with(|_| async { Decision::Accept })
     }
 
     /// What the other end is to be in this field.
