@@ -115,10 +115,14 @@ impl AsyncWrite for Stream {
 /// Accepts streams.
 pub(super) enum Acceptor {
     Tcp(TcpListener),
-    Unix { listener: UnixListener, _file: Option<SocketFile> },
+    /// The file goes first: while there is one that nobody listens on, another takes its place, and would lose its own.
+    Unix {
+        _file: Option<SocketFile>,
+        listener: UnixListener,
+    },
 }
 
-/// The file of a Unix socket, which goes when its listener does.
+/// The file of a Unix socket, which goes just before its listener does.
 pub(super) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {

@@ -18,7 +18,6 @@ mod misuse;
 mod pipeline;
 mod proxies;
 mod publishing;
-mod python;
 mod raw;
 mod reconnection;
 mod security;

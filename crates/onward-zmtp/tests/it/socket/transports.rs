@@ -148,6 +148,25 @@ async fn a_file_that_nobody_listens_on_any_more_is_replaced() {
     talk(&format!("ipc://{}", path.display())).await;
 }
 
+/// Each time it is tried as often as there is time for while the other goes; the two meet now and then in the moment between its end and its file's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_socket_that_takes_the_place_of_one_that_is_about_to_go_keeps_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("place");
+    let endpoint = format!("ipc://{}", path.display());
+    for _ in 0..1000 {
+        let before = PullSocket::new();
+        before.bind(&endpoint).await.unwrap();
+        let mut monitor = before.monitor();
+        drop(before);
+        let after = PullSocket::new();
+        within(async { while after.bind(&endpoint).await.is_err() {} }).await;
+        while within(monitor.next()).await.is_some() {}
+        assert!(path.exists());
+        after.close().await;
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_somebody_listens_on_or_that_is_no_socket_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();

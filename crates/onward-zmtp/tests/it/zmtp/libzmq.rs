@@ -1,10 +1,8 @@
 //! libzmq at the other end of a real stream.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -13,93 +11,12 @@ use onward_zmtp::protocol::{
 };
 
 use super::link::{Seen, feed, message, start};
+use super::peer::{Peer, program};
 
 const SERVER_SECRET: &str = "JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6";
 const CLIENT_SECRET: &str = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The program, if it was prepared: `cargo xtask test` does.
-pub(crate) fn program() -> Option<String> {
-    let program = std::env::var("ONWARD_LIBZMQ_PEER").ok();
-    let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
-    let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "libzmq"));
-    assert!(program.is_some() || !is_required, "libzmq is required; run the tests with `cargo xtask test`");
-    if program.is_none() {
-        println!("not tested: ONWARD_LIBZMQ_PEER is not set; `cargo xtask test` prepares libzmq");
-    }
-    program
-}
-
-/// A running libzmq. Ends with its standard input, so with this.
-pub(crate) struct Peer {
-    child: Killed,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    pub(crate) fn spawn(program: &str, arguments: [&str; 5]) -> (Self, String) {
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program of libzmq runs");
-        let file = arguments[3].strip_prefix("ipc:///").map(|path| Path::new("/").join(path));
-        let stdin = child.stdin.take().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut peer = Self { child: Killed(child, file), stdin, stdout };
-        let endpoint = peer.line();
-        (peer, endpoint)
-    }
-
-    pub(crate) fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    }
-
-    pub(crate) fn write_line(&mut self, line: &str) {
-        writeln!(self.stdin, "{line}").unwrap();
-    }
-
-    pub(crate) fn lines(self) -> Lines {
-        let Self { child, stdin, stdout } = self;
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Lines { lines, _peer: (child, stdin) }
-    }
-}
-
-/// What a libzmq prints from now on, read by a thread. It ends with this.
-pub(crate) struct Lines {
-    lines: mpsc::Receiver<String>,
-    _peer: (Killed, ChildStdin),
-}
-
-impl Lines {
-    pub(crate) fn try_next(&self) -> Option<String> {
-        self.lines.try_recv().ok()
-    }
-
-    pub(crate) fn next(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("libzmq says something in time")
-    }
-}
-
-/// A program that ends with this. The file that it is bound to, if it is one, goes with it.
-struct Killed(Child, Option<PathBuf>);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-        if let Some(file) = &self.1 {
-            let _ = std::fs::remove_file(file);
-        }
-    }
-}
 
 /// Our side: a connection on a blocking stream.
 struct Ours {
@@ -258,7 +175,7 @@ fn libzmq_subscribes_and_receives_what_we_publish_over_every_mechanism() {
     let Some(program) = program() else { return };
     for mechanism in MECHANISMS {
         let options = Options::new(SocketType::Pub).security(server_of(mechanism));
-        let (mut peer, mut ours) = accept(&program, "sub", mechanism, "0", options);
+        let (peer, mut ours) = accept(&program, "sub", mechanism, "0", options);
         assert!(matches!(ours.handshake().last(), Some(Seen::Ready(SocketType::Sub, None))), "{mechanism}");
         assert_eq!(ours.next(), Seen::Subscribe(Bytes::from("a")), "{mechanism}");
         ours.connection.send(message(&[b"abc", b"def"])).unwrap();

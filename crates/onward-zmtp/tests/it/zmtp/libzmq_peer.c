@@ -2,23 +2,30 @@
 //
 //   libzmq_peer bind|connect KIND null|plain|curve ENDPOINT HEARTBEAT_MS
 //
-// Prints the endpoint it is bound to, then works until its standard input ends, as one of these kinds:
+// Prints the endpoint it is bound or connected to, then works until its standard input ends, as one of these kinds:
 //   dealer  sends every message back as it came
 //   xpub    answers each subscription with a message: the topic, then "!"
 //   sub     subscribes to "a" and prints each message that comes, one line, frames with spaces between
+//   pull, router
+//           print messages in the same way
 //   echo-dealer, echo-router, echo-rep, echo-pair
 //           send every message back as it came
-//   ask-req, ask-dealer
-//           send a message of each shape, expect it back, and print "done"
+//   ask-req, ask-dealer, ask-pair, ask-router
+//           send a message of each shape, expect it back, and print "done"; the ROUTER, called "theirs", is first sent a message by a ROUTER called "ours"
+//   enquire-dealer
+//           does so behind an envelope with one address
 //   send-push
 //           sends a message of each shape
-//   count-push
-//           sends the numbers from 0 on, in decimal, for ever
+//   count-push, count-dealer
+//           send the numbers from 0 on, in decimal, each below what the last line of standard input said
+//   ignore-pull
+//           receives nothing
 //   digest-pull, digest-sub, digest-xsub
-//           print each message that comes, one line: length and FNV-1a of each frame; subscribed to "shape"
+//           print each message that comes, one line: length and Adler-32 of each frame; subscribed to "shape"
 //   publish-pub, publish-xpub
 //           for each line of standard input: "ping" after the topic "shape", or, if the line is "go", a message of each shape after it
-//   table   binds a socket of each type, and prints the endpoints, one line each
+//   table   binds a socket of each type, and prints the endpoints, one line each;
+//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said
 // As a server of PLAIN it accepts "ali" with "open sesame"; as one of CURVE every key. The keys are those of libzmq's manual.
 
 #include <assert.h>
@@ -38,6 +45,8 @@
 #define FRAME_BYTES 256
 #define MOST_FRAMES 16
 #define HEARTBEATS_UNTIL_TIMEOUT 15
+// So many octets can be added up before the sums outgrow 32 bits.
+#define ADLER_BLOCK 5552
 
 static void check(int result, const char *what) {
     if (result < 0) {
@@ -132,6 +141,7 @@ static void print_message(void *socket) {
         char frame[FRAME_BYTES];
         int length = zmq_recv(socket, frame, sizeof frame, 0);
         check(length, "receive");
+        if (length > FRAME_BYTES) length = FRAME_BYTES;
         zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size);
         printf("%.*s%s", length, frame, more ? " " : "\n");
     }
@@ -159,24 +169,44 @@ static void send_shape(void *socket, int shape) {
     }
 }
 
+static void expect_frame(void *socket, const void *octets, int length, int is_last) {
+    zmq_msg_t found;
+    zmq_msg_init(&found);
+    check(zmq_msg_recv(&found, socket, 0), "receive a frame");
+    int is_same = (int)zmq_msg_size(&found) == length && !memcmp(zmq_msg_data(&found), octets, length);
+    if (!is_same || zmq_msg_more(&found) == is_last) {
+        printf("a frame of %d came as something else\n", length);
+        fflush(stdout);
+    }
+    zmq_msg_close(&found);
+}
+
 static void expect_shape(void *socket, int shape) {
     for (int frame = 1; frame <= shapes[shape][0]; frame++) {
-        zmq_msg_t found;
-        zmq_msg_init(&found);
-        check(zmq_msg_recv(&found, socket, 0), "receive a shape");
-        int length = shapes[shape][frame], is_last = frame == shapes[shape][0];
-        int is_same = (int)zmq_msg_size(&found) == length && !memcmp(zmq_msg_data(&found), octets, length);
-        if (!is_same || zmq_msg_more(&found) == is_last) {
-            printf("shape %d came back as something else\n", shape);
-            fflush(stdout);
-        }
-        zmq_msg_close(&found);
+        expect_frame(socket, octets, shapes[shape][frame], frame == shapes[shape][0]);
     }
 }
 
-static void ask(void *socket) {
+// The frames before each question and answer.
+static const char *const *envelope_of(const char *kind) {
+    static const char *const none[] = {NULL}, *const identity[] = {"ours", NULL}, *const delimited[] = {"address", "", NULL};
+    if (!strcmp(kind, "ask-router")) return identity;
+    return strncmp(kind, "enquire", 7) ? none : delimited;
+}
+
+static void ask(void *socket, const char *kind) {
+    const char *const *envelope = envelope_of(kind);
+    if (envelope[0] && !envelope[1]) {
+        // What is sent to a peer that is not there yet is lost.
+        expect_frame(socket, envelope[0], strlen(envelope[0]), 0);
+        expect_frame(socket, "hello", 5, 1);
+    }
     for (int shape = 0; shape < SHAPES; shape++) {
+        for (int frame = 0; envelope[frame]; frame++) {
+            check(zmq_send(socket, envelope[frame], strlen(envelope[frame]), ZMQ_SNDMORE), "send an envelope");
+        }
         send_shape(socket, shape);
+        for (int frame = 0; envelope[frame]; frame++) expect_frame(socket, envelope[frame], strlen(envelope[frame]), 0);
         expect_shape(socket, shape);
     }
     printf("done\n");
@@ -184,10 +214,28 @@ static void ask(void *socket) {
 }
 
 static void count_up(void *socket) {
-    char text[32];
-    for (long number = 0;; number++) {
-        check(zmq_send(socket, text, sprintf(text, "%ld", number), 0), "send a number");
+    char line[32], text[32];
+    long number = 0, end;
+    while (fgets(line, sizeof line, stdin) && sscanf(line, "%ld", &end) == 1) {
+        for (; number < end; number++) {
+            check(zmq_send(socket, text, sprintf(text, "%ld", number), 0), "send a number");
+        }
     }
+    _exit(0);
+}
+
+static uint32_t adler_32(const unsigned char *data, size_t size) {
+    uint32_t low = 1, high = 0;
+    for (size_t start = 0; start < size; start += ADLER_BLOCK) {
+        size_t end = start + ADLER_BLOCK < size ? start + ADLER_BLOCK : size;
+        for (size_t index = start; index < end; index++) {
+            low += data[index];
+            high += low;
+        }
+        low %= 65521;
+        high %= 65521;
+    }
+    return high << 16 | low;
 }
 
 static void digest(void *socket) {
@@ -196,11 +244,9 @@ static void digest(void *socket) {
         zmq_msg_t frame;
         zmq_msg_init(&frame);
         check(zmq_msg_recv(&frame, socket, 0), "receive");
-        uint64_t hash = 0xcbf29ce484222325u;
-        unsigned char *data = zmq_msg_data(&frame);
-        for (size_t index = 0; index < zmq_msg_size(&frame); index++) hash = (hash ^ data[index]) * 0x100000001b3u;
         more = zmq_msg_more(&frame);
-        printf("%zu:%016llx%s", zmq_msg_size(&frame), (unsigned long long)hash, more ? " " : "\n");
+        uint32_t sum = adler_32(zmq_msg_data(&frame), zmq_msg_size(&frame));
+        printf("%zu:%08x%s", zmq_msg_size(&frame), sum, more ? " " : "\n");
         zmq_msg_close(&frame);
     }
     fflush(stdout);
@@ -257,6 +303,21 @@ static void print_endpoint(void *socket) {
     fflush(stdout);
 }
 
+static void visit(void *context) {
+    char name[16], endpoint[FRAME_BYTES];
+    void *socket = NULL;
+    printf("ready\n");
+    fflush(stdout);
+    while (scanf("%15s %255s", name, endpoint) == 2) {
+        int never = -1;
+        if (socket) zmq_close(socket);
+        socket = zmq_socket(context, type_of(name));
+        check(zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &never, sizeof never), "reconnect");
+        check(zmq_connect(socket, endpoint), endpoint);
+    }
+    _exit(0);
+}
+
 static void serve_table(void *context) {
     for (int index = 0; index < TYPES; index++) {
         void *socket = zmq_socket(context, types[index].type);
@@ -269,12 +330,12 @@ static void serve_table(void *context) {
 // What the kinds do that say it before a dash. Does not return.
 static void work(void *socket, const char *kind) {
     if (!strncmp(kind, "publish", 7)) publish(socket);
+    if (!strncmp(kind, "count", 5)) count_up(socket);
     watch_stdin();
-    if (!strncmp(kind, "ask", 3)) ask(socket);
-    else if (!strncmp(kind, "count", 5)) count_up(socket);
+    if (!strncmp(kind, "ask", 3) || !strncmp(kind, "enquire", 7)) ask(socket, kind);
     else if (!strncmp(kind, "send", 4)) for (int shape = 0; shape < SHAPES; shape++) send_shape(socket, shape);
     else if (!strncmp(kind, "digest", 6)) for (;;) digest(socket);
-    else for (;;) echo_message(socket);
+    else if (!strncmp(kind, "echo", 4)) for (;;) echo_message(socket);
     for (;;) pause();
 }
 
@@ -292,11 +353,19 @@ int main(int count, char **arguments) {
     sscanf(arguments[5], "%d", &heartbeat);
     fill_octets();
     void *context = zmq_ctx_new();
-    if (!strcmp(kind, "table")) serve_table(context);
+    if (!strcmp(kind, "table")) {
+        if (binds) serve_table(context);
+        visit(context);
+    }
     start_authentication(context);
     int type = type_of(kind), has_role = strchr(kind, '-') != NULL;
     void *socket = zmq_socket(context, type);
     secure(socket, arguments[3], binds);
+    if (!strncmp(kind, "ignore", 6)) {
+        int one = 1;
+        check(zmq_setsockopt(socket, ZMQ_RCVHWM, &one, sizeof one), "mark");
+    }
+    if (type == ZMQ_ROUTER) set(socket, ZMQ_ROUTING_ID, "theirs");
     if (heartbeat) {
         int timeout = heartbeat * HEARTBEATS_UNTIL_TIMEOUT;
         check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &heartbeat, sizeof heartbeat), "heartbeat");

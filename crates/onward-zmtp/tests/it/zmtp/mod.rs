@@ -14,6 +14,8 @@ mod limits;
 pub(crate) mod link;
 mod mechanisms;
 mod output;
+#[cfg(not(miri))]
+pub(crate) mod peer;
 mod pitfalls;
 mod splits;
 mod subscriptions;

@@ -1,0 +1,344 @@
+//! Either side ends in the middle of a stream and is started again where it was.
+//!
+//! Messages are numbers, and senders wait for what arrives: of what was sent and is not known to have arrived there are never more than the
+//! window. That is what is under way, in queues of ours, in buffers of the operating system and in libzmq, and so what may be lost. All tests
+//! assert that what arrives does so once and in order.
+
+use std::mem;
+
+use onward_zmtp::Socket;
+use onward_zmtp::protocol::Message;
+use onward_zmtp::socket::kind::{self, Kind, Receives, Sends};
+use onward_zmtp::socket::{HighWaterMark, Monitor, MonitorEvent};
+use tokio::task::{block_in_place, yield_now};
+use tokio::time::{Duration, MissedTickBehavior, interval};
+
+use super::field::Field;
+use crate::socket::events::{PATIENCE, event, peers, within};
+use crate::zmtp::peer::{Peer, program};
+
+/// How far a sender may be ahead of what is known to have arrived.
+const WINDOW: u64 = 300;
+/// How many arrive before something ends, and again after it.
+const COUNT: u64 = 1000;
+/// How many a libzmq that counts one each millisecond sends to somebody who is gone, at most: it looks about once in that time whether anybody is.
+const UNNOTICED: u64 = 20;
+/// How many large ones are sent: more than there is room for in buffers of the operating system.
+const LARGE_COUNT: u64 = 400;
+/// The payload of a large one.
+const LARGE: usize = 64 * 1024;
+
+/// What arrived of the numbers that somebody counts.
+#[derive(Debug, Default)]
+struct Arrived {
+    next: u64,
+    missing: u64,
+}
+
+impl Arrived {
+    fn from(next: u64) -> Self {
+        Self { next, missing: 0 }
+    }
+
+    fn note(&mut self, number: u64) {
+        assert!(number >= self.next, "{number} came again, or too late: {self:?}");
+        self.missing += number - self.next;
+        self.next = number + 1;
+    }
+}
+
+/// A socket of ours and a libzmq.
+struct Site<T> {
+    field: Field,
+    program: String,
+    socket: Socket<T>,
+    peer: Peer,
+    endpoint: String,
+    /// How far the libzmq may count.
+    allowed: u64,
+}
+
+impl<T: Kind> Site<T> {
+    async fn new(field: Field, kind: &str) -> Option<Self> {
+        let program = program()?;
+        let socket = Self::socket(field);
+        let (peer, endpoint) = field.join(&socket, kind, |role| Peer::spawn(&program, role)).await;
+        Some(Self { field, program, socket, peer, endpoint, allowed: 0 })
+    }
+
+    fn socket(field: Field) -> Socket<T> {
+        let mark = HighWaterMark { messages: 1000, bytes: 2 * LARGE * LARGE_COUNT as usize };
+        Socket::with_options(field.options::<T>().linger(PATIENCE).send_mark(mark))
+    }
+
+    /// Starts a libzmq where one was killed.
+    fn revive(&mut self, kind: &str) {
+        (self.peer, _) = Peer::spawn(&self.program, self.field.role(kind, &self.endpoint));
+        self.allowed = 0;
+    }
+
+    /// Takes our socket away. Another is there, but not at the endpoint yet.
+    fn take(&mut self) -> Socket<T> {
+        mem::replace(&mut self.socket, Self::socket(self.field))
+    }
+
+    /// Has our socket take the place of the one that was taken away.
+    async fn replace(&mut self) {
+        if !self.field.we_bind {
+            return self.socket.connect(self.endpoint.as_str()).unwrap();
+        }
+        within(async {
+            while self.socket.bind(&self.endpoint).await.is_err() {
+                yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+impl<T: Receives> Site<T> {
+    /// Has the libzmq count on.
+    fn allow(&mut self, end: u64) {
+        self.allowed = end;
+        self.peer.write_line(&end.to_string());
+    }
+
+    /// The next number that comes; at a ROUTER it is behind an identity.
+    async fn number(&mut self) -> u64 {
+        let message = within(self.socket.recv()).await.unwrap();
+        std::str::from_utf8(message.frames().last().unwrap()).unwrap().parse().unwrap()
+    }
+
+    /// The next number after a connection has ended. All that the libzmq was let count may be lost, and what it counts before it has noticed.
+    async fn number_after_all(&mut self) -> u64 {
+        let mut ticks = interval(Duration::from_millis(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                number = self.number() => return number,
+                _ = ticks.tick() => {}
+            }
+            self.allow(self.allowed + 1);
+        }
+    }
+
+    /// Receives until `end` has been reached, and lets the libzmq count on.
+    async fn receive(&mut self, arrived: &mut Arrived, end: u64) {
+        while arrived.next < end {
+            if arrived.next + WINDOW / 2 > self.allowed {
+                self.allow(arrived.next + WINDOW);
+            }
+            arrived.note(self.number().await);
+        }
+    }
+}
+
+impl<T: Sends> Site<T> {
+    /// The next number that the libzmq has printed; a ROUTER prints an identity before.
+    fn printed(&self) -> u64 {
+        printed(&block_in_place(|| self.peer.line()))
+    }
+
+    /// Sends what comes after what was sent, until `end` has been reached, and never further ahead of what has arrived than the window.
+    async fn send(&mut self, sent: &mut u64, arrived: &mut Arrived, end: u64) {
+        while arrived.next < end {
+            self.send_until(sent, arrived.next + WINDOW).await;
+            arrived.note(self.printed());
+        }
+    }
+
+    async fn send_until(&mut self, sent: &mut u64, end: u64) {
+        while *sent < end {
+            within(self.socket.send(sent.to_string())).await.unwrap();
+            *sent += 1;
+        }
+    }
+
+    /// After its libzmq was killed: how many messages wait for another. All others were dropped or given away.
+    async fn waiting(&self, monitor: &mut Monitor) -> u64 {
+        let uncertain = event(monitor, |event| match event {
+            MonitorEvent::Disconnected { uncertain, .. } => Some(*uncertain),
+            _ => None,
+        })
+        .await;
+        let statistics = self.socket.statistics();
+        assert_eq!(statistics.dropped, uncertain as u64, "{:?}", self.field);
+        statistics.outgoing.messages as u64
+    }
+}
+
+fn printed(line: &str) -> u64 {
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Of what a killed libzmq sent before, what had not left it is missing, and so at most what it was let count and had not arrived. That what
+/// arrives after all is read beside what the next one sends is as it should be: it is another peer, for all we know, where we are bound.
+async fn their_sender_is_killed<T: Receives>(kind: &str) {
+    for field in Field::few() {
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        let (mut before, mut after) = (Arrived::default(), Arrived::default());
+        site.receive(&mut before, COUNT).await;
+        let allowed = site.allowed;
+        site.peer.kill();
+        site.revive(kind);
+        site.allow(COUNT);
+        while after.next < COUNT {
+            let number = site.number().await;
+            if number < COUNT { after.note(number) } else { before.note(number) }
+        }
+        assert!(before.next <= allowed && allowed - COUNT <= WINDOW, "{field:?}: {before:?}");
+        assert_eq!((before.missing, after.missing), (0, 0), "{field:?}");
+    }
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_pull_finds_a_push_of_libzmq_again_that_is_killed_and_started_again_in_the_middle_of_a_stream() {
+    their_sender_is_killed::<kind::Pull>("count-push").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_router_finds_a_dealer_of_libzmq_again_that_is_killed_and_started_again_in_the_middle_of_a_stream() {
+    their_sender_is_killed::<kind::Router>("count-dealer").await;
+}
+
+/// What the socket before had received and the program had not is missing, and what was on its way to it: at most what libzmq was let count before, and
+/// the few that it counts before it has noticed. Once a number has reached the new socket none is.
+async fn our_receiver_is_dropped<T: Receives>(kind: &str) {
+    for field in Field::few() {
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        let mut arrived = Arrived::default();
+        site.receive(&mut arrived, COUNT).await;
+        assert_eq!(arrived.missing, 0, "{field:?}");
+        within(site.take().close()).await;
+        site.replace().await;
+        let under_way = site.allowed - arrived.next;
+        arrived.note(site.number_after_all().await);
+        let lost = arrived.missing;
+        assert!(lost <= under_way + UNNOTICED && under_way <= WINDOW, "{field:?}: {lost} of {under_way}");
+        site.receive(&mut arrived, 3 * COUNT).await;
+        assert_eq!(arrived.missing, lost, "{field:?}");
+    }
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_of_libzmq_finds_us_again_when_we_start_again_in_the_middle_of_a_stream() {
+    our_receiver_is_dropped::<kind::Pull>("count-push").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dealer_of_libzmq_finds_us_again_when_we_start_again_in_the_middle_of_a_stream() {
+    our_receiver_is_dropped::<kind::Router>("count-dealer").await;
+}
+
+/// Every number that `send` accepted is printed by the killed libzmq or waits in our queue and is printed by the next one, except what our socket had
+/// given away and the killed one had not printed: what is counted as dropped, what the operating system held, and what the killed one had read. With the
+/// window that is at most the window.
+async fn their_receiver_is_killed<T: Sends>(kind: &str) {
+    for field in Field::few() {
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        let mut monitor = site.socket.monitor();
+        let (mut sent, mut arrived) = (0, Arrived::default());
+        site.send(&mut sent, &mut arrived, COUNT).await;
+        assert_eq!(arrived.missing, 0, "{field:?}");
+        site.peer.kill().iter().for_each(|line| arrived.note(printed(line)));
+        let waiting = site.waiting(&mut monitor).await;
+        let lost = sent - arrived.next - waiting;
+        let dropped = site.socket.statistics().dropped;
+        assert!(dropped <= lost && lost <= WINDOW, "{field:?}: {lost}, of which {dropped} were being written");
+        site.revive(kind);
+        site.send_until(&mut sent, arrived.next + lost + waiting + COUNT).await;
+        while arrived.next < sent {
+            arrived.note(site.printed());
+            assert_eq!(arrived.missing, lost, "{field:?}");
+        }
+    }
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pull_of_libzmq_that_is_killed_and_started_again_misses_only_what_was_under_way() {
+    their_receiver_is_killed::<kind::Push>("pull").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_router_of_libzmq_that_is_killed_and_started_again_misses_only_what_was_under_way() {
+    their_receiver_is_killed::<kind::Dealer>("router").await;
+}
+
+/// The killed one had room for little, so that the most of what was sent waits in our queue. All of that goes to the next one.
+///
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waited_for_a_libzmq_that_received_nothing_and_was_killed_goes_to_the_next_one() {
+    for field in Field::few() {
+        let Some(mut site) = Site::<kind::Push>::new(field, "ignore-pull").await else { return };
+        let mut monitor = site.socket.monitor();
+        peers(1, || site.socket.statistics()).await;
+        for number in 0..LARGE_COUNT {
+            let message = Message::from_iter([number.to_string().into_bytes(), vec![b'.'; LARGE]]);
+            within(site.socket.send(message)).await.unwrap();
+        }
+        site.peer.kill();
+        let waiting = site.waiting(&mut monitor).await;
+        assert!(waiting > 0, "{field:?}");
+        site.revive("pull");
+        for number in LARGE_COUNT - waiting..LARGE_COUNT {
+            assert_eq!(site.printed(), number, "{field:?}");
+        }
+    }
+}
+
+/// Receives what two sockets of ours have sent, one after the other, and the one may still have been sending when the other began.
+fn expect_all_of_both<T: Sends>(site: &Site<T>) {
+    let (mut first, mut second) = (Arrived::default(), Arrived::from(COUNT));
+    for _ in 0..2 * COUNT {
+        let number = site.printed();
+        if number < COUNT { first.note(number) } else { second.note(number) }
+    }
+    assert_eq!((first.missing, second.missing), (0, 0), "{:?}", site.field);
+}
+
+/// Nothing that was sent is missing: a socket lingers.
+async fn our_sender_is_dropped<T: Sends>(kind: &str) {
+    for field in Field::few() {
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        let mut sent = 0;
+        site.send_until(&mut sent, COUNT).await;
+        drop(site.take());
+        site.replace().await;
+        site.send_until(&mut sent, 2 * COUNT).await;
+        expect_all_of_both(&site);
+    }
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pull_of_libzmq_misses_nothing_when_our_push_is_dropped_and_another_takes_its_place() {
+    our_sender_is_dropped::<kind::Push>("pull").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_router_of_libzmq_misses_nothing_when_our_dealer_is_dropped_and_another_takes_its_place() {
+    our_sender_is_dropped::<kind::Dealer>("router").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_that_is_closed_says_that_all_was_sent_and_libzmq_has_it() {
+    for field in Field::few() {
+        let Some(mut site) = Site::<kind::Push>::new(field, "pull").await else { return };
+        let mut sent = 0;
+        site.send_until(&mut sent, COUNT).await;
+        assert_eq!(within(site.take().close()).await, 0, "{field:?}");
+        site.replace().await;
+        site.send_until(&mut sent, 2 * COUNT).await;
+        expect_all_of_both(&site);
+    }
+}
