@@ -17,7 +17,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::events::within;
+use super::events::{number, within};
 use super::raw::listen;
 
 /// How many connections are cut at a time.
@@ -107,7 +107,7 @@ where
 }
 
 fn rounds() -> usize {
-    std::env::var("ONWARD_ROUNDS").map_or(48, |rounds| rounds.parse().expect("a number"))
+    number("ONWARD_ROUNDS").unwrap_or(48)
 }
 
 /// What every message begins with, but for the identity that a ROUTER adds: its source, and which of the source's it is.

@@ -67,3 +67,8 @@ pub(crate) async fn no_tasks() {
     let metrics = tokio::runtime::Handle::current().metrics();
     until(|| metrics.num_alive_tasks() == 0).await;
 }
+
+/// A number that `cargo xtask soak` says.
+pub(crate) fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
+}

@@ -10,7 +10,7 @@ use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
 use tokio::sync::Mutex;
 
-use super::events::{no_tasks, peers, until, within};
+use super::events::{no_tasks, number, peers, until, within};
 use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::{frame, greeting};
 
@@ -18,7 +18,7 @@ use crate::zmtp::link::{frame, greeting};
 const PAYLOAD: usize = 64 * 1024;
 
 fn rounds() -> usize {
-    std::env::var("ONWARD_ROUNDS").map_or(10, |rounds| rounds.parse().expect("a number"))
+    number("ONWARD_ROUNDS").unwrap_or(10)
 }
 
 /// A peer that comes back does not get ahead of itself, although each of its connections has its turns.
