@@ -9,9 +9,10 @@ use onward_testkit::soak::{self, Tally};
 use tempfile::TempDir;
 
 use super::disk::Disk;
+use super::facts::{Acknowledgement, Expected};
 use super::judge::{Verdict, judge};
 use super::recording::{Operation, Part};
-use super::workload::{self, Acknowledgement, Run};
+use super::workload::{self, Run};
 
 /// The store's name in the directory of a cut.
 const FILE: &str = "onward.db";
@@ -91,8 +92,8 @@ fn moment(run: &Run, point: u64, random: &mut Rng) -> usize {
 
 async fn recover(run: &Run, files: &BTreeMap<Part, Vec<u8>>, moment: usize) -> Result<Verdict, String> {
     let directory = put(files);
-    let acknowledged: Vec<&Acknowledgement> = given(run, moment).collect();
-    judge(&directory.path().join(FILE), run.clock.clone(), &acknowledged).await
+    let expected = Expected::at(moment, &run.acknowledgements);
+    judge(&directory.path().join(FILE), run.clock.clone(), &expected).await
 }
 
 /// Puts the files into a directory of their own.
@@ -118,7 +119,7 @@ fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
     run.acknowledgements.iter().filter(move |acknowledgement| acknowledgement.given <= moment)
 }
 
-/// Adds a cut: the changes of tasks before it, and what became of them. A store that opened and was whole has recovered.
+/// Adds a cut: the changes before it, and what became of them. A store that opened and was whole has recovered.
 fn add(tally: &mut Tally, run: &Run, moment: usize, verdict: Option<&Verdict>) {
     let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
     tally.attempted += changes(asked);
@@ -130,5 +131,5 @@ fn add(tally: &mut Tally, run: &Run, moment: usize, verdict: Option<&Verdict>) {
 }
 
 fn changes<'a>(acknowledgements: impl Iterator<Item = &'a Acknowledgement>) -> u64 {
-    acknowledgements.map(|acknowledgement| acknowledgement.tasks.len() as u64).sum()
+    acknowledgements.map(|acknowledgement| acknowledgement.facts.len() as u64).sum()
 }

@@ -1,13 +1,14 @@
 //! What is left of a store after a power cut.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use onward_store::{ManualClock, Page, SqliteStore, Store, TaskFilter, TaskId, TaskState, Write};
+use onward_store::{ManualClock, Name, Page, SqliteStore, Store, TaskFilter, TaskId, TaskState, Write};
 use onward_testkit::task;
 
-use super::workload::{Acknowledgement, What, claim, open_session};
+use super::facts::{Expected, Fact, Subject};
+use super::workload::{claim, open_session};
 
 /// More tasks than a workload has.
 const ALL_TASKS: usize = 4096;
@@ -15,29 +16,42 @@ const ALL_TASKS: usize = 4096;
 /// What somebody had been told before the power went, and does not hold after it.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Tasks that are not there, or not completed.
-    pub(super) lost: BTreeSet<TaskId>,
-    /// Completed tasks that are handed out again, and numbers that are given again.
-    pub(super) duplicated: BTreeSet<TaskId>,
+    /// Tasks that are not there or in another state, and queues that are paused and should not be, or the other way round.
+    pub(super) lost: Vec<Subject>,
+    /// Tasks that are handed out though they have ended or their queue is paused, and numbers that are given again.
+    pub(super) duplicated: Vec<TaskId>,
 }
 
-/// Opens what is left, as any program would, and holds it against what had been acknowledged.
+/// What a store says there is.
+struct Found {
+    tasks: BTreeMap<TaskId, TaskState>,
+    queues: BTreeMap<Name, bool>,
+}
+
+/// Opens what is left, as any program would, and holds it against what is expected of it.
 ///
 /// # Errors
 /// If it cannot be opened, or is not whole.
-pub(super) async fn judge(
-    path: &Path,
-    clock: Arc<ManualClock>,
-    acknowledged: &[&Acknowledgement],
-) -> Result<Verdict, String> {
+pub(super) async fn judge(path: &Path, clock: Arc<ManualClock>, expected: &Expected) -> Result<Verdict, String> {
     let store = SqliteStore::options().clock(clock).open(path).await.map_err(|error| error.to_string())?;
     let report = store.check().await.map_err(|error| error.to_string())?;
     if !report.integrity.is_empty() || !report.consistency.is_empty() {
         return Err(format!("{:?} {:?}", report.integrity, report.consistency));
     }
-    let found = states(&store).await;
-    let lost = acknowledged.iter().flat_map(|acknowledgement| missing(acknowledgement, &found)).collect();
-    Ok(Verdict { lost, duplicated: duplicated(&store, acknowledged).await })
+    let found = Found { tasks: states(&store).await, queues: queues(&store).await };
+    let lost = expected.broken(|subject, fact| found.holds(subject, fact));
+    Ok(Verdict { lost, duplicated: duplicated(&store, expected).await })
+}
+
+impl Found {
+    fn holds(&self, subject: &Subject, fact: Fact) -> bool {
+        match (subject, fact) {
+            (Subject::Task(task), Fact::Is(state)) => self.tasks.get(task) == Some(&state),
+            (Subject::Task(task), _) => self.tasks.contains_key(task),
+            // A queue that was never used is not paused.
+            (Subject::Queue(queue), fact) => fact == Fact::Paused(self.queues.get(queue).is_some_and(|paused| *paused)),
+        }
+    }
 }
 
 async fn states(store: &SqliteStore) -> BTreeMap<TaskId, TaskState> {
@@ -51,24 +65,19 @@ async fn states(store: &SqliteStore) -> BTreeMap<TaskId, TaskState> {
     }
 }
 
-fn missing(acknowledgement: &Acknowledgement, found: &BTreeMap<TaskId, TaskState>) -> Vec<TaskId> {
-    let holds = |task: &TaskId| match acknowledgement.what {
-        What::Submitted => found.contains_key(task),
-        What::Completed => found.get(task) == Some(&TaskState::Completed),
-    };
-    acknowledgement.tasks.iter().copied().filter(|task| !holds(task)).collect()
+async fn queues(store: &SqliteStore) -> BTreeMap<Name, bool> {
+    let queues = store.queues().await.expect("the queues can be listed");
+    queues.into_iter().map(|queue| (queue.name, queue.paused)).collect()
 }
 
 /// Goes on with the work, as the next process would.
-async fn duplicated(store: &SqliteStore, acknowledged: &[&Acknowledgement]) -> BTreeSet<TaskId> {
-    let tasks_of = |what| {
-        let acknowledged = acknowledged.iter().filter(move |acknowledgement| acknowledgement.what == what);
-        acknowledged.flat_map(|acknowledgement| acknowledgement.tasks.iter().copied()).collect::<BTreeSet<TaskId>>()
-    };
+async fn duplicated(store: &SqliteStore, expected: &Expected) -> Vec<TaskId> {
     let outcomes = store.apply(vec![Write::Submit(Box::new(task("next")))]).await.expect("the store can be written");
     let onward_store::Outcome::Submitted(next) = outcomes[0] else { panic!("a task is submitted, not {outcomes:?}") };
     let handed_out = claim(store, open_session(store).await, ALL_TASKS).await;
-    let completed = tasks_of(What::Completed);
-    let again = handed_out.iter().map(|claimed| claimed.lease.task).filter(|task| completed.contains(task));
-    again.chain(tasks_of(What::Submitted).contains(&next.id()).then(|| next.id())).collect()
+    let again = handed_out
+        .iter()
+        .filter(|claimed| expected.has_ended(claimed.lease.task) || expected.is_paused(&claimed.queue));
+    let again = again.map(|claimed| claimed.lease.task);
+    again.chain(expected.has_task(next.id()).then(|| next.id())).collect()
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use onward_store::{
-    Claim, ClaimedTask, Clock, Durability, ManualClock, Name, NewTask, OpenSession, Outcome, SessionId, SqliteStore,
-    Store, Submitted, TaskId, Write,
+    AfterFailure, Claim, ClaimedTask, Clock, Durability, ManualClock, Name, NewTask, OpenSession, Outcome, Scope,
+    SessionId, SqliteStore, Store, Submitted, TaskId, TaskState, Write,
 };
 use onward_testkit::task;
 
+use super::facts::{Acknowledgement, Fact, Subject};
 use super::recording::{Operation, Recording};
 use super::vfs;
 
@@ -26,25 +27,17 @@ const CALLS: usize = 6;
 /// How often the worker claims in one life.
 const CLAIMS: usize = 20;
 
+/// How often the operator changes something in one life.
+const CHANGES: usize = 30;
+
+/// A queue that the operator keeps paused, and whose tasks therefore nobody else touches.
+const HELD: &str = "held";
+
+/// A queue that the operator pauses and resumes.
+const TOGGLED: &str = "toggled";
+
 /// How long the write-ahead log gets, in pages, before it is copied back: a few dozen commits.
 const LONG_LOG: i32 = 100;
-
-/// What somebody was told had been done.
-#[derive(Debug)]
-pub(super) struct Acknowledgement {
-    pub(super) what: What,
-    pub(super) tasks: Vec<TaskId>,
-    /// How many operations there had been when the call was made.
-    pub(super) asked: usize,
-    /// And when the answer came.
-    pub(super) given: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Submitted,
-    Completed,
-}
 
 /// What happened in the end.
 #[derive(Debug)]
@@ -93,6 +86,7 @@ async fn live(scene: Scene, random: &mut Rng) -> Vec<Acknowledgement> {
         parts.spawn(submit(Arc::clone(&scene), random.fork()));
     }
     parts.spawn(work(Arc::clone(&scene), random.fork()));
+    parts.spawn(operate(Arc::clone(&scene), random.fork()));
     while let Some(part) = parts.join_next().await {
         part.expect("no part of the workload fails");
     }
@@ -106,8 +100,8 @@ async fn submit(scene: Arc<Scene>, mut random: Rng) {
         let count = if random.bool() { 1 } else { random.usize(2..9) };
         let writes = (0..count).map(|_| Write::Submit(Box::new(any_task(&mut random)))).collect();
         let asked = scene.recording.position();
-        let tasks = scene.apply(writes).await.iter().map(submitted).collect();
-        scene.acknowledge(What::Submitted, tasks, asked);
+        let tasks: Vec<TaskId> = scene.apply(writes).await.iter().map(submitted).collect();
+        scene.acknowledge(tasks.into_iter().map(|task| (Subject::Task(task), Fact::Submitted)).collect(), asked);
         if random.u8(..4) == 0 {
             scene.store.statistics().await.expect("the store can be read");
         }
@@ -118,8 +112,12 @@ async fn submit(scene: Arc<Scene>, mut random: Rng) {
 fn any_task(random: &mut Rng) -> NewTask {
     let payload = vec![random.u8(..); random.usize(..6000)];
     let series = random.u8(..6);
-    let affinity = (series < 3).then(|| Name::new(format!("series-{series}")).expect("the name is valid"));
+    let affinity = (series < 3).then(|| name(&format!("series-{series}")));
     NewTask { payload: payload.into(), affinity, ..task("any") }
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("the name is valid")
 }
 
 fn submitted(outcome: &Outcome) -> TaskId {
@@ -129,7 +127,7 @@ fn submitted(outcome: &Outcome) -> TaskId {
     }
 }
 
-/// The worker: completes what it claims one by one or in one call, and keeps some until the store is closed.
+/// The worker: ends what it claims one by one or in one call, and keeps some until the store is closed.
 async fn work(scene: Arc<Scene>, mut random: Rng) {
     let session = open_session(&scene.store).await;
     for _ in 0..CLAIMS {
@@ -138,7 +136,25 @@ async fn work(scene: Arc<Scene>, mut random: Rng) {
         let one_by_one = random.bool();
         let size = if one_by_one { 1 } else { claimed.len().max(1) };
         for group in claimed.chunks(size) {
-            scene.complete(group).await;
+            scene.end(group, &mut random).await;
+        }
+    }
+}
+
+/// The operator: cancels, kills and tries again tasks of a queue that is paused, and pauses and resumes another.
+async fn operate(scene: Arc<Scene>, mut random: Rng) {
+    scene.pause(HELD, true).await;
+    let mut tasks: Vec<(TaskId, bool)> = Vec::new();
+    for _ in 0..CHANGES {
+        match random.u8(..4) {
+            0 => scene.pause(TOGGLED, random.bool()).await,
+            1 | 2 if !tasks.is_empty() => {
+                let one = random.usize(..tasks.len());
+                let (task, is_ended) = &mut tasks[one];
+                scene.change(*task, *is_ended, random.bool()).await;
+                *is_ended = !*is_ended;
+            }
+            _ => tasks.push((scene.submit_to(HELD).await, false)),
         }
     }
 }
@@ -162,18 +178,63 @@ impl Scene {
         self.store.apply(writes).await.expect("the store can be written")
     }
 
-    async fn complete(&self, tasks: &[ClaimedTask]) {
-        let writes =
-            tasks.iter().map(|task| Write::Complete { lease: task.lease, result: Some("done".into()) }).collect();
+    /// Ends the attempts, and the tasks with them, most of them well.
+    async fn end(&self, tasks: &[ClaimedTask], random: &mut Rng) {
+        let (writes, states): (Vec<Write>, Vec<TaskState>) = tasks.iter().map(|task| any_end(task, random)).unzip();
         let asked = self.recording.position();
         let outcomes = self.apply(writes).await;
-        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done), "a lease that holds completes: {outcomes:?}");
-        self.acknowledge(What::Completed, tasks.iter().map(|task| task.lease.task).collect(), asked);
+        let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done | Outcome::Failed(_));
+        assert!(outcomes.iter().all(is_done), "a lease that holds ends its attempt: {outcomes:?}");
+        let subjects = tasks.iter().map(|task| Subject::Task(task.lease.task));
+        self.acknowledge(subjects.zip(states.into_iter().map(Fact::Is)).collect(), asked);
     }
 
-    fn acknowledge(&self, what: What, tasks: Vec<TaskId>, asked: usize) {
+    async fn pause(&self, queue: &str, is_paused: bool) {
+        let scope = Scope::Queue(name(queue));
+        let write = if is_paused { Write::Pause { scope, until: None } } else { Write::Resume { scope } };
+        self.know(write, Subject::Queue(name(queue)), Fact::Paused(is_paused)).await;
+    }
+
+    /// Ends a task that nobody runs, or has one that has ended tried again.
+    async fn change(&self, task: TaskId, is_ended: bool, is_cancelled: bool) {
+        let (write, state) = match (is_ended, is_cancelled) {
+            (true, _) => (Write::Retry { task }, TaskState::Waiting),
+            (false, true) => (Write::Cancel { task }, TaskState::Cancelled),
+            (false, false) => (Write::Kill { task }, TaskState::Dead),
+        };
+        self.know(write, Subject::Task(task), Fact::Is(state)).await;
+    }
+
+    async fn submit_to(&self, queue: &str) -> TaskId {
+        let asked = self.recording.position();
+        let submit = Write::Submit(Box::new(NewTask { queue: name(queue), ..task("any") }));
+        let id = submitted(&self.apply(vec![submit]).await[0]);
+        self.acknowledge(vec![(Subject::Task(id), Fact::Submitted)], asked);
+        id
+    }
+
+    async fn know(&self, write: Write, subject: Subject, fact: Fact) {
+        let asked = self.recording.position();
+        let outcomes = self.apply(vec![write]).await;
+        assert!(matches!(outcomes[..], [Outcome::Done | Outcome::Cancelled]), "{subject:?} {fact:?}: {outcomes:?}");
+        self.acknowledge(vec![(subject, fact)], asked);
+    }
+
+    fn acknowledge(&self, facts: Vec<(Subject, Fact)>, asked: usize) {
         let given = self.recording.position();
-        let acknowledgement = Acknowledgement { what, tasks, asked, given };
+        let acknowledgement = Acknowledgement { facts, asked, given };
         self.acknowledgements.lock().expect("no part of the workload failed").push(acknowledgement);
+    }
+}
+
+/// An end of the attempt after which the task is not tried again, and how the task has ended then.
+fn any_end(task: &ClaimedTask, random: &mut Rng) -> (Write, TaskState) {
+    let lease = task.lease;
+    let failed = |next| Write::Fail { lease, error: "an error".into(), next };
+    match random.u8(..8) {
+        0 => (failed(AfterFailure::Fail), TaskState::Failed),
+        1 => (failed(AfterFailure::Dead), TaskState::Dead),
+        2 => (Write::ConfirmCancel { lease, reason: "no longer needed".into() }, TaskState::Cancelled),
+        _ => (Write::Complete { lease, result: Some("done".into()) }, TaskState::Completed),
     }
 }
