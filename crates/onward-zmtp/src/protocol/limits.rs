@@ -84,8 +84,8 @@ pub const RUN_BYTES: usize = 64 * 1024;
 /// The operating system takes a batch from one piece faster than from many, by more than it costs to make one piece of payloads of 4 KiB.
 pub const GATHER_BYTES: usize = 8 * 1024;
 
-/// A payload of at least so many bytes that is not written from where it is ([`GATHER_BYTES`]) is copied by the sockets when it is written, and a smaller one
-/// when it is taken from the queue.
+/// A payload of at least so many bytes that is below [`GATHER_BYTES`] is copied by the sockets when it is written, where that is quicker than to write it
+/// from where it is, and a smaller one when it is taken from the queue.
 ///
 /// What is copied when it is written goes into a buffer of the thread, which stays in the processor's cache, however many connections the thread serves.
 pub const JOIN_BYTES: usize = 2 * 1024;

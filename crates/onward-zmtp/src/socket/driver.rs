@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
+use std::io;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Buf as _;
 use tokio::io::AsyncWrite as _;
@@ -14,10 +14,10 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::CancellationToken;
 
+use super::batch;
 use super::delivery::Delivery;
 use super::error::{Error, Result};
-use super::joined;
-use super::limits::{TURN_BYTES, WRITE_PIECES};
+use super::limits::TURN_BYTES;
 use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
 use super::queue::{Payload as _, Taken};
 use super::rest::Rest;
@@ -214,7 +214,7 @@ impl Driver {
         if !self.connection.wants_write() {
             return Ok(0);
         }
-        match self.poll_write(context) {
+        match batch::poll_write(Pin::new(&mut self.stream), context, self.connection.output()) {
             Poll::Pending => Ok(0),
             Poll::Ready(Ok(0)) => Err(write_failed(io::ErrorKind::WriteZero.into())),
             Poll::Ready(Err(error)) => Err(write_failed(error)),
@@ -223,24 +223,6 @@ impl Driver {
                 Ok(count)
             }
         }
-    }
-
-    /// A vectored write only where there is more than one piece: the plain one costs the operating system less.
-    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let (stream, output) = (Pin::new(&mut self.stream), self.connection.output());
-        let written = if let Some(whole) = output.whole() {
-            ready!(stream.poll_write(context, whole))?
-        } else if output.has_small_pieces() {
-            // To join them in vain would cost as much as to write them.
-            ready!(stream.poll_write_ready(context));
-            ready!(joined::with(output, |whole| stream.poll_write(context, whole)))?
-        } else {
-            let mut pieces = [IoSlice::new(&[]); WRITE_PIECES];
-            let count = output.slices(&mut pieces);
-            ready!(stream.poll_write_vectored(context, &pieces[..count]))?
-        };
-        output.advance(written);
-        Poll::Ready(Ok(written))
     }
 
     /// Fills the write buffer with what is queued, or as much of it as it takes.

@@ -58,4 +58,4 @@ pub const READ_AHEAD_MESSAGES: usize = 64;
 pub const REST_AFTER: Duration = Duration::from_millis(10);
 
 /// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
-pub const TURN_BYTES: usize = 512 * 1024;
+pub const TURN_BYTES: usize = 256 * 1024;

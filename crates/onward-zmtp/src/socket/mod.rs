@@ -95,6 +95,7 @@
 
 mod authentication;
 mod backoff;
+mod batch;
 mod connector;
 mod delivery;
 mod dialogue;
@@ -103,7 +104,6 @@ mod endpoint;
 mod error;
 mod inproc;
 mod interest;
-mod joined;
 pub mod kind;
 mod leftovers;
 pub mod limits;
@@ -133,6 +133,7 @@ mod succession;
 mod topics;
 mod transport;
 mod typed;
+mod write_costs;
 
 pub use authentication::{Candidate, Decision};
 pub use endpoint::Endpoint;

@@ -1,0 +1,80 @@
+//! Writing a batch: in one piece, joined in one, or gathered from many.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Buf as _;
+use tokio::io::AsyncWrite as _;
+use tokio::time::Instant;
+
+use super::limits::WRITE_PIECES;
+use super::transport::Stream;
+use super::write_costs::{Way, WriteCosts};
+use crate::protocol::Output;
+
+thread_local! {
+    static SMALL_PIECES: RefCell<SmallPieces> = RefCell::default();
+}
+
+/// What a thread needs to write many small pieces.
+///
+/// Its buffer belongs to the thread, so that it is in its processor's cache, which would not hold one for each of many connections. A thread that
+/// has joined pieces keeps [`Output::JOINED_BYTES`] of memory for it.
+#[derive(Default)]
+struct SmallPieces {
+    joined: Vec<u8>,
+    costs: WriteCosts,
+}
+
+/// Writes the front of what waits, as much as the stream takes at once. Answers how many bytes it took, which the output no longer has.
+pub(super) fn poll_write(
+    stream: Pin<&mut Stream>,
+    context: &mut Context<'_>,
+    output: &mut Output,
+) -> Poll<io::Result<usize>> {
+    let written = if let Some(whole) = output.whole() {
+        // The plain write costs the operating system less than a vectored one of one piece.
+        ready!(stream.poll_write(context, whole))?
+    } else if output.has_small_pieces() {
+        // To join them in vain would cost as much as to write them, and a write that has to wait says nothing of its cost.
+        ready!(stream.poll_write_ready(context));
+        ready!(SMALL_PIECES.with_borrow_mut(|small_pieces| small_pieces.poll_write(stream, context, output)))?
+    } else {
+        ready!(gather(stream, context, output))?
+    };
+    output.advance(written);
+    Poll::Ready(Ok(written))
+}
+
+impl SmallPieces {
+    /// Some processors take more time to copy many pieces than to join them and copy one, and others less.
+    fn poll_write(
+        &mut self,
+        stream: Pin<&mut Stream>,
+        context: &mut Context<'_>,
+        output: &Output,
+    ) -> Poll<io::Result<usize>> {
+        let (way, begun) = (self.costs.next_way(), Instant::now());
+        let written = ready!(match way {
+            Way::Joined => stream.poll_write(context, self.join(output)),
+            Way::Gathered => gather(stream, context, output),
+        })?;
+        self.costs.learn(way, written, begun.elapsed());
+        Poll::Ready(Ok(written))
+    }
+
+    fn join(&mut self, output: &Output) -> &[u8] {
+        self.joined.clear();
+        self.joined.reserve_exact(Output::JOINED_BYTES);
+        output.join(&mut self.joined);
+        &self.joined
+    }
+}
+
+fn gather(stream: Pin<&mut Stream>, context: &mut Context<'_>, output: &Output) -> Poll<io::Result<usize>> {
+    let mut pieces = [IoSlice::new(&[]); WRITE_PIECES];
+    let count = output.slices(&mut pieces);
+    stream.poll_write_vectored(context, &pieces[..count])
+}

@@ -1,0 +1,124 @@
+//! Which of two ways of writing costs less, learnt from what writes took.
+
+use std::time::Duration;
+
+/// How pieces are handed to the operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Copied together, in one piece.
+    Joined,
+    /// One by one, with a vectored write.
+    Gathered,
+}
+
+/// What each way has cost lately.
+#[derive(Debug, Default)]
+pub(super) struct WriteCosts {
+    /// In nanoseconds a MiB; `None` before the first write.
+    joined: Option<u64>,
+    gathered: Option<u64>,
+    writes: u32,
+}
+
+/// Of so many writes [some](TRIALS) try the way that seemed to cost more.
+const ROUND: u32 = 1024;
+const TRIALS: u32 = 8;
+
+/// What a write of fewer bytes has cost says little of larger ones.
+const LEARN_BYTES: usize = 64 * 1024;
+
+/// What a write adds to what is known: this part of the difference, and no write counts for more than twice what was expected of it, for one in which
+/// the thread was interrupted says nothing.
+const WEIGHT: u64 = 16;
+
+/// Pieces are joined where that takes less time by at least this part: a copy also takes room in the cache, which costs others.
+const ADVANTAGE: u64 = 8;
+
+impl WriteCosts {
+    /// How to do the next write.
+    pub(super) fn next_way(&mut self) -> Way {
+        let is_trial = self.writes < TRIALS;
+        self.writes = (self.writes + 1) % ROUND;
+        if is_trial == self.is_joining_cheaper() { Way::Gathered } else { Way::Joined }
+    }
+
+    fn is_joining_cheaper(&self) -> bool {
+        self.joined.zip(self.gathered).is_some_and(|(joined, gathered)| joined < gathered - gathered / ADVANTAGE)
+    }
+
+    /// Takes into account that a write of so many bytes took so long.
+    pub(super) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
+        if bytes < LEARN_BYTES {
+            return;
+        }
+        let cost = (time.as_nanos() << 20) / bytes as u128;
+        let cost = u64::try_from(cost).unwrap_or(u64::MAX);
+        let known = match way {
+            Way::Joined => &mut self.joined,
+            Way::Gathered => &mut self.gathered,
+        };
+        *known = Some(known.map_or(cost, |known| mean(known, cost.min(known.saturating_mul(2)))));
+    }
+}
+
+fn mean(known: u64, cost: u64) -> u64 {
+    known - known / WEIGHT + cost / WEIGHT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BATCH: usize = 256 * 1024;
+
+    /// Does so many writes that take so many microseconds each way, and answers how many of them were gathered.
+    fn write(costs: &mut WriteCosts, count: usize, joined: u64, gathered: u64) -> usize {
+        let ways = (0..count).map(|_| {
+            let way = costs.next_way();
+            let micros = if way == Way::Joined { joined } else { gathered };
+            costs.learn(way, BATCH, Duration::from_micros(micros));
+            way
+        });
+        ways.filter(|way| *way == Way::Gathered).count()
+    }
+
+    #[test]
+    fn the_cheaper_way_is_taken_and_the_other_tried_now_and_then() {
+        for (joined, gathered, expected) in [(80, 100, 8), (95, 100, 1016), (100, 80, 1016)] {
+            let mut costs = WriteCosts::default();
+            write(&mut costs, ROUND as usize, joined, gathered);
+            assert_eq!(write(&mut costs, ROUND as usize, joined, gathered), expected);
+        }
+    }
+
+    #[test]
+    fn what_has_become_cheaper_is_found_out() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, 10 * ROUND as usize, 100, 100);
+        write(&mut costs, 10 * ROUND as usize, 50, 100);
+        assert_eq!(write(&mut costs, ROUND as usize, 50, 100), 8);
+    }
+
+    #[test]
+    fn a_write_that_was_interrupted_counts_for_little() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, ROUND as usize, 80, 100);
+        costs.learn(Way::Joined, BATCH, Duration::from_secs(1));
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
+    }
+
+    #[test]
+    fn a_small_write_counts_for_nothing() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, ROUND as usize, 80, 100);
+        (0..100).for_each(|_| costs.learn(Way::Joined, LEARN_BYTES - 1, Duration::from_secs(1)));
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
+    }
+
+    /// As under a paused clock.
+    #[test]
+    fn writes_that_seem_to_take_no_time_are_gathered() {
+        let mut costs = WriteCosts::default();
+        assert_eq!(write(&mut costs, ROUND as usize, 0, 0), 1016);
+    }
+}
