@@ -73,3 +73,13 @@ fn what_a_damaged_page_does_to_a_store_that_opens_is_a_finding_of_the_doctor() {
     assert!(stdout.contains("bad   integrity") && stdout.contains("onward store restore"), "{stdout}{stderr}");
     assert_eq!(code, Some(1));
 }
+
+/// Shows: B11, T21
+#[test]
+fn no_backup_is_made_of_a_store_with_a_damaged_page_and_no_file_is_left() {
+    let place = place_with_damaged_history();
+    let command = ["store", "backup", "copy.db"];
+    assert_says_what_and_what_to_do(&command, &place.onward(&command));
+    let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("copy.db")), "{left:?}");
+}

@@ -46,16 +46,20 @@ pub struct Compacted {
 }
 
 impl SqliteStore {
-    /// Copies the store as it is at one moment into a new file, while work goes on. `progress` is told of pages copied and pages
-    /// in all.
+    /// Copies the store as it is at one moment into a new file, while work goes on, and checks the copy. `progress` is told of pages copied
+    /// and pages in all. Cost: the store is read once, and the copy once more.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `to` exists; otherwise as for opening. A copy that fails half-way is removed.
+    /// [`is_invalid`](Error::is_invalid) if `to` exists; [`is_corrupt`](Error::is_corrupt) if the store is damaged, for a backup of it would
+    /// be no better; otherwise as for opening. A copy that fails half-way, or is damaged, is removed.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn backup(&self, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
-        let to = to.as_ref();
-        let source = self.location_for_maintenance()?;
-        copy(&connect(&source, None)?, to, progress)
+        let path = self.location_for_maintenance()?;
+        let source = connect(&path, None)?;
+        write_new(to.as_ref(), |partial| {
+            copy_pages(&source, partial, progress)?;
+            check_copy(partial).map_err(|error| error.about(&path.display().to_string()))
+        })
     }
 
     /// Puts a backup in the place of a store that nobody has open. The backup is checked first.
@@ -69,7 +73,7 @@ impl SqliteStore {
         let name = from.display().to_string();
         let source = open_to_read(from, NAME).map_err(|error| error.about(&name))?;
         check_backup(&source).map_err(|error| error.about(&name))?;
-        copy(&source, to.as_ref(), progress)
+        write_new(to.as_ref(), |partial| copy_pages(&source, partial, progress))
     }
 
     /// Writes a store anew into another file, row by row, and does not look at what checksums of pages say: for a file to which a
@@ -190,8 +194,15 @@ fn check_backup(source: &Connection) -> Result<()> {
     }
 }
 
-fn copy(source: &Connection, to: &Path, progress: impl FnMut(u64, u64)) -> Result<()> {
-    write_new(to, |partial| copy_pages(source, partial, progress))
+/// Whether a copy is whole. One that is not has its damage from the store.
+fn check_copy(copy: &Path) -> Result<()> {
+    match integrity(&open_to_read(copy, NAME)?)?.first() {
+        Some(finding) => Err(Error::corrupt(format!(
+            "the store is damaged ({finding}), so no backup was made of it; restore an older one with `onward store restore`, or see what \
+             can be read with `onward doctor`"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Writes a new file under another name; it gets its own when it is whole and on disk.
