@@ -1,15 +1,16 @@
 //! One established connection at work: reads, writes, keeps time.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::mem;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Buf as _;
 use tokio::io::AsyncWrite as _;
+use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch;
 use super::delivery::Delivery;
 use super::error::{Error, Result};
-use super::limits::TURN_BYTES;
+use super::limits::{SHARED_TURN_BYTES, TURN_BYTES};
 use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
 use super::queue::{Payload as _, Taken};
 use super::rest::Rest;
@@ -156,6 +157,7 @@ impl Driver {
         let outcome = self.turn(context);
         self.delivery.flush();
         match outcome {
+            Ok(true) if self.pipe.incoming.is_shared() => let_others_go_first(context),
             Ok(true) => context.waker().wake_by_ref(),
             Ok(false) => {}
             Err(error) => {
@@ -192,7 +194,7 @@ impl Driver {
     fn turn(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let mut moved = 0;
         self.waits = Waits::default();
-        while moved < TURN_BYTES {
+        while moved < self.turn_bytes() {
             // Before anything is written, for some of it is answered.
             self.decode(context)?;
             let step = self.send(context)? + self.receive(context)?;
@@ -204,6 +206,11 @@ impl Driver {
             moved += step;
         }
         Ok(true)
+    }
+
+    /// How much a turn moves. Where there are other peers, they may be waiting for a processor.
+    fn turn_bytes(&self) -> usize {
+        if self.pipe.incoming.is_shared() { SHARED_TURN_BYTES } else { TURN_BYTES }
     }
 
     /// Writes one batch. Answers how many bytes were taken; none if there is nothing, or it has to wait.
@@ -420,6 +427,13 @@ impl Uncertain {
     fn messages(&self) -> usize {
         self.batches.iter().map(|(_, messages)| messages).sum()
     }
+}
+
+/// Has the task polled again when the runtime has seen what came for others meanwhile. If the task was only woken, the runtime would look for that once in
+/// dozens of turns, and peers that send little would wait for one that sends much.
+fn let_others_go_first(context: &mut Context<'_>) {
+    let again = pin!(yield_now()).poll(context);
+    debug_assert!(again.is_pending(), "to yield takes another poll");
 }
 
 /// How much is read at a time of what is thrown away.

@@ -59,3 +59,6 @@ pub const REST_AFTER: Duration = Duration::from_millis(10);
 
 /// When the task of a connection has written and read so many bytes, it lets other tasks of the runtime go first.
 pub const TURN_BYTES: usize = 256 * 1024;
+
+/// The same where the socket has other peers, so that none of them waits long for one that sends much.
+pub const SHARED_TURN_BYTES: usize = 64 * 1024;

@@ -191,6 +191,11 @@ impl<T: Payload> Queue<T> {
         HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
     }
 
+    /// Whether the mark is divided among several peers. Where it is so small that each has all of it, turns are short anyway.
+    pub(super) fn is_shared(&self) -> bool {
+        self.share.messages() < self.mark.messages
+    }
+
     /// Queues a message of so many bytes if there is room. A single one may be larger than the mark. `add` adds it, under the lock: it moves it from where
     /// it is, which saves that it goes to and fro while there is no room.
     #[inline]
