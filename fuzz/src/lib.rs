@@ -1,5 +1,10 @@
-//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, and must see the same.
+//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, and must see and answer the same.
 
+#[cfg(feature = "tokio")]
+#[allow(dead_code, reason = "the sockets use what the targets do not")]
+mod inside;
+#[cfg(feature = "tokio")]
+mod runs;
 pub mod targets;
 
 use std::sync::{Arc, OnceLock};
@@ -7,17 +12,48 @@ use std::time::{Duration, Instant};
 
 use bytes::Buf;
 use onward_zmtp::protocol::{
-    Connection, Entropy, Event, Heartbeat, KeyPair, Limits, Message, Options, Password, SecretKey, Security, SocketType,
+    Connection, Entropy, Error, Event, Heartbeat, KeyPair, Limits, Message, Options, Password, Peer, SecretKey,
+    Security, SocketType,
 };
 
 /// How much may ever wait to be written for what was received, beyond as many bytes again: answers are bounded.
 const ANSWERS: usize = 64 * 1024;
 
-/// What can be compared of an event.
+/// What can be compared of an event. Text is what takes longest to make, so that what is frequent is none.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(Message),
+    Introduced(Box<Peer>),
+    Ready(Box<Peer>),
+    Error(Error),
     Other(String),
+}
+
+impl From<Event> for Seen {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Message(message) => Self::Message(message),
+            Event::Introduced(peer) => Self::Introduced(peer),
+            Event::Ready(peer) => Self::Ready(peer),
+            event => Self::Other(format!("{event:?}")),
+        }
+    }
+}
+
+/// All that a connection comes to: what is seen of it, and what it has to say.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    seen: Vec<Seen>,
+    written: Vec<u8>,
+}
+
+/// How a connection is given its bytes, and asked for what came of them.
+#[derive(Clone, Copy, Default)]
+pub struct Manner<'a> {
+    /// How long the pieces are, less one, again and again; all of it is one piece if there are none.
+    pub cuts: &'a [u8],
+    /// How many short messages are taken at once before everything else is taken one by one.
+    pub wanted: usize,
 }
 
 #[expect(clippy::disallowed_methods, reason = "an Instant cannot be made otherwise; nothing reads the clock again")]
@@ -46,8 +82,8 @@ pub fn security(number: u8) -> Security {
     }
 }
 
-/// A socket with small limits, so that they are reached.
-pub fn options(socket_type: SocketType, security: Security) -> Options {
+/// Small ones, so that they are reached.
+pub fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.frame_bytes = 100_000;
     limits.message_bytes = 200_000;
@@ -55,8 +91,13 @@ pub fn options(socket_type: SocketType, security: Security) -> Options {
     limits.topics = 4;
     limits.topic_bytes = 40;
     limits.metadata_properties = 6;
+    limits
+}
+
+/// A socket with small limits.
+pub fn options(socket_type: SocketType, security: Security) -> Options {
     let heartbeat = Heartbeat::every(Duration::from_secs(1));
-    Options::new(socket_type).security(security).limits(limits).heartbeat(heartbeat)
+    Options::new(socket_type).security(security).limits(limits()).heartbeat(heartbeat)
 }
 
 /// A connection that comes out the same each time.
@@ -89,53 +130,95 @@ pub fn drain(connection: &mut Connection) -> Vec<u8> {
     connection.output().copy_to_bytes(count).to_vec()
 }
 
-/// Hands all of it in, accepts whoever asks, and answers whether the connection goes on.
-fn feed(connection: &mut Connection, mut bytes: &[u8], seen: &mut Vec<Seen>) -> bool {
+/// Hands all of it in, takes what comes of it, and answers whether the connection goes on.
+fn feed(connection: &mut Connection, mut bytes: &[u8], wanted: usize, outcome: &mut Outcome) -> bool {
     loop {
         let taken = connection.receive(bytes);
         bytes = &bytes[taken..];
-        let before = seen.len();
-        loop {
-            match connection.poll_event(moment()) {
-                Ok(None) => break,
-                Ok(Some(Event::Message(message))) => seen.push(Seen::Message(message)),
-                Ok(Some(event)) => {
-                    seen.push(Seen::Other(format!("{event:?}")));
-                    if matches!(event, Event::Authenticate(_) | Event::Introduced(_)) {
-                        connection.accept().unwrap();
-                    }
-                }
-                Err(error) => {
-                    seen.push(Seen::Other(format!("{error:?}")));
-                    return false;
-                }
-            }
+        let before = outcome.seen.len();
+        if !take_events(connection, wanted, &mut outcome.seen) {
+            return false;
         }
         if bytes.is_empty() && connection.wants_read() {
             return true;
         }
-        let written = drain(connection).len();
-        assert!(written <= ANSWERS, "{written} bytes of answers");
-        assert!(taken > 0 || written > 0 || seen.len() > before, "nothing goes on any more");
+        let written = write(connection, &mut outcome.written);
+        assert!(taken > 0 || written > 0 || outcome.seen.len() > before, "nothing goes on any more");
     }
 }
 
-fn in_pieces(mut connection: Connection, mut bytes: &[u8], cuts: &[u8]) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    let mut cuts = cuts.iter().cycle();
+/// Takes all there is, accepts whoever asks, and answers whether the connection goes on.
+fn take_events(connection: &mut Connection, wanted: usize, seen: &mut Vec<Seen>) -> bool {
     loop {
-        let length = cuts.next().map_or(bytes.len(), |cut| usize::from(*cut) + 1).min(bytes.len());
-        if !feed(&mut connection, &bytes[..length], &mut seen) || length == bytes.len() {
-            seen.push(Seen::Other(format!("{:?}", connection.end_of_stream())));
-            return seen;
+        take_short_messages(connection, wanted, seen);
+        match connection.poll_event(moment()) {
+            Ok(None) => return true,
+            Ok(Some(event)) => {
+                let asks = matches!(event, Event::Authenticate(_) | Event::Introduced(_));
+                seen.push(event.into());
+                if asks {
+                    connection.accept().unwrap();
+                }
+            }
+            Err(error) => {
+                seen.push(Seen::Error(error));
+                return false;
+            }
         }
-        bytes = &bytes[length..];
     }
+}
+
+fn take_short_messages(connection: &mut Connection, wanted: usize, seen: &mut Vec<Seen>) {
+    if wanted == 0 {
+        return;
+    }
+    let all = seen.len() + wanted;
+    connection.take_short_messages(moment(), |message| {
+        seen.push(Seen::Message(message));
+        seen.len() < all
+    });
+    assert!(seen.len() <= all, "more than was wanted");
+}
+
+/// Takes what is to be written, and answers how many bytes that were.
+fn write(connection: &mut Connection, written: &mut Vec<u8>) -> usize {
+    let bytes = drain(connection);
+    assert!(bytes.len() <= ANSWERS, "{} bytes of answers", bytes.len());
+    written.extend_from_slice(&bytes);
+    bytes.len()
+}
+
+/// The bytes cut to these lengths, less one, again and again.
+fn pieces<'a>(mut bytes: &'a [u8], cuts: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut cuts = cuts.iter().cycle();
+    std::iter::from_fn(move || {
+        let length = cuts.next().map_or(bytes.len(), |cut| usize::from(*cut) + 1).min(bytes.len());
+        let piece;
+        (piece, bytes) = bytes.split_at(length);
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fn outcome(mut connection: Connection, bytes: &[u8], manner: Manner<'_>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for piece in pieces(bytes, manner.cuts) {
+        if !feed(&mut connection, piece, manner.wanted, &mut outcome) {
+            break;
+        }
+    }
+    outcome.seen.push(Seen::Error(connection.end_of_stream()));
+    write(&mut connection, &mut outcome.written);
+    outcome
+}
+
+/// The bytes whole, with everything taken one by one, and in this manner must come to the same.
+pub fn compare_manner(new: impl Fn() -> Connection, bytes: &[u8], manner: Manner<'_>) {
+    assert_eq!(outcome(new(), bytes, Manner::default()), outcome(new(), bytes, manner));
 }
 
 /// The bytes whole and in pieces must come to the same.
 pub fn compare(new: impl Fn() -> Connection, bytes: &[u8], cuts: &[u8]) {
-    assert_eq!(in_pieces(new(), bytes, &[]), in_pieces(new(), bytes, cuts));
+    compare_manner(new, bytes, Manner { cuts, wanted: 0 });
 }
 
 /// The same of a connection whichever side has opened it.
@@ -149,10 +232,10 @@ pub fn octet(data: &[u8]) -> (u8, &[u8]) {
     data.split_first().map_or((0, data), |(first, rest)| (*first, rest))
 }
 
-/// Splits off up to four lengths of pieces.
+/// Splits off up to fifteen lengths of pieces.
 pub fn cuts(data: &[u8]) -> (&[u8], &[u8]) {
     let (count, rest) = octet(data);
-    rest.split_at(usize::from(count % 5).min(rest.len()))
+    rest.split_at(usize::from(count % 16).min(rest.len()))
 }
 
 /// Changes octets of `bytes` as `data` says, three octets for each change; what is left goes to the end.

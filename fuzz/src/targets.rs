@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use onward_zmtp::protocol::{Connection, Event, Message, Options, SocketType};
+use onward_zmtp::protocol::{Connection, Event, Limits, Message, Options, SocketType};
 
+#[cfg(feature = "tokio")]
+use super::runs::{self, Asked};
 use super::{
-    accepted, compare, compare_either_side, connection, cuts, damage, drain, greeting, moment, octet, options, security,
+    Manner, accepted, compare, compare_either_side, compare_manner, connection, cuts, damage, drain, greeting, limits,
+    moment, octet, options, security,
 };
 
 const READY_OF_SUB: &[u8] = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB";
@@ -43,6 +46,46 @@ pub fn zmtp_traffic(data: &[u8]) {
     let options = Arc::new(options(socket_type, security(0)));
     let bytes = [&greeting(kind >> 1 & 1, "NULL", false), ready, bytes].concat();
     compare(|| connection(&options, 1), &bytes, cuts);
+}
+
+/// A handshake as it should be, then short messages among anything, of which so many are taken at once as the second octet says.
+///
+/// The third is a limit: the first has a bit for each of those that it may be.
+pub fn zmtp_runs(data: &[u8]) {
+    let (kind, data) = octet(data);
+    let (wanted, data) = octet(data);
+    let (limit, data) = octet(data);
+    let (cuts, bytes) = cuts(data);
+    let limits = limits_of_runs(kind, limit.into());
+    #[cfg(feature = "tokio")]
+    runs::compare(bytes, cuts, &asked(kind, wanted.into(), limit, &limits));
+    let (socket_type, ready) =
+        if kind & 3 == 0 { (SocketType::Xpub, READY_OF_SUB) } else { (SocketType::Pull, READY_OF_PUSH) };
+    let options = Arc::new(options(socket_type, security(0)).limits(limits));
+    let new = if kind & 3 < 3 { connection } else { accepted };
+    let bytes = [&greeting(kind >> 2 & 1, "NULL", false), ready, bytes].concat();
+    compare_manner(|| new(&options, 1), &bytes, Manner { cuts, wanted: wanted.into() });
+}
+
+fn limits_of_runs(kind: u8, limit: usize) -> Limits {
+    let mut limits = limits();
+    if kind & 8 > 0 {
+        limits.frame_bytes = limit;
+    }
+    if kind & 16 > 0 {
+        limits.message_bytes = limit;
+    }
+    limits
+}
+
+#[cfg(feature = "tokio")]
+fn asked(kind: u8, messages: usize, limit: u8, limits: &Limits) -> Asked {
+    Asked {
+        longest: limits.frame_bytes.min(limits.message_bytes),
+        messages,
+        bytes: if kind & 32 > 0 { limit.into() } else { usize::MAX },
+        room: (kind & 64 > 0).then_some(limit),
+    }
 }
 
 /// A conversation with changes, or a greeting with anything behind it, for client and server.

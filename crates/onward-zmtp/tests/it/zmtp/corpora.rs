@@ -47,3 +47,9 @@ fn what_the_fuzzers_kept_of_handshakes_comes_to_the_same_whole_and_in_pieces() {
 fn what_the_fuzzers_kept_of_traffic_comes_to_the_same_whole_and_in_pieces() {
     replay("zmtp_traffic", targets::zmtp_traffic);
 }
+
+/// Shows: M2
+#[test]
+fn what_the_fuzzers_kept_of_runs_comes_to_the_same_in_runs_and_one_by_one() {
+    replay("zmtp_runs", targets::zmtp_runs);
+}
