@@ -81,7 +81,8 @@ pub const RUN_BYTES: usize = 64 * 1024;
 /// A payload of at least so many bytes is not copied into the write buffer but written from where it is, unless the connection was
 /// made with another bound. (With CURVE every payload is copied, since it is encrypted.)
 ///
-/// The operating system takes a batch from one piece faster than from many, by more than it costs to make one piece of payloads of 4 KiB.
+/// On some processors the operating system takes a batch from one piece faster than from many, by more than it costs to make one piece of payloads of
+/// 4 KiB ([`JOIN_BYTES`]).
 pub const GATHER_BYTES: usize = 8 * 1024;
 
 /// A payload of at least so many bytes that is below [`GATHER_BYTES`] is copied by the sockets when it is written, where that is quicker than to write it

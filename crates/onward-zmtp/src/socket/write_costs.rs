@@ -46,9 +46,9 @@ impl WriteCosts {
         self.joined.zip(self.gathered).is_some_and(|(joined, gathered)| joined < gathered - gathered / ADVANTAGE)
     }
 
-    /// Takes into account that a write of so many bytes took so long.
+    /// Takes into account that a write of so many bytes took so long. One that took no time says that the clock stands, and nothing else.
     pub(super) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
-        if bytes < LEARN_BYTES {
+        if bytes < LEARN_BYTES || time.is_zero() {
             return;
         }
         let cost = (time.as_nanos() << 20) / bytes as u128;
@@ -115,10 +115,11 @@ mod tests {
         assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
     }
 
-    /// As under a paused clock.
     #[test]
-    fn writes_that_seem_to_take_no_time_are_gathered() {
+    fn nothing_is_learnt_while_the_clock_stands() {
         let mut costs = WriteCosts::default();
         assert_eq!(write(&mut costs, ROUND as usize, 0, 0), 1016);
+        write(&mut costs, ROUND as usize, 80, 100);
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
     }
 }
