@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use onward_store::{Clock, ManualClock, MemoryStore, Outcome, Refusal, Store, Write};
+use onward_store::{Answer, Clock, ManualClock, MemoryStore, Outcome, QueueDay, Refusal, Store, Write};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
@@ -88,6 +88,28 @@ fn a_store_that_fails_is_found() {
         })
     }));
     assert!(found.contains("a store failed"), "{found}");
+}
+
+/// Has forgotten what ended on which day.
+#[derive(Debug)]
+struct WithoutHistory(Arc<dyn Store>);
+
+impl onward_store::StoreDecorator for WithoutHistory {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    fn history(&self, _days: u32) -> Answer<'_, Vec<QueueDay>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+}
+
+#[test]
+fn a_store_that_forgets_its_days_is_found() {
+    let found = difference(Wrong(|conditions, last| {
+        last.unwrap_or_else(|| Arc::new(WithoutHistory(memory(conditions.clock.clone(), conditions.payload_limit))))
+    }));
+    assert!(found.contains("QueueDay"), "{found}");
 }
 
 #[test]

@@ -117,23 +117,42 @@ impl View {
         })
     }
 
-    /// The first read whose answers differ, with both answers.
+    /// The first read whose answers differ, with both answers. It takes a view apart, so that no read can be left out of it.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
-        each(&self.tasks, &other.tasks)
-            .or_else(|| each(&self.listings, &other.listings))
-            .or_else(|| each(&self.selected, &other.selected))
-            .or_else(|| each(&self.tags, &other.tags))
-            .or_else(|| each(&self.queues, &other.queues))
-            .or_else(|| each(&self.mode, &other.mode))
-            .or_else(|| each(&self.statistics, &other.statistics))
-            .or_else(|| each(&self.sessions, &other.sessions))
-            .or_else(|| each(&self.pauses, &other.pauses))
-            .or_else(|| each(&self.limits, &other.limits))
-            .or_else(|| each(&self.collections, &other.collections))
-            .or_else(|| each(&self.reasons, &other.reasons))
-            .or_else(|| each(&self.peeked, &other.peeked))
-            .or_else(|| each(&self.schedules, &other.schedules))
-            .or_else(|| each(&self.instances, &other.instances))
+        let Self {
+            tasks,
+            listings,
+            selected,
+            tags,
+            queues,
+            mode,
+            statistics,
+            history,
+            sessions,
+            pauses,
+            collections,
+            limits,
+            reasons,
+            peeked,
+            schedules,
+            instances,
+        } = self;
+        each(tasks, &other.tasks)
+            .or_else(|| each(listings, &other.listings))
+            .or_else(|| each(selected, &other.selected))
+            .or_else(|| each(tags, &other.tags))
+            .or_else(|| each(queues, &other.queues))
+            .or_else(|| each(mode, &other.mode))
+            .or_else(|| each(statistics, &other.statistics))
+            .or_else(|| each(history, &other.history))
+            .or_else(|| each(sessions, &other.sessions))
+            .or_else(|| each(pauses, &other.pauses))
+            .or_else(|| each(limits, &other.limits))
+            .or_else(|| each(collections, &other.collections))
+            .or_else(|| each(reasons, &other.reasons))
+            .or_else(|| each(peeked, &other.peeked))
+            .or_else(|| each(schedules, &other.schedules))
+            .or_else(|| each(instances, &other.instances))
     }
 }
 
