@@ -161,7 +161,7 @@ fn ends_attempts(write: &Write) -> bool {
 }
 
 fn stands_alone(task: &NewTask) -> bool {
-    task.unique.is_none() && task.depends_on.is_empty() && task.parent.is_none()
+    task.unique.is_none() && task.depends_on.is_empty() && task.parent.is_none() && task.aggregate.is_none()
 }
 
 fn names_members(task: &NewTask) -> bool {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Claim, Claimed, Durability, Error, Lease, ManualClock, MemoryStore, NewTask, OnDuplicate,
-    OpenSession, Outcome, SessionId, SqliteStore, Store, TaskId, Write,
+    AfterFailure, Claim, Claimed, Error, Lease, ManualClock, MemoryStore, NewTask, OnDuplicate, OpenSession, Outcome,
+    SessionId, SqliteOptions, SqliteStore, Store, TaskId, Write,
 };
 use onward_testkit::{Fault, agreement, keyed, task};
 
@@ -21,6 +21,48 @@ const WEDGED: u32 = 20;
 
 /// How many tasks there are from an earlier life of the store.
 const EARLIER: usize = 2;
+
+/// What an earlier life of a store has left, and its twin.
+#[derive(Debug)]
+pub(super) struct Earlier {
+    /// With the layer that fails.
+    options: SqliteOptions,
+    twin: MemoryStore,
+    clock: Arc<ManualClock>,
+    plan: Arc<Plan>,
+}
+
+impl Earlier {
+    /// On an undamaged disk.
+    pub(super) async fn leave(path: &Path, options: SqliteOptions) -> Self {
+        vfs::register();
+        let clock = Arc::new(ManualClock::default());
+        let plan = Plan::of(path);
+        let options = options.vfs(vfs::NAME).clock(clock.clone());
+        let twin = MemoryStore::with_clock(clock.clone());
+        let earlier = vec![Write::Submit(Box::new(large("copy"))); EARLIER];
+        twin.apply(earlier.clone()).await.expect("the twin does not fail");
+        let store = options.clone().open(path).await.expect("a store opens on the layer");
+        store.apply(earlier).await.expect("nothing fails yet");
+        Self { options, twin, clock, plan }
+    }
+
+    /// Opens the store while the disk fails, once more when it is mended, and tells whether the fault came and what differs then.
+    pub(super) async fn open_again(self, path: &Path, armed: Armed) -> (bool, Option<String>) {
+        self.plan.arm(armed);
+        let opened = self.options.clone().open(path).await;
+        let has_failed = self.plan.failed() > 0;
+        if let Err(error) = &opened {
+            assert!(has_failed, "{armed:?}: nobody asked for {error:?}");
+            assert!(!error.is_invalid(), "{armed:?}: {error:?}");
+        }
+        self.plan.mend();
+        drop(opened);
+        let store = self.options.open(path).await.expect("a store opens when the disk is mended");
+        let difference = agreement::difference(&store, &self.twin, TaskId(EARLIER as i64)).await;
+        (has_failed, difference.expect("both can be read"))
+    }
+}
 
 /// The two stores.
 #[derive(Debug)]
@@ -38,19 +80,11 @@ pub(super) struct Twins {
 
 impl Twins {
     /// Opens both on an undamaged disk, with tasks that have to be read from it; from then on the disk fails as it is told to.
-    pub(super) async fn open(path: &Path, durability: Durability, armed: Armed) -> Self {
-        vfs::register();
-        let clock = Arc::new(ManualClock::default());
-        let plan = Plan::of(path);
-        let options = SqliteStore::options().vfs(vfs::NAME).durability(durability).clock(clock.clone());
-        let twin = MemoryStore::with_clock(clock.clone());
-        let earlier = vec![Write::Submit(Box::new(large("copy"))); EARLIER];
-        twin.apply(earlier.clone()).await.expect("the twin does not fail");
-        let store = options.clone().open(path).await.expect("a store opens on the layer");
-        store.apply(earlier).await.expect("nothing fails yet");
-        drop(store);
-        let store = options.open(path).await.expect("a store opens again");
-        plan.arm(armed);
+    pub(super) async fn open(path: &Path, options: SqliteOptions, armed: Armed) -> Self {
+        let earlier = Earlier::leave(path, options).await;
+        let store = earlier.options.open(path).await.expect("a store opens again");
+        earlier.plan.arm(armed);
+        let Earlier { twin, clock, plan, .. } = earlier;
         Self { store, twin, clock, plan, armed, tasks: EARLIER as i64, calls: 0, failed_calls: 0 }
     }
 
