@@ -4,6 +4,7 @@ mod answers;
 mod backoff;
 mod budget;
 mod cancellation;
+mod crowds;
 mod cuts;
 mod dialogue;
 mod events;
