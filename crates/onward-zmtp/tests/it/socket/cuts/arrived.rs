@@ -1,5 +1,7 @@
 //! What came of what was sent.
 
+use std::sync::atomic::Ordering;
+
 use onward_zmtp::Socket;
 use onward_zmtp::socket::kind::{Kind, Receives, Sends};
 use onward_zmtp::socket::{Monitor, MonitorEvent};
@@ -103,7 +105,7 @@ where
     S: Kind + Sends + Send + 'static,
 {
     let start = |(source, socket)| Source::start(source, socket, load, to);
-    let sources = senders.into_iter().enumerate().map(start).collect();
+    let sources: Vec<_> = senders.into_iter().enumerate().map(start).collect();
     let mut all = AllArrived::default();
     let cuts = rounds().div_ceil(SOURCES);
     for cut in 1..=cuts {
@@ -118,7 +120,7 @@ where
     while connections.count() < SOURCES * (cuts + 1) {
         receive(&mut receiver, &mut all).await;
     }
-    receive_from_all(&mut receiver, &mut all, load.between_cuts).await;
+    receive_what_is_sent_now(&sources, &mut receiver, &mut all).await;
     stop(sources, &mut receiver, &mut all, &mut outcome).await;
     drop(receiver);
     outcome.reconnects = (connections.count - SOURCES) as u64;
@@ -150,6 +152,18 @@ fn note(message: &onward_zmtp::protocol::Message, all: &mut AllArrived) {
 async fn receive_from_all<R: Receives>(receiver: &mut Socket<R>, all: &mut AllArrived, more: u64) {
     let goal = all.each_ref().map(|arrived| arrived.count + more);
     while all.iter().zip(goal).any(|(arrived, goal)| arrived.count < goal) {
+        receive(receiver, all).await;
+    }
+}
+
+/// Until from each source something has come that it sends from now on: so its last message will not be for a connection that is no more.
+async fn receive_what_is_sent_now<T, R: Receives>(
+    sources: &[Source<T>],
+    receiver: &mut Socket<R>,
+    all: &mut AllArrived,
+) {
+    let now: Vec<_> = sources.iter().map(|source| source.number.load(Ordering::SeqCst)).collect();
+    while all.iter().zip(&now).any(|(arrived, now)| arrived.is_there.len() as u64 <= now + 1) {
         receive(receiver, all).await;
     }
 }

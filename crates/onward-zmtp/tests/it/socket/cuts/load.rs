@@ -1,5 +1,8 @@
 //! What is sent: by whom, how large, and how it is told apart.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use onward_zmtp::Socket;
 use onward_zmtp::protocol::Message;
 use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
@@ -60,6 +63,8 @@ pub(super) fn read_label(label: &[u8]) -> (usize, u64) {
 /// One who sends numbers until told to stop.
 pub(super) struct Source<T> {
     pub(super) stop: oneshot::Sender<()>,
+    /// The number that it sends now, or will next.
+    pub(super) number: Arc<AtomicU64>,
     /// Ends with the socket, and how many messages it took.
     pub(super) task: JoinHandle<(Socket<T>, u64)>,
 }
@@ -68,6 +73,8 @@ impl<T: Sends + Send + 'static> Source<T> {
     /// With an identity in front, if there is one.
     pub(super) fn start(source: usize, mut socket: Socket<T>, load: Load, to: Option<&'static str>) -> Self {
         let (stop, mut stopped) = oneshot::channel();
+        let now = Arc::<AtomicU64>::default();
+        let at = now.clone();
         let task = tokio::spawn(async move {
             let mut number = 0;
             let message = |number, payload: Vec<u8>| {
@@ -77,11 +84,12 @@ impl<T: Sends + Send + 'static> Source<T> {
             while stopped.try_recv().is_err() {
                 send(&mut socket, message(number, load.payload(number))).await;
                 number += 1;
+                at.store(number, Ordering::SeqCst);
             }
             send(&mut socket, message(number, LAST.to_vec())).await;
             (socket, number + 1)
         });
-        Self { stop, task }
+        Self { stop, number: now, task }
     }
 }
 

@@ -5,4 +5,6 @@
 mod arrived;
 mod load;
 mod one_way;
+mod publications;
+mod questions;
 mod wire;

@@ -111,3 +111,35 @@ fn connected_push(wire: &Wire) -> PushSocket {
     push.connect(wire.endpoint.as_str()).unwrap();
     push
 }
+
+/// Routers, each with a dealer of one name, which connects. What waits for a peer that is gone is for nobody else, so it is dropped and counted.
+async fn routers_to_a_dealer(load: Load) -> Outcome {
+    const NAME: &str = "dealer";
+    let dealer = DealerSocket::with_options(options().identity(Identity::new(NAME).unwrap()));
+    let connections = Connections::of(&dealer);
+    let (mut routers, mut wires) = (Vec::new(), Vec::new());
+    for _ in 0..SOURCES {
+        let router = RouterSocket::new();
+        let wire = Wire::to(router.bind("tcp://127.0.0.1:*").await.unwrap(), Sends::WhoIsBound).await;
+        dealer.connect(wire.endpoint.as_str()).unwrap();
+        routers.push(router);
+        wires.push(wire);
+    }
+    cut_under_load(dealer, connections, routers, &wires, load, Some(NAME)).await
+}
+
+/// Shows: M3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_routers_whose_connections_are_cut_every_message_is_accounted_for_and_in_order() {
+    let outcome = routers_to_a_dealer(Load::MIXED).await;
+    outcome.is_accounted_for(Load::MIXED);
+    assert_eq!(outcome.late, 0);
+}
+
+/// Shows: M3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_routers_whose_connections_are_cut_exactly_what_was_not_written_is_counted_as_dropped() {
+    let outcome = routers_to_a_dealer(Load::LARGE).await;
+    outcome.is_accounted_for(Load::LARGE);
+    assert_eq!((outcome.dropped, outcome.late), (outcome.unwritten, 0));
+}
