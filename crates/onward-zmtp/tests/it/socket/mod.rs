@@ -15,6 +15,7 @@ mod interoperation;
 mod leftovers;
 mod life;
 mod many;
+mod memory;
 mod misuse;
 mod pipeline;
 mod proxies;
