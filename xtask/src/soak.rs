@@ -19,7 +19,7 @@ use crate::soak_record;
 /// What `cargo xtask soak` takes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which one; `list` says what each does.
+    /// Which one, or the beginning of several (`sockets`); `list` says what each does.
     name: String,
     /// How many rounds (kills, points, flips per page, disks, tasks, sequences) one run has. Default: as `list` says.
     #[arg(long)]
@@ -173,9 +173,16 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_POINTS",
     },
     Soak {
-        name: "sockets",
-        what: "connections of sockets cut under load, and ten times as many that say nothing or drip an octet now and then",
-        tests: &[("onward-zmtp", "socket::cuts::"), ("onward-zmtp", "socket::survival::")],
+        name: "sockets-crowd",
+        what: "so many connections to a socket that say nothing or drip an octet a second, while others are served",
+        tests: &[("onward-zmtp", "socket::crowds::")],
+        rounds: 10_000,
+        variable: "ONWARD_CONNECTIONS",
+    },
+    Soak {
+        name: "sockets-cut",
+        what: "connections of sockets cut under load: every message is accounted for",
+        tests: &[("onward-zmtp", "socket::cuts::")],
         rounds: 1_000,
         variable: "ONWARD_ROUNDS",
     },
@@ -195,16 +202,42 @@ const SOAKS: &[Soak] = &[
     },
 ];
 
-/// Runs one, or lists them.
+/// Runs those of a name, or lists them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if options.name == "list" {
         SOAKS.iter().for_each(|soak| println!("{:14} {} ({} rounds)", soak.name, soak.what, soak.rounds));
         return Ok(());
     }
-    let soak = SOAKS.iter().find(|soak| soak.name == options.name);
-    let soak =
-        soak.with_context(|| format!("there is no soak `{}`; `cargo xtask soak list` names them", options.name))?;
     let commit = options.record.then(|| soak_record::commit(project.root())).transpose()?;
+    let mut total = Summary::default();
+    for soak in named(&options.name)? {
+        let (runs, summary) = repeat(project, soak, options)?;
+        println!("{}: {summary}", soak.name);
+        total.add(&summary);
+        if let Some(commit) = &commit {
+            let rounds = options.rounds.unwrap_or(soak.rounds);
+            let row = soak_record::Row { name: soak.name, rounds, runs, counts: summary.counts() };
+            soak_record::add(project.root(), commit, &row)?;
+        }
+    }
+    println!("{total}");
+    ensure!(!total.is_bad(), "something was lost or doubled");
+    Ok(())
+}
+
+/// The one of this name, or all whose names begin with it.
+fn named(name: &str) -> Result<Vec<&'static Soak>> {
+    if let Some(soak) = SOAKS.iter().find(|soak| soak.name == name) {
+        return Ok(vec![soak]);
+    }
+    let is_of_group = |soak: &&Soak| soak.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    let group: Vec<_> = SOAKS.iter().filter(is_of_group).collect();
+    ensure!(!group.is_empty(), "there is no soak `{name}`; `cargo xtask soak list` names them");
+    Ok(group)
+}
+
+/// Runs one for as long as it is to. Answers how often it ran, and what it did in all.
+fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<(u64, Summary)> {
     let limit = Duration::from_secs(options.minutes.unwrap_or(0).saturating_mul(60));
     let started = command::now();
     let ready = if soak.needs_postgres() { backends::prepare_only("postgres")? } else { Ready::default() };
@@ -215,17 +248,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         total.add(&execute(project, soak, test.envs(ready.variables.iter().cloned()))?);
         runs += 1;
         if total.is_bad() || started.elapsed() >= limit {
-            break;
+            return Ok((runs, total));
         }
     }
-    println!("{total}");
-    if let Some(commit) = commit {
-        let rounds = options.rounds.unwrap_or(soak.rounds);
-        let row = soak_record::Row { name: soak.name, rounds, runs, counts: total.counts() };
-        soak_record::add(project.root(), &commit, &row)?;
-    }
-    ensure!(!total.is_bad(), "something was lost or doubled");
-    Ok(())
 }
 
 /// Runs the test once, showing its output, and adds up the lines in which its parts say what they did.
@@ -413,6 +438,14 @@ mod tests {
         let mut names: Vec<_> = SOAKS.iter().map(|soak| soak.name).collect();
         names.dedup();
         assert_eq!(names.len(), SOAKS.len());
+    }
+
+    #[test]
+    fn a_name_stands_for_itself_or_for_those_that_begin_with_it() {
+        let names = |name| named(name).map(|soaks| soaks.iter().map(|soak| soak.name).collect::<Vec<_>>()).ok();
+        assert_eq!(names("damage"), Some(vec!["damage"]));
+        assert_eq!(names("sockets"), Some(vec!["sockets-crowd", "sockets-cut"]));
+        assert_eq!(names("socket"), None);
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
 use onward_zmtp::protocol::{Identity, Message};
-use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions};
+use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions, limits};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
+use tokio::io::AsyncWriteExt as _;
 
 use super::events::{connected, disconnected, failed, peers, until, within};
 use super::raw::Raw;
@@ -147,6 +150,38 @@ async fn what_came_before_an_identity_was_handed_over_is_read_before_what_comes_
     for expected in 0..30 {
         assert_eq!(within(router.recv()).await.unwrap().frames()[1], vec![expected]);
     }
+}
+
+/// It says that it has no more to say, and then reads all that was sent to it until the router went.
+///
+/// Shows: M3
+#[tokio::test]
+async fn what_a_router_has_queued_for_a_peer_that_leaves_is_counted_to_the_message() {
+    // As large as a batch, so that none is written together with another.
+    const SIZE: usize = WRITE_BATCH_BYTES;
+    let (mut router, endpoint) = router(SocketOptions::new()).await;
+    let mut stuck = Raw::connect(&endpoint).await;
+    stuck.introduce_as("DEALER", "stuck").await;
+    peers(1, || router.statistics()).await;
+    let mut sent = 0;
+    let mut fill = || {
+        let before = sent;
+        while router.try_send(Message::from_iter([Bytes::from("stuck"), vec![0; SIZE].into()])).is_ok() {
+            sent += 1;
+        }
+        sent == before
+    };
+    let mut rounds_without_room = 0;
+    until(|| {
+        rounds_without_room = if fill() { rounds_without_room + 1 } else { 0 };
+        rounds_without_room == 20
+    })
+    .await;
+    assert!(sent * SIZE > limits::HIGH_WATER_MARK_BYTES, "{sent} messages do not fill a queue");
+    stuck.0.shutdown().await.unwrap();
+    peers(0, || router.statistics()).await;
+    let read = stuck.read_to_end().await.len() / (9 + SIZE);
+    assert_eq!(router.statistics().dropped, (sent - read) as u64, "of {sent} that were sent, {read} were read");
 }
 
 #[tokio::test]

@@ -83,6 +83,32 @@ async fn a_capture_sees_what_passes() {
 
 /// Shows: M3
 #[tokio::test]
+async fn a_capture_sees_questions_and_answers() {
+    let (mut front, mut back) = (RouterSocket::new(), DealerSocket::new());
+    let (mut req, mut rep) = (ReqSocket::new(), RepSocket::new());
+    req.connect(front.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    rep.connect(back.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
+    let (copies, mut captured) = tokio::sync::mpsc::unbounded_channel();
+    let broker = tokio::spawn(async move {
+        let capture = move |message: &Message| drop(copies.send(message.clone()));
+        Proxy::new(&mut front, &mut back).capture(capture).run().await
+    });
+    for round in 0..3_u8 {
+        within(req.send(vec![b'q', round])).await.unwrap();
+        assert_eq!(within(rep.recv()).await.unwrap().frames(), [vec![b'q', round]]);
+        within(rep.send(vec![b'a', round])).await.unwrap();
+        assert_eq!(within(req.recv()).await.unwrap().frames(), [vec![b'a', round]]);
+        let (question, answer) = (within(captured.recv()).await.unwrap(), within(captured.recv()).await.unwrap());
+        assert_eq!(question.frames()[1..], [vec![], vec![b'q', round]]);
+        // With whose it is in front, and the delimiter.
+        assert_eq!(answer.frames(), [question.frames()[0].clone(), vec![].into(), vec![b'a', round].into()]);
+        assert!(captured.try_recv().is_err(), "each is seen once");
+    }
+    broker.abort();
+}
+
+/// Shows: M3
+#[tokio::test]
 async fn a_backend_that_is_full_is_felt_at_the_frontend() {
     let few = SocketOptions::new().send_mark(HighWaterMark::messages(5)).receive_mark(HighWaterMark::messages(5));
     let (mut front, mut back) = (PullSocket::with_options(few.clone()), PushSocket::with_options(few.clone()));

@@ -1,25 +1,17 @@
-//! What sockets must live through. Short here; `cargo xtask soak sockets` makes it long.
-//!
-//! `ONWARD_ROUNDS` says how many connections there are of each kind that never finish a handshake: five for each round (default: 10).
+//! What sockets must live through.
 
 use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::{Reconnect, SocketOptions, limits};
+use onward_zmtp::socket::{Reconnect, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
-use tokio::sync::Mutex;
-
-use super::events::{no_tasks, number, peers, until, within};
+use super::events::{peers, until, within};
 use super::raw::{Raw, accept, listen};
-use crate::zmtp::link::{frame, greeting};
+use crate::zmtp::link::frame;
 
 /// The payload of a message that is large.
 const PAYLOAD: usize = 64 * 1024;
-
-fn rounds() -> usize {
-    number("ONWARD_ROUNDS").unwrap_or(10)
-}
 
 /// A peer that comes back does not get ahead of itself, although each of its connections has its turns.
 ///
@@ -86,63 +78,6 @@ async fn send_large(push: &mut PushSocket, number: &mut u32, count: usize) {
         let payload = [&number.to_be_bytes()[..], &vec![0; PAYLOAD - 4]].concat();
         within(push.send(payload)).await.unwrap();
         *number += 1;
-    }
-}
-
-/// Beside as many that say nothing as drip one octet after the other, whoever introduces itself as usual is served.
-///
-/// Shows: M3
-#[tokio::test]
-async fn thousands_that_say_nothing_or_drip_keep_nobody_out_and_leave_nothing_behind() {
-    are_in_nobodys_way(limits::PENDING_HANDSHAKES).await;
-}
-
-/// Nor where all of them may stay.
-///
-/// Shows: M3
-#[tokio::test]
-async fn thousands_that_say_nothing_or_drip_and_are_not_sent_away_keep_nobody_out_and_leave_nothing_behind() {
-    are_in_nobodys_way(usize::MAX).await;
-}
-
-async fn are_in_nobodys_way(pending_handshakes: usize) {
-    // Both ends are in this process, which may not have more than twenty thousand files at a time.
-    static FILES: Mutex<()> = Mutex::const_new(());
-    let _files = FILES.lock().await;
-    let count = (rounds() * 5).min(4900);
-    let mut pull = PullSocket::with_options(SocketOptions::new().pending_handshakes(pending_handshakes));
-    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut silent = Vec::new();
-    let mut dripping = Vec::new();
-    let mut push = PushSocket::new();
-    let greeting = greeting(1, "NULL", false);
-    for octet in 0..count {
-        silent.push(Raw::connect(&endpoint).await);
-        dripping.push(Raw::connect(&endpoint).await);
-        drip(&dripping, &greeting, octet);
-        if octet == count / 2 {
-            push.connect(&endpoint).unwrap();
-        }
-        if octet > count / 2 {
-            push.send("work").await.unwrap();
-            assert_eq!(within(pull.recv()).await.unwrap().frames(), ["work"]);
-        }
-    }
-    assert_eq!(pull.statistics().peers, 1);
-    let served = count - count / 2 - 1;
-    println!(
-        "connections={} attempted={served} acknowledged={served} lost=0 duplicated=0 recovered=0 seed=0",
-        count * 2
-    );
-    drop((push, pull, silent, dripping));
-    no_tasks().await;
-}
-
-/// One octet more from one in twenty of them, in turn. Some have been shown the door.
-fn drip(all: &[Raw], greeting: &[u8], round: usize) {
-    for (index, raw) in all.iter().enumerate().skip(round % 20).step_by(20) {
-        let octet = (round - index) / 20;
-        let _ = raw.0.try_write(&greeting[octet % greeting.len()..][..1]);
     }
 }
 

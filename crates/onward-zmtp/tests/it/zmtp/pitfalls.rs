@@ -1,14 +1,18 @@
 //! Pitfalls that others have fallen into.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use onward_zmtp::protocol::{Event, Limits, Options, Security, SocketType};
+use onward_zmtp::protocol::{Connection, Event, Limits, Options, Security, SocketType};
 
 use super::allocations::counted;
 use super::link::{
     Seen, after, command, connection, drain, error, exchange, feed, feed_at, frame, greeting, introduced, introduction,
     keys, mechanisms, metadata, null, start,
 };
+
+/// What somebody who is refused may cost until then, in bytes.
+const REFUSED: i64 = 2048;
 
 #[test]
 fn a_peer_that_drips_its_handshake_is_given_up_in_time_all_the_same() {
@@ -24,14 +28,57 @@ fn a_peer_that_drips_its_handshake_is_given_up_in_time_all_the_same() {
 
 #[test]
 fn a_silent_connection_costs_little_memory() {
-    let options = std::sync::Arc::new(Options::new(SocketType::Pull));
+    let options = Arc::new(Options::new(SocketType::Pull));
     let counted = counted(|| {
         let entropy = super::link::entropy(1);
-        let mut pull = onward_zmtp::protocol::Connection::new(options, entropy, start());
+        let mut pull = Connection::new(options, entropy, start());
         feed(&mut pull, &greeting(1, "NULL", false)[..63]);
         pull
     });
     assert!(counted.live < 2048, "{} bytes", counted.live);
+}
+
+/// A server of hand-made entropy that was told all this, and has to decide about whoever said it.
+fn undecided(options: Arc<Options>, said: &[Vec<u8>]) -> Connection {
+    let mut server = Connection::accepted(options, super::link::entropy(2), start());
+    let decides = said.iter().any(|bytes| {
+        assert_eq!(server.receive(bytes), bytes.len());
+        let event = server.poll_event(start()).unwrap();
+        drain(&mut server);
+        matches!(event, Some(Event::Authenticate(_)))
+    });
+    assert!(decides, "nobody asks");
+    server
+}
+
+/// All that a client says until such a server has to decide about it.
+fn said_until_decision(client: Security, options: &Arc<Options>) -> Vec<Vec<u8>> {
+    let mut client = connection(Options::new(SocketType::Push).security(client), 1);
+    let mut server = Connection::accepted(options.clone(), super::link::entropy(2), start());
+    let mut said = Vec::new();
+    loop {
+        said.push(drain(&mut client));
+        assert!(server.receive(&said[said.len() - 1]) > 0, "the client has no more to say");
+        if matches!(server.poll_event(start()).unwrap(), Some(Event::Authenticate(_))) {
+            return said;
+        }
+        feed(&mut client, &drain(&mut server));
+    }
+}
+
+#[test]
+fn whoever_is_refused_costs_little_memory_until_then_over_every_mechanism() {
+    for (name, client, server) in mechanisms().into_iter().skip(1) {
+        let options = Arc::new(Options::new(SocketType::Pull).security(server));
+        let said = said_until_decision(client, &options);
+        let counted = counted(|| {
+            let mut server = undecided(options, &said);
+            server.refuse("400").unwrap();
+            assert!(server.poll_event(start()).unwrap_err().is_refused());
+            server
+        });
+        assert!(counted.peak < REFUSED, "{name}: {} bytes at the most", counted.peak);
+    }
 }
 
 #[test]
