@@ -6,6 +6,7 @@ mod budget;
 mod cancellation;
 mod cuts;
 mod dialogue;
+mod dropped;
 mod events;
 mod faults;
 mod heartbeats;
