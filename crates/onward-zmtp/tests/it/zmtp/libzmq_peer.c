@@ -25,7 +25,8 @@
 //   publish-pub, publish-xpub
 //           for each line of standard input: "ping" after the topic "shape", or, if the line is "go", a message of each shape after it
 //   table   binds a socket of each type, and prints the endpoints, one line each;
-//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said
+//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said;
+//           and prints "accepted" when it has of a connection, and "ended" when it is over
 // As a server of PLAIN it accepts "ali" with "open sesame"; as one of CURVE every key. The keys are those of libzmq's manual.
 
 #include <assert.h>
@@ -303,28 +304,61 @@ static void print_endpoint(void *socket) {
     fflush(stdout);
 }
 
+// What tells which peers are accepted by the socket. Of one whose type does not go with its own, libzmq says no more than that it has gone.
+static void *monitor(void *context, void *socket) {
+    static int next = 0;
+    char endpoint[32];
+    sprintf(endpoint, "inproc://monitor-%d", next++);
+    check(zmq_socket_monitor(socket, endpoint, ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED), "monitor");
+    void *events = zmq_socket(context, ZMQ_PAIR);
+    check(zmq_connect(events, endpoint), endpoint);
+    return events;
+}
+
+// Answers whether the connection is over.
+static int print_event(void *events) {
+    unsigned char event[6];
+    char endpoint[FRAME_BYTES];
+    uint16_t kind;
+    check(zmq_recv(events, event, sizeof event, 0), "event");
+    check(zmq_recv(events, endpoint, sizeof endpoint, 0), "event");
+    memcpy(&kind, event, sizeof kind);
+    printf("%s\n", kind == ZMQ_EVENT_DISCONNECTED ? "ended" : "accepted");
+    fflush(stdout);
+    return kind == ZMQ_EVENT_DISCONNECTED;
+}
+
 static void visit(void *context) {
     char name[16], endpoint[FRAME_BYTES];
-    void *socket = NULL;
     printf("ready\n");
     fflush(stdout);
     while (scanf("%15s %255s", name, endpoint) == 2) {
-        int never = -1;
-        if (socket) zmq_close(socket);
-        socket = zmq_socket(context, type_of(name));
+        int never = -1, at_once = 0;
+        void *socket = zmq_socket(context, type_of(name)), *events = monitor(context, socket);
         check(zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &never, sizeof never), "reconnect");
+        check(zmq_setsockopt(socket, ZMQ_LINGER, &at_once, sizeof at_once), "linger");
         check(zmq_connect(socket, endpoint), endpoint);
+        while (!print_event(events)) {}
+        zmq_socket_monitor(socket, NULL, 0);
+        zmq_close(events);
+        zmq_close(socket);
     }
     _exit(0);
 }
 
 static void serve_table(void *context) {
+    zmq_pollitem_t items[TYPES];
     for (int index = 0; index < TYPES; index++) {
         void *socket = zmq_socket(context, types[index].type);
+        items[index] = (zmq_pollitem_t){monitor(context, socket), 0, ZMQ_POLLIN, 0};
         check(zmq_bind(socket, "tcp://127.0.0.1:*"), "bind");
         print_endpoint(socket);
     }
-    wait_for_end(NULL);
+    watch_stdin();
+    for (;;) {
+        check(zmq_poll(items, TYPES, -1), "poll");
+        for (int index = 0; index < TYPES; index++) if (items[index].revents) print_event(items[index].socket);
+    }
 }
 
 // What the kinds do that say it before a dash. Does not return.
