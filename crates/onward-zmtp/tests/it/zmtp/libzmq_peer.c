@@ -16,8 +16,12 @@
 //           does so behind an envelope with one address
 //   send-push
 //           sends a message of each shape
-//   count-push, count-dealer
+//   count-push, count-dealer, count-pub
 //           send the numbers from 0 on, in decimal, each below what the last line of standard input said
+//   number-sub
+//           prints messages in the same way as pull; subscribed to everything
+//   number-req
+//           asks each line of standard input, and prints the answer
 //   ignore-pull
 //           receives nothing
 //   digest-pull, digest-sub, digest-xsub
@@ -225,6 +229,15 @@ static void count_up(void *socket) {
     _exit(0);
 }
 
+static void ask_lines(void *socket) {
+    char line[32];
+    while (scanf("%31s", line) == 1) {
+        check(zmq_send(socket, line, strlen(line), 0), "ask");
+        print_message(socket);
+    }
+    _exit(0);
+}
+
 static uint32_t adler_32(const unsigned char *data, size_t size) {
     uint32_t low = 1, high = 0;
     for (size_t start = 0; start < size; start += ADLER_BLOCK) {
@@ -365,10 +378,12 @@ static void serve_table(void *context) {
 static void work(void *socket, const char *kind) {
     if (!strncmp(kind, "publish", 7)) publish(socket);
     if (!strncmp(kind, "count", 5)) count_up(socket);
+    if (!strcmp(kind, "number-req")) ask_lines(socket);
     watch_stdin();
     if (!strncmp(kind, "ask", 3) || !strncmp(kind, "enquire", 7)) ask(socket, kind);
     else if (!strncmp(kind, "send", 4)) for (int shape = 0; shape < SHAPES; shape++) send_shape(socket, shape);
     else if (!strncmp(kind, "digest", 6)) for (;;) digest(socket);
+    else if (!strncmp(kind, "number", 6)) for (;;) print_message(socket);
     else if (!strncmp(kind, "echo", 4)) for (;;) echo_message(socket);
     for (;;) pause();
 }
@@ -399,13 +414,18 @@ int main(int count, char **arguments) {
         int one = 1;
         check(zmq_setsockopt(socket, ZMQ_RCVHWM, &one, sizeof one), "mark");
     }
+    if (type == ZMQ_PUB) {
+        // It hears late of what has left its queue, and would drop what there is room for.
+        int unlimited = 0;
+        check(zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof unlimited), "mark");
+    }
     if (type == ZMQ_ROUTER) set(socket, ZMQ_ROUTING_ID, "theirs");
     if (heartbeat) {
         int timeout = heartbeat * HEARTBEATS_UNTIL_TIMEOUT;
         check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &heartbeat, sizeof heartbeat), "heartbeat");
         check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_TIMEOUT, &timeout, sizeof timeout), "heartbeat");
     }
-    subscribe(socket, type, has_role ? "shape" : "a");
+    subscribe(socket, type, !has_role ? "a" : strncmp(kind, "number", 6) ? "shape" : "");
     check(binds ? zmq_bind(socket, arguments[4]) : zmq_connect(socket, arguments[4]), arguments[4]);
     print_endpoint(socket);
     if (has_role) work(socket, kind);
