@@ -19,6 +19,7 @@ mod misuse;
 mod pipeline;
 mod proxies;
 mod publishing;
+mod quiet;
 mod raw;
 mod reconnection;
 mod security;

@@ -16,9 +16,12 @@ fn subscribe(sub: &SubSocket) {
 /// which nothing is missing.
 async fn hear(site: &mut Site<Sub>, arrived: &mut Arrived) {
     let counted = site.allowed;
-    while arrived.next <= counted {
-        arrived.note(site.number_after_all().await);
-    }
+    within(async {
+        while arrived.next <= counted {
+            arrived.note(site.number_after_all().await);
+        }
+    })
+    .await;
     let (missing, end) = (arrived.missing, arrived.next + COUNT);
     site.receive(arrived, end).await;
     assert_eq!(arrived.missing, missing, "{:?}", site.field);
