@@ -231,7 +231,11 @@ static void count_up(void *socket) {
 
 static void ask_lines(void *socket) {
     char line[32];
+    int events;
+    size_t size = sizeof events;
     while (scanf("%31s", line) == 1) {
+        // To send, it looks once in a millisecond at the most who has gone. To say what can be done, it looks at once.
+        check(zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size), "events");
         check(zmq_send(socket, line, strlen(line), 0), "ask");
         print_message(socket);
     }
