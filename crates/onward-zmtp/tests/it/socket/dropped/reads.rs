@@ -200,7 +200,7 @@ async fn a_read_of_many_that_is_dropped_when_there_is_a_message_takes_none() {
             waiting.woken_and_dropped().await;
             assert!(messages.is_empty());
             within(site.receiver.recv_many(&mut messages, 10)).await.unwrap();
-            assert_eq!(messages.drain(..).collect::<Vec<_>>(), [numbered(round)]);
+            assert_eq!(std::mem::take(&mut messages), [numbered(round)]);
         }
     }
 }

@@ -53,7 +53,7 @@ async fn answer(site: &mut Site<Rep>, questions: u64) {
     for question in 0..questions {
         let question = question.to_string();
         site.peer.write_line(&question);
-        assert_eq!(within(site.socket.recv()).await.unwrap().frames(), [question.clone()]);
+        assert_eq!(within(site.socket.recv()).await.unwrap().frames(), [question.as_str()]);
         site.socket.send(format!("answer to {question}")).await.unwrap();
         assert_eq!(block_in_place(|| site.peer.line()), format!("answer to {question}"), "{:?}", site.field);
     }
