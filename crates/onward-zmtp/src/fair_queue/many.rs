@@ -18,7 +18,11 @@ use super::sources::Nothing;
 /// The reader pauses when nothing is ready, and now and then when there is always something; so counting costs a message nothing.
 /// A peer that reconnects is two sources for a moment. Going back at once would make and throw away all of this each time; never going
 /// back would leave a lone source on the slower path for ever.
+#[cfg(not(onward_loom))]
 pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 16;
+/// So few that a model comes to it.
+#[cfg(onward_loom)]
+pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 1;
 
 /// Several sources, which take turns.
 ///

@@ -9,13 +9,19 @@ pub(crate) use checked::AtomicWaker;
 #[cfg(onward_loom)]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 #[cfg(not(onward_loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
+
+// The sockets' queues need this one, too.
+#[cfg(all(feature = "tokio", onward_loom))]
+pub(crate) use loom::sync::atomic::AtomicBool;
+#[cfg(all(feature = "tokio", not(onward_loom)))]
+pub(crate) use std::sync::atomic::AtomicBool;
 
 #[cfg(onward_loom)]
 mod checked {

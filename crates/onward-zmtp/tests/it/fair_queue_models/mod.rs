@@ -3,5 +3,6 @@
 //! CONTRIBUTING.md has the command. A wake that got lost shows itself as a deadlock, which loom reports.
 
 mod channel;
+mod demotion;
 mod handles;
 mod sources;

@@ -16,8 +16,12 @@
 //           does so behind an envelope with one address
 //   send-push
 //           sends a message of each shape
-//   count-push, count-dealer
+//   count-push, count-dealer, count-pub
 //           send the numbers from 0 on, in decimal, each below what the last line of standard input said
+//   number-sub
+//           prints messages in the same way as pull; subscribed to everything
+//   number-req
+//           asks each line of standard input, and prints the answer
 //   ignore-pull
 //           receives nothing
 //   digest-pull, digest-sub, digest-xsub
@@ -25,7 +29,8 @@
 //   publish-pub, publish-xpub
 //           for each line of standard input: "ping" after the topic "shape", or, if the line is "go", a message of each shape after it
 //   table   binds a socket of each type, and prints the endpoints, one line each;
-//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said
+//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said;
+//           and prints "accepted" when it has of a connection, and "ended" when it is over
 // As a server of PLAIN it accepts "ali" with "open sesame"; as one of CURVE every key. The keys are those of libzmq's manual.
 
 #include <assert.h>
@@ -224,6 +229,19 @@ static void count_up(void *socket) {
     _exit(0);
 }
 
+static void ask_lines(void *socket) {
+    char line[32];
+    int events;
+    size_t size = sizeof events;
+    while (scanf("%31s", line) == 1) {
+        // To send, it looks once in a millisecond at the most who has gone. To say what can be done, it looks at once.
+        check(zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size), "events");
+        check(zmq_send(socket, line, strlen(line), 0), "ask");
+        print_message(socket);
+    }
+    _exit(0);
+}
+
 static uint32_t adler_32(const unsigned char *data, size_t size) {
     uint32_t low = 1, high = 0;
     for (size_t start = 0; start < size; start += ADLER_BLOCK) {
@@ -303,38 +321,73 @@ static void print_endpoint(void *socket) {
     fflush(stdout);
 }
 
+// What tells which peers are accepted by the socket. Of one whose type does not go with its own, libzmq says no more than that it has gone.
+static void *monitor(void *context, void *socket) {
+    static int next = 0;
+    char endpoint[32];
+    sprintf(endpoint, "inproc://monitor-%d", next++);
+    check(zmq_socket_monitor(socket, endpoint, ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED), "monitor");
+    void *events = zmq_socket(context, ZMQ_PAIR);
+    check(zmq_connect(events, endpoint), endpoint);
+    return events;
+}
+
+// Answers whether the connection is over.
+static int print_event(void *events) {
+    unsigned char event[6];
+    char endpoint[FRAME_BYTES];
+    uint16_t kind;
+    check(zmq_recv(events, event, sizeof event, 0), "event");
+    check(zmq_recv(events, endpoint, sizeof endpoint, 0), "event");
+    memcpy(&kind, event, sizeof kind);
+    printf("%s\n", kind == ZMQ_EVENT_DISCONNECTED ? "ended" : "accepted");
+    fflush(stdout);
+    return kind == ZMQ_EVENT_DISCONNECTED;
+}
+
 static void visit(void *context) {
     char name[16], endpoint[FRAME_BYTES];
-    void *socket = NULL;
     printf("ready\n");
     fflush(stdout);
     while (scanf("%15s %255s", name, endpoint) == 2) {
-        int never = -1;
-        if (socket) zmq_close(socket);
-        socket = zmq_socket(context, type_of(name));
+        int never = -1, at_once = 0;
+        void *socket = zmq_socket(context, type_of(name)), *events = monitor(context, socket);
         check(zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &never, sizeof never), "reconnect");
+        check(zmq_setsockopt(socket, ZMQ_LINGER, &at_once, sizeof at_once), "linger");
         check(zmq_connect(socket, endpoint), endpoint);
+        while (!print_event(events)) {}
+        zmq_socket_monitor(socket, NULL, 0);
+        zmq_close(events);
+        zmq_close(socket);
     }
     _exit(0);
 }
 
 static void serve_table(void *context) {
+    zmq_pollitem_t items[TYPES];
     for (int index = 0; index < TYPES; index++) {
         void *socket = zmq_socket(context, types[index].type);
+        items[index] = (zmq_pollitem_t){monitor(context, socket), 0, ZMQ_POLLIN, 0};
         check(zmq_bind(socket, "tcp://127.0.0.1:*"), "bind");
         print_endpoint(socket);
     }
-    wait_for_end(NULL);
+    watch_stdin();
+    for (;;) {
+        check(zmq_poll(items, TYPES, -1), "poll");
+        for (int index = 0; index < TYPES; index++) if (items[index].revents) print_event(items[index].socket);
+    }
 }
 
 // What the kinds do that say it before a dash. Does not return.
 static void work(void *socket, const char *kind) {
     if (!strncmp(kind, "publish", 7)) publish(socket);
     if (!strncmp(kind, "count", 5)) count_up(socket);
+    if (!strcmp(kind, "number-req")) ask_lines(socket);
     watch_stdin();
     if (!strncmp(kind, "ask", 3) || !strncmp(kind, "enquire", 7)) ask(socket, kind);
     else if (!strncmp(kind, "send", 4)) for (int shape = 0; shape < SHAPES; shape++) send_shape(socket, shape);
     else if (!strncmp(kind, "digest", 6)) for (;;) digest(socket);
+    else if (!strncmp(kind, "number", 6)) for (;;) print_message(socket);
     else if (!strncmp(kind, "echo", 4)) for (;;) echo_message(socket);
     for (;;) pause();
 }
@@ -365,13 +418,18 @@ int main(int count, char **arguments) {
         int one = 1;
         check(zmq_setsockopt(socket, ZMQ_RCVHWM, &one, sizeof one), "mark");
     }
+    if (type == ZMQ_PUB) {
+        // It hears late of what has left its queue, and would drop what there is room for.
+        int unlimited = 0;
+        check(zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof unlimited), "mark");
+    }
     if (type == ZMQ_ROUTER) set(socket, ZMQ_ROUTING_ID, "theirs");
     if (heartbeat) {
         int timeout = heartbeat * HEARTBEATS_UNTIL_TIMEOUT;
         check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_IVL, &heartbeat, sizeof heartbeat), "heartbeat");
         check(zmq_setsockopt(socket, ZMQ_HEARTBEAT_TIMEOUT, &timeout, sizeof timeout), "heartbeat");
     }
-    subscribe(socket, type, has_role ? "shape" : "a");
+    subscribe(socket, type, !has_role ? "a" : strncmp(kind, "number", 6) ? "shape" : "");
     check(binds ? zmq_bind(socket, arguments[4]) : zmq_connect(socket, arguments[4]), arguments[4]);
     print_endpoint(socket);
     if (has_role) work(socket, kind);

@@ -23,9 +23,9 @@ impl Field {
         Self::of(others.transports(), &MECHANISMS)
     }
 
-    /// Those that differ in what a restart meets: a port or a file, with and without keys.
+    /// Those that differ in what a restart meets: a port or a file, and each mechanism.
     pub(super) fn few() -> Vec<Self> {
-        Self::of(&["tcp", "ipc"], &["null", "curve"])
+        Self::of(&["tcp", "ipc"], &MECHANISMS)
     }
 
     fn of(transports: &[&'static str], mechanisms: &[&'static str]) -> Vec<Self> {

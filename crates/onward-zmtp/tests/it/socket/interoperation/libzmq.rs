@@ -1,13 +1,19 @@
 //! libzmq in a program of C: every pair of types that go together, in every field of the matrix.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use onward_zmtp::PullSocket;
-use onward_zmtp::socket::{SocketOptions, kind};
+use onward_zmtp::socket::{Endpoint, SocketOptions, kind};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::traffic::{
     answer, be_answered, come_back, greet_and_send_back, hear, publish, pull, push, send_back, subscribe,
     subscribe_by_message,
 };
-use crate::socket::events::connected;
+use crate::socket::events::{connected, within};
+use crate::socket::raw::{Raw, listen};
 use crate::zmtp::peer::{Others, Peer, program};
 
 /// Shows: M4
@@ -167,4 +173,48 @@ async fn heartbeats_with_libzmq_go_on_while_nobody_receives() {
     // libzmq gives up 15 heartbeats after one that was not answered.
     let longer = std::time::Duration::from_millis(20 * 20);
     assert!(tokio::time::timeout(longer, monitor.next()).await.is_err(), "the connection ended");
+}
+
+/// How many signs of life are among the messages: libzmq gives up 15 after one that was not answered.
+const PINGS: usize = 20;
+
+/// Carries one connection on, and counts the signs of life that come from whoever connects.
+async fn count_pings(listener: TcpListener, endpoint: Endpoint, pings: Arc<AtomicUsize>) {
+    let (from, to) = (listener.accept().await.unwrap().0, Raw::connect(&endpoint).await.0);
+    let ((mut from, mut back), (mut answers, mut to)) = (from.into_split(), to.into_split());
+    let there = async {
+        let mut bytes = Vec::with_capacity(64 * 1024);
+        while from.read_buf(&mut bytes).await.unwrap() > 0 {
+            pings.fetch_add(bytes.windows(5).filter(|name| name == b"\x04PING").count(), Ordering::Relaxed);
+            to.write_all(&bytes).await.unwrap();
+            bytes.clear();
+        }
+    };
+    let _ = tokio::join!(there, tokio::io::copy(&mut answers, &mut back));
+}
+
+/// A fault of zmq.rs: a sign of life among messages was an error, which ended the connection again and again.
+///
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_of_libzmq_that_sends_signs_of_life_among_messages_is_received_from_on_and_on() {
+    let Some(program) = program() else { return };
+    let mut pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut monitor = pull.monitor();
+    let ((listener, between), pings) = (listen().await, Arc::default());
+    let relay = tokio::spawn(count_pings(listener, endpoint, Arc::clone(&pings)));
+    let (mut peer, _) = Peer::spawn(&program, ["connect", "count-push", "null", &between, "20"]);
+    connected(&mut monitor).await;
+    let (mut number, mut allowed) = (0_u64, 0);
+    while pings.load(Ordering::Relaxed) < PINGS {
+        if number == allowed {
+            allowed += 100;
+            peer.write_line(&allowed.to_string());
+        }
+        assert_eq!(within(pull.recv()).await.unwrap().frames(), [number.to_string()]);
+        number += 1;
+    }
+    assert!(monitor.try_next().is_none(), "the connection ended");
+    relay.abort();
 }

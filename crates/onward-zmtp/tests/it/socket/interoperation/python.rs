@@ -1,4 +1,7 @@
 //! libzmq in a program of Python, of Debian's `python3-zmq`: the usual pairs, in every field of the matrix.
+//!
+//! XPUB, XSUB and abstract names are left to the program of C: to Python's binding they are numbers and texts that it hands on to the same library, which
+//! alone speaks to us.
 
 use std::process::Stdio;
 

@@ -1,12 +1,14 @@
-//! Which types go together, whoever is bound.
+//! Which types go together, whoever is bound: what we say of it, and what libzmq does.
 
 use onward_zmtp::Socket;
 use onward_zmtp::protocol::SocketType;
 use onward_zmtp::socket::kind::{self, Kind};
-use onward_zmtp::socket::{Monitor, MonitorEvent};
+use onward_zmtp::socket::{Endpoint, MonitorEvent};
 use tokio::task::block_in_place;
 
-use crate::socket::events::event;
+use crate::socket::events::{event, within};
+use crate::socket::raw::{Raw, listen};
+use crate::zmtp::link::introduction;
 use crate::zmtp::peer::{Peer, program};
 
 use SocketType::{Dealer, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsub};
@@ -14,64 +16,130 @@ use SocketType::{Dealer, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsu
 /// The types of libzmq, in the order in which it binds one of each.
 const TYPES: [SocketType; 11] = [Req, Rep, Dealer, Router, Pub, Xpub, Sub, Xsub, Push, Pull, Pair];
 
-/// A socket of libzmq, or what makes one, that sockets of ours meet.
-trait Meets {
-    /// Whether a socket of ours and it are connected in the end.
-    async fn meets<T: Kind>(&mut self) -> bool;
+/// The pairs of RFC 37 that both may be, each once.
+const PAIRS: [(SocketType, SocketType); 12] = [
+    (Req, Rep),
+    (Req, Router),
+    (Rep, Dealer),
+    (Dealer, Dealer),
+    (Dealer, Router),
+    (Router, Router),
+    (Pub, Sub),
+    (Pub, Xsub),
+    (Xpub, Sub),
+    (Xpub, Xsub),
+    (Push, Pull),
+    (Pair, Pair),
+];
+
+/// Where libzmq does something else than the RFC says: nowhere.
+const LIBZMQ_DIFFERS: [(SocketType, SocketType); 0] = [];
+
+fn contains(pairs: &[(SocketType, SocketType)], one: SocketType, other: SocketType) -> bool {
+    pairs.contains(&(one, other)) || pairs.contains(&(other, one))
 }
 
-/// What libzmq is bound to.
-struct Bound(String);
+/// Sockets of libzmq of all types, bound or to be connected.
+struct Theirs {
+    peer: Peer,
+    /// What those that are bound are bound to.
+    bound: Option<Vec<Endpoint>>,
+}
 
-impl Meets for Bound {
-    async fn meets<T: Kind>(&mut self) -> bool {
+impl Theirs {
+    fn bound(program: &str) -> Self {
+        let (peer, first) = Peer::spawn(program, ["bind", "table", "null", "-", "0"]);
+        let others = (1..TYPES.len()).map(|_| peer.line());
+        let bound = std::iter::once(first).chain(others).map(|endpoint| endpoint.parse().unwrap()).collect();
+        Self { peer, bound: Some(bound) }
+    }
+
+    fn connecting(program: &str) -> Self {
+        let (peer, _) = Peer::spawn(program, ["connect", "table", "null", "-", "0"]);
+        Self { peer, bound: None }
+    }
+
+    fn connect(&mut self, theirs: SocketType, endpoint: &str) {
+        self.peer.write_line(&format!("{} {endpoint}", theirs.name().to_lowercase()));
+    }
+
+    /// Where the one of this type is bound.
+    fn endpoint(&self, theirs: SocketType) -> Option<&Endpoint> {
+        let index = TYPES.iter().position(|known| *known == theirs)?;
+        self.bound.as_ref().map(|bound| &bound[index])
+    }
+
+    /// Whether it accepted the connection, whose other end is dropped.
+    fn verdict<O>(&self, other_end: O) -> bool {
+        block_in_place(|| {
+            let is_accepted = self.peer.line() == "accepted";
+            drop(other_end);
+            assert!(!is_accepted || self.peer.line() == "ended");
+            is_accepted
+        })
+    }
+
+    /// Has a socket of ours meet the one of this type, and answers what each says.
+    async fn meet_ours<T: Kind>(&mut self, theirs: SocketType) -> (SocketType, [bool; 2]) {
         let socket = Socket::<T>::new();
         let mut monitor = socket.monitor();
-        socket.connect(self.0.as_str()).unwrap();
-        is_accepted(&mut monitor).await
+        if let Some(endpoint) = self.endpoint(theirs) {
+            socket.connect(endpoint).unwrap();
+        } else {
+            let endpoint = socket.bind("tcp://127.0.0.1:*").await.unwrap();
+            self.connect(theirs, &endpoint.to_string());
+        }
+        let is_accepted = event(&mut monitor, |event| match event {
+            MonitorEvent::Connected { .. } => Some(true),
+            MonitorEvent::ConnectionFailed { .. } => Some(false),
+            _ => None,
+        })
+        .await;
+        (T::TYPE, [is_accepted, self.verdict(socket)])
+    }
+
+    /// Has somebody meet it who says to be of a type and refuses nobody, so that libzmq alone decides.
+    async fn meet_anybody(&mut self, theirs: SocketType, anybody: SocketType) -> bool {
+        let mut raw = if let Some(endpoint) = self.endpoint(theirs) {
+            Raw::connect(endpoint).await
+        } else {
+            let (listener, endpoint) = listen().await;
+            self.connect(theirs, &endpoint);
+            Raw(within(listener.accept()).await.unwrap().0)
+        };
+        raw.write(&introduction(1, anybody.name())).await;
+        self.verdict(raw)
     }
 }
 
-/// A libzmq that connects a socket of this type to wherever it is told to.
-struct Visitor<'a>(&'a mut Peer, SocketType);
-
-impl Meets for Visitor<'_> {
-    async fn meets<T: Kind>(&mut self) -> bool {
-        let socket = Socket::<T>::new();
-        let mut monitor = socket.monitor();
-        let endpoint = socket.bind("tcp://127.0.0.1:*").await.unwrap();
-        self.0.write_line(&format!("{} {endpoint}", self.1.name().to_lowercase()));
-        is_accepted(&mut monitor).await
+async fn check_ours(mut sockets: Theirs) {
+    for theirs in TYPES {
+        let verdicts = [
+            sockets.meet_ours::<kind::Req>(theirs).await,
+            sockets.meet_ours::<kind::Rep>(theirs).await,
+            sockets.meet_ours::<kind::Dealer>(theirs).await,
+            sockets.meet_ours::<kind::Router>(theirs).await,
+            sockets.meet_ours::<kind::Pub>(theirs).await,
+            sockets.meet_ours::<kind::Xpub>(theirs).await,
+            sockets.meet_ours::<kind::Sub>(theirs).await,
+            sockets.meet_ours::<kind::Xsub>(theirs).await,
+            sockets.meet_ours::<kind::Push>(theirs).await,
+            sockets.meet_ours::<kind::Pull>(theirs).await,
+            sockets.meet_ours::<kind::Pair>(theirs).await,
+        ];
+        for (ours, verdict) in verdicts {
+            assert_eq!(verdict, [contains(&PAIRS, ours, theirs); 2], "our {ours} and libzmq's {theirs}");
+        }
     }
 }
 
-/// What becomes of the first connection.
-async fn is_accepted(monitor: &mut Monitor) -> bool {
-    event(monitor, |event| match event {
-        MonitorEvent::Connected { .. } => Some(true),
-        MonitorEvent::ConnectionFailed { .. } => Some(false),
-        _ => None,
-    })
-    .await
-}
-
-/// Has sockets of ours of each type meet one of libzmq.
-async fn check_each(theirs: SocketType, meets: &mut impl Meets) {
-    let ours = [
-        (Req, meets.meets::<kind::Req>().await),
-        (Rep, meets.meets::<kind::Rep>().await),
-        (Dealer, meets.meets::<kind::Dealer>().await),
-        (Router, meets.meets::<kind::Router>().await),
-        (Pub, meets.meets::<kind::Pub>().await),
-        (Xpub, meets.meets::<kind::Xpub>().await),
-        (Sub, meets.meets::<kind::Sub>().await),
-        (Xsub, meets.meets::<kind::Xsub>().await),
-        (Push, meets.meets::<kind::Push>().await),
-        (Pull, meets.meets::<kind::Pull>().await),
-        (Pair, meets.meets::<kind::Pair>().await),
-    ];
-    for (ours, accepted) in ours {
-        assert_eq!(accepted, ours.is_compatible_with(theirs), "our {ours} and libzmq's {theirs}");
+async fn check_anybody(mut sockets: Theirs) {
+    for theirs in TYPES {
+        for anybody in TYPES {
+            let expected = contains(&PAIRS, anybody, theirs) != contains(&LIBZMQ_DIFFERS, anybody, theirs);
+            let verdict = sockets.meet_anybody(theirs, anybody).await;
+            assert_eq!(verdict, expected, "libzmq's {theirs} of somebody who says to be a {anybody}");
+        }
     }
 }
 
@@ -79,21 +147,26 @@ async fn check_each(theirs: SocketType, meets: &mut impl Meets) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_type_of_ours_that_connects_to_one_of_libzmq_is_accepted_or_refused_as_the_rfc_says() {
     let Some(program) = program() else { return };
-    let (peer, mut endpoint) = Peer::spawn(&program, ["bind", "table", "null", "-", "0"]);
-    for theirs in TYPES {
-        check_each(theirs, &mut Bound(endpoint.clone())).await;
-        if theirs != Pair {
-            endpoint = block_in_place(|| peer.line());
-        }
-    }
+    check_ours(Theirs::bound(&program)).await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_type_of_libzmq_that_connects_to_one_of_ours_is_accepted_or_refused_as_the_rfc_says() {
     let Some(program) = program() else { return };
-    let (mut peer, _) = Peer::spawn(&program, ["connect", "table", "null", "-", "0"]);
-    for theirs in TYPES {
-        check_each(theirs, &mut Visitor(&mut peer, theirs)).await;
-    }
+    check_ours(Theirs::connecting(&program)).await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn libzmq_itself_accepts_and_refuses_those_who_connect_as_the_rfc_says() {
+    let Some(program) = program() else { return };
+    check_anybody(Theirs::bound(&program)).await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn libzmq_itself_accepts_and_refuses_those_it_connects_to_as_the_rfc_says() {
+    let Some(program) = program() else { return };
+    check_anybody(Theirs::connecting(&program)).await;
 }

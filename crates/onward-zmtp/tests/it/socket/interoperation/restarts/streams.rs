@@ -1,176 +1,18 @@
-//! Either side ends in the middle of a stream and is started again where it was.
-//!
-//! Messages are numbers, and senders wait for what arrives: of what was sent and is not known to have arrived there are never more than the
-//! window. That is what is under way, in queues of ours, in buffers of the operating system and in libzmq, and so what may be lost. All tests
-//! assert that what arrives does so once and in order.
+//! Messages that are numbers, one way.
 
-use std::mem;
-
-use onward_zmtp::Socket;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::kind::{self, Kind, Receives, Sends};
-use onward_zmtp::socket::{HighWaterMark, Monitor, MonitorEvent};
-use tokio::task::{block_in_place, yield_now};
-use tokio::time::{Duration, MissedTickBehavior, interval};
+use onward_zmtp::socket::kind::{self, Receives, Sends};
 
-use super::field::Field;
-use crate::socket::events::{PATIENCE, event, peers, within};
-use crate::zmtp::peer::{Peer, program};
+use super::site::{Arrived, COUNT, Site, WINDOW, printed};
+use crate::socket::events::{peers, within};
+use crate::socket::interoperation::field::Field;
 
-/// How far a sender may be ahead of what is known to have arrived.
-const WINDOW: u64 = 300;
-/// How many arrive before something ends, and again after it.
-const COUNT: u64 = 1000;
 /// How many a libzmq that counts one each millisecond sends to somebody who is gone, at most: it looks about once in that time whether anybody is.
 const UNNOTICED: u64 = 20;
 /// How many large ones are sent: more than there is room for in buffers of the operating system.
 const LARGE_COUNT: u64 = 400;
 /// The payload of a large one.
 const LARGE: usize = 64 * 1024;
-
-/// What arrived of the numbers that somebody counts.
-#[derive(Debug, Default)]
-struct Arrived {
-    next: u64,
-    missing: u64,
-}
-
-impl Arrived {
-    fn from(next: u64) -> Self {
-        Self { next, missing: 0 }
-    }
-
-    fn note(&mut self, number: u64) {
-        assert!(number >= self.next, "{number} came again, or too late: {self:?}");
-        self.missing += number - self.next;
-        self.next = number + 1;
-    }
-}
-
-/// A socket of ours and a libzmq.
-struct Site<T> {
-    field: Field,
-    program: String,
-    socket: Socket<T>,
-    peer: Peer,
-    endpoint: String,
-    /// How far the libzmq may count.
-    allowed: u64,
-}
-
-impl<T: Kind> Site<T> {
-    async fn new(field: Field, kind: &str) -> Option<Self> {
-        let program = program()?;
-        let socket = Self::socket(field);
-        let (peer, endpoint) = field.join(&socket, kind, |role| Peer::spawn(&program, role)).await;
-        Some(Self { field, program, socket, peer, endpoint, allowed: 0 })
-    }
-
-    fn socket(field: Field) -> Socket<T> {
-        let mark = HighWaterMark { messages: 1000, bytes: 2 * LARGE * LARGE_COUNT as usize };
-        Socket::with_options(field.options::<T>().linger(PATIENCE).send_mark(mark))
-    }
-
-    /// Starts a libzmq where one was killed.
-    fn revive(&mut self, kind: &str) {
-        (self.peer, _) = Peer::spawn(&self.program, self.field.role(kind, &self.endpoint));
-        self.allowed = 0;
-    }
-
-    /// Takes our socket away. Another is there, but not at the endpoint yet.
-    fn take(&mut self) -> Socket<T> {
-        mem::replace(&mut self.socket, Self::socket(self.field))
-    }
-
-    /// Has our socket take the place of the one that was taken away.
-    async fn replace(&mut self) {
-        if !self.field.we_bind {
-            return self.socket.connect(self.endpoint.as_str()).unwrap();
-        }
-        within(async {
-            while self.socket.bind(&self.endpoint).await.is_err() {
-                yield_now().await;
-            }
-        })
-        .await;
-    }
-}
-
-impl<T: Receives> Site<T> {
-    /// Has the libzmq count on.
-    fn allow(&mut self, end: u64) {
-        self.allowed = end;
-        self.peer.write_line(&end.to_string());
-    }
-
-    /// The next number that comes; at a ROUTER it is behind an identity.
-    async fn number(&mut self) -> u64 {
-        let message = within(self.socket.recv()).await.unwrap();
-        std::str::from_utf8(message.frames().last().unwrap()).unwrap().parse().unwrap()
-    }
-
-    /// The next number after a connection has ended. All that the libzmq was let count may be lost, and what it counts before it has noticed.
-    async fn number_after_all(&mut self) -> u64 {
-        let mut ticks = interval(Duration::from_millis(1));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                biased;
-                number = self.number() => return number,
-                _ = ticks.tick() => {}
-            }
-            self.allow(self.allowed + 1);
-        }
-    }
-
-    /// Receives until `end` has been reached, and lets the libzmq count on.
-    async fn receive(&mut self, arrived: &mut Arrived, end: u64) {
-        while arrived.next < end {
-            if arrived.next + WINDOW / 2 > self.allowed {
-                self.allow(arrived.next + WINDOW);
-            }
-            arrived.note(self.number().await);
-        }
-    }
-}
-
-impl<T: Sends> Site<T> {
-    /// The next number that the libzmq has printed; a ROUTER prints an identity before.
-    fn printed(&self) -> u64 {
-        printed(&block_in_place(|| self.peer.line()))
-    }
-
-    /// Sends what comes after what was sent, until `end` has been reached, and never further ahead of what has arrived than the window.
-    async fn send(&mut self, sent: &mut u64, arrived: &mut Arrived, end: u64) {
-        while arrived.next < end {
-            self.send_until(sent, arrived.next + WINDOW).await;
-            arrived.note(self.printed());
-        }
-    }
-
-    async fn send_until(&mut self, sent: &mut u64, end: u64) {
-        while *sent < end {
-            within(self.socket.send(sent.to_string())).await.unwrap();
-            *sent += 1;
-        }
-    }
-
-    /// After its libzmq was killed: how many messages wait for another. All others were dropped or given away.
-    async fn waiting(&self, monitor: &mut Monitor) -> u64 {
-        let uncertain = event(monitor, |event| match event {
-            MonitorEvent::Disconnected { uncertain, .. } => Some(*uncertain),
-            _ => None,
-        })
-        .await;
-        let statistics = self.socket.statistics();
-        assert_eq!(statistics.dropped, uncertain as u64, "{:?}", self.field);
-        statistics.outgoing.messages as u64
-    }
-}
-
-fn printed(line: &str) -> u64 {
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
 
 /// Of what a killed libzmq sent before, what had not left it is missing, and so at most what it was let count and had not arrived. That what
 /// arrives after all is read beside what the next one sends is as it should be: it is another peer, for all we know, where we are bound.

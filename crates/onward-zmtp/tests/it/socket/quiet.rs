@@ -1,0 +1,90 @@
+//! A peer that seldom says something, beside one that always does.
+
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
+
+use onward_zmtp::PullSocket;
+use onward_zmtp::socket::limits::SHARED_TURN_BYTES;
+
+use super::events::{peers, within};
+use super::raw::Raw;
+use crate::zmtp::link::frame;
+
+/// A payload of the flood: so large that a turn ends because of the bytes that it has moved, not because the queue is full.
+const FLOOD_BYTES: usize = 1000;
+/// How many messages of the flood may come before one of a quiet peer that is there: those of the turn that goes on, of the next one, in which the runtime
+/// has not looked yet, and of that in which both have theirs.
+const MOST_BEFORE: usize = 3 * SHARED_TURN_BYTES / FLOOD_BYTES;
+/// How often the quiet peer says something.
+const ROUNDS: usize = 50;
+/// How much of the flood is read in between.
+const BETWEEN: usize = 500;
+/// How much of it is read first, until the operating system buffers as much of it as it will.
+const BEFORE: usize = 5000;
+
+/// A peer of which there is always more to be read than a turn moves.
+struct Flood {
+    stream: TcpStream,
+    frame: Vec<u8>,
+    /// How much of the frame was written.
+    written: usize,
+}
+
+impl Flood {
+    /// Writes as much as the operating system takes, on the thread of the runtime: nothing else happens meanwhile.
+    fn fill(&mut self) {
+        loop {
+            match self.stream.write(&self.frame[self.written..]) {
+                Ok(count) => self.written = (self.written + count) % self.frame.len(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
+fn long_frame() -> Vec<u8> {
+    [&[2][..], &(FLOOD_BYTES as u64).to_be_bytes(), &[b'.'; FLOOD_BYTES]].concat()
+}
+
+/// Whether the next message is one of the flood, of which there is more then than a turn moves.
+async fn is_flood(pull: &mut PullSocket, flood: &mut Flood) -> bool {
+    flood.fill();
+    within(pull.recv()).await.unwrap().frames()[0].len() == FLOOD_BYTES
+}
+
+/// The most messages of the flood that come before one of the quiet peer.
+async fn most_before(mut pull: PullSocket, mut flood: Flood, mut quiet: TcpStream) -> usize {
+    for _ in 0..BEFORE {
+        assert!(is_flood(&mut pull, &mut flood).await);
+    }
+    let mut most = 0;
+    for _ in 0..ROUNDS {
+        for _ in 0..BETWEEN {
+            assert!(is_flood(&mut pull, &mut flood).await);
+        }
+        quiet.write_all(&frame(0, b"quiet")).unwrap();
+        let mut before = 0;
+        while is_flood(&mut pull, &mut flood).await {
+            before += 1;
+        }
+        most = most.max(before);
+    }
+    most
+}
+
+/// Shows: M1, M3
+#[tokio::test]
+async fn a_message_of_a_quiet_peer_waits_for_a_bounded_number_of_a_flooding_one() {
+    let pull = PullSocket::new();
+    let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
+    let [flood, quiet] = [Raw::introduced(&endpoint, "PUSH").await, Raw::introduced(&endpoint, "PUSH").await]
+        .map(|raw| raw.0.into_std().unwrap());
+    let flood = Flood { stream: flood, frame: long_frame(), written: 0 };
+    // What it says is to be there at once.
+    quiet.set_nodelay(true).unwrap();
+    peers(2, || pull.statistics()).await;
+    // As a task among those of the connections: what a runtime is started with has its turn at other times.
+    let most = tokio::spawn(most_before(pull, flood, quiet)).await.unwrap();
+    assert!(most <= MOST_BEFORE, "{most} messages came before");
+}
