@@ -27,7 +27,7 @@ pub const ERRORS_KEPT: usize = 64;
 pub const CLAIM: usize = 4096;
 
 /// How many tasks one of several claims under way at once asks for at the most, where a claim costs little beside what it hands out.
-pub const CLAIM_OF_SEVERAL: usize = 256;
+pub const CLAIM_OF_SEVERAL: usize = 512;
 
 /// How many due tasks, expiries or lapsed leases one sweep handles; what is left is handled by the next, which is due at once.
 pub const SWEEP: usize = 1024;

@@ -6,6 +6,7 @@
 //! thread.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::JoinHandle;
@@ -25,6 +26,9 @@ const ON_THE_SPOT: usize = 64;
 /// take a processor from the callers.
 const BATCHES_ON_THE_SPOT: usize = 4;
 
+/// After how many commits in a row that nobody shared a caller counts as alone. Of such a one's commits only every so-many-th waits for others.
+const ALONE: u32 = 8;
+
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
@@ -40,6 +44,8 @@ struct Shared {
     core: Arc<Mutex<Core>>,
     queue: Mutex<Queue>,
     arrived: Condvar,
+    /// How many commits in a row had the writes of one caller alone.
+    unshared: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +60,8 @@ struct Queue {
 
 impl Writer {
     pub(super) fn start(core: Arc<Mutex<Core>>, syncs: bool) -> Result<Self> {
-        let shared = Arc::new(Shared { core, queue: Mutex::new(Queue::default()), arrived: Condvar::new() });
+        let shared =
+            Arc::new(Shared { core, queue: Mutex::default(), arrived: Condvar::new(), unshared: AtomicU32::new(0) });
         let run = {
             let shared = Arc::clone(&shared);
             move || shared.run()
@@ -86,7 +93,9 @@ impl Writer {
         let is_seen_to = self.shared.push(Job { writes, tags, answer }, self.syncs)?;
         if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
-            give_way().await;
+            if self.shared.may_be_shared() {
+                give_way().await;
+            }
             abandoned.disarm();
             if outcome.is_empty() && !outcome.is_terminated() {
                 self.shared.commit_if_free();
@@ -185,6 +194,13 @@ impl Shared {
         }
     }
 
+    /// Whether somebody is likely to join the next commit who is given the time. To give way has a multi-threaded runtime wake another thread, which
+    /// takes a lone caller a fifth of its time.
+    fn may_be_shared(&self) -> bool {
+        let unshared = self.unshared.load(Ordering::Relaxed);
+        unshared < ALONE || unshared.is_multiple_of(ALONE)
+    }
+
     /// Commits a few small batches unless somebody else is at it: that one looks into the queue again. What is left goes to the thread.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
@@ -222,6 +238,8 @@ impl Shared {
     fn commit_batch(&self, mut core: MutexGuard<'_, Core>) {
         let jobs = self.take_batch();
         if !jobs.is_empty() {
+            let unshared = if jobs.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
+            self.unshared.store(unshared, Ordering::Relaxed);
             let answers = core.commit(jobs);
             drop(core);
             answers.send();

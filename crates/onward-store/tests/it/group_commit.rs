@@ -32,17 +32,36 @@ async fn submits_of_one_call_are_one_commit() {
 async fn callers_who_submit_at_the_same_moment_share_commits() {
     for class in [Durability::Full, Durability::Normal] {
         let (store, _directory) = open(class).await;
-        let store = std::sync::Arc::new(store);
-        let before = store.commit_counts().commits;
-        let mut callers = tokio::task::JoinSet::new();
-        for _ in 0..CALLERS {
-            let store = std::sync::Arc::clone(&store);
-            callers.spawn(async move { store.apply(vec![submit()]).await.unwrap() });
-        }
-        callers.join_all().await;
-        let commits = store.commit_counts().commits - before;
+        let commits = commits_of_callers(store).await;
         assert!(commits <= CALLERS / 4, "{class}: {CALLERS} submits took {commits} commits");
     }
+}
+
+/// A lone caller does not wait for company each time; it must find it all the same.
+///
+/// Shows: B5
+/// Beats: single-commits
+#[tokio::test]
+async fn callers_who_come_after_one_was_long_alone_share_commits() {
+    let (store, _directory) = open(Durability::Normal).await;
+    for _ in 0..CALLERS + 1 {
+        store.apply(vec![submit()]).await.unwrap();
+    }
+    let commits = commits_of_callers(store).await;
+    assert!(commits <= CALLERS / 4, "{CALLERS} submits took {commits} commits");
+}
+
+/// How many commits it takes many callers to submit a task each.
+async fn commits_of_callers(store: SqliteStore) -> u64 {
+    let store = std::sync::Arc::new(store);
+    let before = store.commit_counts().commits;
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..CALLERS {
+        let store = std::sync::Arc::clone(&store);
+        callers.spawn(async move { store.apply(vec![submit()]).await.unwrap() });
+    }
+    callers.join_all().await;
+    store.commit_counts().commits - before
 }
 
 /// Shows: B5
