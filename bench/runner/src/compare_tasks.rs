@@ -2,7 +2,7 @@
 
 use bench_protocol::{Class, Line};
 
-use crate::compare::{Comparison, by_rounds, find, onward};
+use crate::compare::{Comparison, by_rounds, find, onward, times_as_good};
 use crate::record::Entry;
 
 /// Seconds of the row of an idle process.
@@ -16,7 +16,37 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
         all.extend(submit(entries, class));
     }
     all.extend(idle(entries));
+    all.extend(least_over_taskmill(entries, &WRITES, "work on the store"));
+    all.extend(least_over_taskmill(entries, &READS, "read it"));
     all
+}
+
+/// taskmill's own benchmarks that submit, run or end tasks, by the beginnings of their rows.
+const WRITES: [&str; 8] = [
+    "T/submit_tasks/",
+    "T/batch_submit/",
+    "T/submit_dedup_hit/",
+    "T/dispatch_and_complete/",
+    "T/concurrency_scaling/",
+    "T/mixed_priority_dispatch",
+    "T/dispatch_permanent_failure/",
+    "T/retryable_dead_letter/",
+];
+
+/// Those that ask what there is.
+const READS: [&str; 4] = ["T/history_query/", "T/history_by_type/", "T/history_stats/", "T/peek_next/"];
+
+/// The row of these in which Onward is ahead of taskmill the least.
+fn least_over_taskmill(entries: &[Entry], rows: &[&str], what_they_do: &str) -> Option<Comparison> {
+    let of_taskmill = entries.iter().filter_map(Entry::line).filter(|line| {
+        line.system == "taskmill" && line.class == Class::Memory && rows.iter().any(|row| line.row.starts_with(row))
+    });
+    let ratios = of_taskmill.filter_map(|line| {
+        onward(entries, &line.row, Class::Memory).map(|ours| (&line.row, times_as_good(ours, line)))
+    });
+    let (row, least) = ratios.min_by(|(_, one), (_, other)| one.total_cmp(other))?;
+    let what = format!("{row}, memory: over taskmill, the least of its own benchmarks that {what_they_do}");
+    Some(Comparison::of(what, least))
 }
 
 fn lives(entries: &[Entry], row: &str, class: Class) -> Option<Comparison> {
