@@ -34,8 +34,9 @@ The systems take turns within each row, each run in a process of its own, both e
 absolute figures: the machine is what it is. *Onward is* says how many times as good Onward's figure is as the line's. The `ceiling` is a
 bare stream of the same kind with the same bytes and buffers of 1 MiB, in blocking threads that decode nothing; it queues nothing, serves one
 peer and keeps no heartbeats. `zmq-rs-282` is zmq.rs with the queue of its open pull request 282, made anew from its description. Where the
-spread is wide, other programs were at work on the same processors. Beside the settings stands the CPU time of all threads for each message. What
-each row does, and which settings a system has, is in `bench/scenarios/5-sockets.toml`.
+spread is wide, other programs were at work on the same processors. Beside the settings stands the CPU time of all threads for each message. In rows of
+`many` up to 512 messages are received by one call, and sent by one where a system can, which is Onward alone; of the others only omq receives many.
+What each row does, and which settings a system has, is in `bench/scenarios/5-sockets.toml`.
 ";
 
 /// What a page says that has rows on PostgreSQL only.
