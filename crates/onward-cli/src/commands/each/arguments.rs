@@ -94,6 +94,9 @@ running anything. Empty lines are left out.
 Without --name the input is read completely before the first command starts: a file is read twice, a pipe is
 copied to a temporary file. With --name commands start while the input is still coming.
 
+Of a command that fails at most the first 2 KiB of stdout and the last 5 KiB of stderr are kept, whatever --capture
+says. What is not whole is marked in --results, and counted at the end.
+
 The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
 
 Examples:

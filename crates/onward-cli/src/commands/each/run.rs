@@ -100,6 +100,7 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
         remark(tally.json(identity.run(), took));
     } else {
         remark(tally.text(took));
+        tally.cut_text().iter().for_each(remark);
     }
     match outcome {
         Work::Interrupted => {
