@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -11,7 +12,7 @@ use onward_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
-use super::feed::{Fed, Feed};
+use super::feed::{Fed, Feed, GO_ON};
 use super::handler::LineWork;
 use super::identity::{Identity, KIND};
 use super::opening::{self, Opening};
@@ -145,7 +146,7 @@ impl Lines {
         self.engine.stop();
         tokio::select! {
             ended = running => {
-                ended??;
+                ended?.context(GO_ON)?;
                 Ok((outcome?, self))
             }
             () = interrupts.next() => {
