@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// The name of the run; default: a digest of the directory, the command and the input
     #[arg(long)]
     pub(super) name: Option<String>,
+    /// Go on with a run of this name though the command is another one; what is finished stays so
+    #[arg(long, requires = "name", conflicts_with = "again")]
+    pub(super) changed_command: bool,
     /// Forget what this run has finished, and start anew
     #[arg(long)]
     pub(super) again: bool,

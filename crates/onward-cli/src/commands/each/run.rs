@@ -54,6 +54,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_with_payload_limit(options, limit.max(onward_store::limits::PAYLOAD_BYTES)).await?;
     if arguments.again {
         opening::forget(options, &*store, &opening.identity).await?;
+    } else if !arguments.changed_command {
+        opening::check_command(&*store, &opening.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
     let work = Arc::new(LineWork {
