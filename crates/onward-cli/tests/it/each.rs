@@ -1,6 +1,6 @@
 //! `onward each`: lines, results, and what a second run does.
 
-use crate::harness::{Place, numbers, settings};
+use crate::harness::{Place, Ran, numbers, settings, sorted};
 
 /// Shows: B9
 #[test]
@@ -56,6 +56,59 @@ fn another_input_or_command_is_another_run() {
     place.onward_with(&command, &numbers(3));
     place.onward_with(&["each", "--", "sh", "-c", "echo $0 >> ran #"], &numbers(2));
     assert_eq!(place.read("ran").lines().count(), 7);
+}
+
+/// Shows: B9
+#[test]
+fn the_same_command_and_input_in_another_directory_is_another_run() {
+    let place = Place::new();
+    let store = place.path("onward.db").display().to_string();
+    for directory in ["one", "two", "one"] {
+        std::fs::create_dir_all(place.path(directory)).unwrap();
+        place.onward_in(directory, &["--store", &store, "each", "--", "sh", "-c", "echo $0 >> ran"], &numbers(2));
+    }
+    assert_eq!(["one/ran", "two/ran"].map(|ran| place.read(ran)), [numbers(2), numbers(2)]);
+}
+
+/// Shows: B9
+#[test]
+fn another_name_is_another_run() {
+    let place = Place::new();
+    for name in ["day", "night", "day"] {
+        place.onward_with(&["each", "--name", name, "--jobs", "1", "--", "sh", "-c", "echo $0 >> ran"], &numbers(2));
+    }
+    assert_eq!(place.read("ran"), numbers(2).repeat(2));
+}
+
+fn each_named(place: &Place, flags: &[&str], script: &str, lines: u32) -> Ran {
+    let command = ["--", "sh", "-c", script];
+    place.onward_with(&[&["each", "--name", "night", "--results", "r"], flags, &command].concat(), &numbers(lines))
+}
+
+/// Shows: B9
+#[test]
+fn a_named_run_refuses_another_command_before_anything_has_changed() {
+    let place = Place::new();
+    each_named(&place, &[], "echo $0 >> ran", 2);
+    let results = place.read("r");
+    let refused = each_named(&place, &[], "echo $0 >> ran; true", 3);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    for part in ["--name night", "`sh -c echo $0 >> ran`", "another --name", "--again", "--changed-command"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    assert_eq!((sorted(&place.read("ran")), place.read("r")), (vec![1, 2], results));
+    assert_eq!(place.json(&["task", "list"]).len(), 2);
+}
+
+/// Shows: B9
+#[test]
+fn a_named_run_goes_on_with_another_command_where_that_is_meant() {
+    let place = Place::new();
+    each_named(&place, &[], "echo $0 >> ran", 2);
+    let changed = each_named(&place, &["--changed-command"], "echo $0$0 >> ran", 3);
+    assert_eq!((changed.code, sorted(&place.read("ran"))), (Some(0), vec![1, 2, 33]));
+    assert_eq!(each_named(&place, &["--again"], "echo $0 >> again", 2).code, Some(0));
+    assert_eq!(sorted(&place.read("again")), [1, 2]);
 }
 
 /// Shows: B9

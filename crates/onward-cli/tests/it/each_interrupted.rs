@@ -1,6 +1,12 @@
 //! `onward each`: killed, interrupted, and shared among processes.
 
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+
+use onward_testkit::soak;
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::harness::{Place, Running, numbers, sorted};
 
@@ -83,4 +89,106 @@ fn two_processes_with_the_same_run_share_its_lines_without_doubling() {
     place.write("gate", "");
     assert_eq!((first.wait().code, second.wait().code), (Some(0), Some(0)));
     assert_eq!(sorted(&place.read("ran")), (1..=20).collect::<Vec<_>>());
+}
+
+/// How many lines the runs have that are killed at random, and how often that happens.
+const LINES: u32 = 400;
+const KILLS: usize = 10;
+
+/// Notes that it was run for its line, and tells that in a pipe, before or after its last word, so that kills find it at either.
+const TOLD: &str = "echo $0 >> ran
+    case $0 in *[02468]) echo told > ticks; echo result $0;; *) echo result $0; echo told > ticks;; esac";
+
+/// A run that is killed again and again, and what holds for it whenever that happens.
+struct Killed {
+    place: Place,
+    /// What the commands tell; open for writing too, so that it does not end with them.
+    ticks: File,
+    /// Lines that were recorded at some kill, each with how often it had been run by then.
+    recorded: Vec<(u32, usize)>,
+}
+
+impl Killed {
+    fn new() -> Self {
+        let place = Place::new();
+        place.pipe("ticks");
+        let ticks = OpenOptions::new().read(true).write(true).open(place.path("ticks")).unwrap();
+        Self { place, ticks, recorded: Vec::new() }
+    }
+
+    /// Waits until commands have told of so many lines.
+    fn await_ticks(&mut self, count: usize) {
+        self.ticks.read_exact(&mut vec![0; "told\n".len() * count]).unwrap();
+    }
+
+    /// The numbers of the lines in the file of results, a last one that is not whole left out; they are in the order of the input.
+    fn results(&self) -> Vec<u32> {
+        let results = self.place.read("r");
+        let whole = results.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines: Vec<Value> = whole.map(|line| serde_json::from_str(line).unwrap()).collect();
+        for (line, number) in lines.iter().zip(1u32..) {
+            assert_eq!((&line["line"], &line["stdout"]), (&number.into(), &format!("result {number}\n").into()));
+        }
+        (1u32..).take(lines.len()).collect()
+    }
+
+    fn times_run(&self, line: u32) -> usize {
+        self.place.read("ran").lines().filter(|ran| *ran == line.to_string()).count()
+    }
+
+    /// Notes what is finished, now that the process is gone.
+    fn note(&mut self) {
+        let list = ["task", "list", "--state", "completed", "--payload", "--limit", "1000"];
+        let tasks = self.place.json(&list);
+        let recorded: BTreeSet<u32> =
+            tasks.iter().map(|task| task["payload"].as_str().unwrap().parse().unwrap()).collect();
+        assert!(self.results().iter().all(|line| recorded.contains(line)), "a result was shown that is not recorded");
+        let with_runs: Vec<_> = recorded.iter().map(|line| (*line, self.times_run(*line))).collect();
+        self.recorded.extend(with_runs);
+    }
+
+    /// Every line is in the results once, in order, and none ran again that was finished when its process was killed.
+    fn assert_is_whole(&self) {
+        assert_eq!(self.results(), (1..=LINES).collect::<Vec<_>>());
+        for (line, runs) in &self.recorded {
+            assert_eq!(self.times_run(*line), *runs, "line {line} was finished, and ran again");
+        }
+    }
+}
+
+/// Shows: B9, T21
+#[test]
+fn whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_finished_ran_again() {
+    let seed = soak::seed();
+    println!("ONWARD_SEED={seed}");
+    let (mut random, mut killed) = (fastrand::Rng::with_seed(seed), Killed::new());
+    let each = ["each", "--jobs", "4", "--results", "r", "--", "sh", "-c", TOLD];
+    for _ in 0..KILLS {
+        let running = killed.place.start(&each, &numbers(LINES));
+        killed.await_ticks(random.usize(..30));
+        running.signal(if random.u8(..3) == 0 { Signal::TERM } else { Signal::KILL });
+        running.wait();
+        killed.note();
+    }
+    let ran = killed.place.onward_with(&each, &numbers(LINES));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    killed.assert_is_whole();
+}
+
+/// Shows: B9, T21
+#[test]
+fn each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input() {
+    let mut killed = Killed::new();
+    let each = ["each", "--name", "n", "--jobs", "4", "--results", "r", "--", "sh", "-c", TOLD];
+    let mut child = killed.place.spawn(&each);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(numbers(50).as_bytes()).unwrap();
+    killed.await_ticks(20);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    killed.note();
+    assert!(!killed.recorded.is_empty());
+    let ran = killed.place.onward_with(&each, &numbers(LINES));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    killed.assert_is_whole();
 }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use onward_store::{Clock, SystemClock};
+use serde_json::Value;
 
 use crate::harness::{Place, numbers};
 use crate::terminal::{read_until, terminal};
@@ -73,6 +74,47 @@ fn output_beyond_the_limit_is_cut_and_marked() {
     let each = ["each", "--capture", "4", "--results", "-", "--", "printf", "0123456789"];
     let ran = place.onward_with(&each, "a\n");
     assert!(ran.stdout.contains(r#""stdout":"0123""#) && ran.stdout.contains(r#""stdout_cut":true"#), "{}", ran.stdout);
+}
+
+/// Writes 10 KiB to each stream, with words at both ends, and fails.
+const MUCH_AND_FAILED: &str = r#"
+    filler=$(printf '%10240s' '' | tr ' ' .)
+    echo "first out $filler last out"; echo "first err $filler last err" >&2; exit 3"#;
+
+/// Shows: B9
+#[test]
+fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--results", "-", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
+    let line: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let (stdout, stderr) = (line["stdout"].as_str().unwrap(), line["stderr"].as_str().unwrap());
+    assert!(stdout.starts_with("first out ..") && stdout.len() == 2048, "{}", stdout.len());
+    assert!(stderr.ends_with(".. last err\n") && stderr.len() == 5120, "{}", stderr.len());
+    assert_eq!((&line["stdout_cut"], &line["stderr_cut"]), (&true.into(), &true.into()));
+    assert_eq!((&line["exit"], &line["error"]), (&3.into(), &"exit status 3".into()));
+}
+
+/// Shows: B9
+#[test]
+fn people_are_told_that_more_was_written_than_is_kept() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
+    let told = "the output of 1 line was longer than what is kept";
+    assert!(ran.code == Some(1) && ran.stderr.contains(told), "{}", ran.stderr);
+    let shown = place.onward(&["task", "show", "1"]).stdout;
+    assert!(
+        shown.contains("exit status 3 (the last 5120 bytes of stderr and the first 2048 of stdout follow)"),
+        "{shown}"
+    );
+}
+
+/// Shows: B9
+#[test]
+fn output_that_is_whole_is_not_called_cut() {
+    let place = Place::new();
+    let each = ["each", "--results", "-", "--", "sh", "-c", "printf %2048s; printf %5120s >&2; exit $0"];
+    let ran = place.onward_with(&each, "0\n1\n");
+    assert!(!ran.stdout.contains("_cut") && !ran.stderr.contains("longer"), "{}{}", ran.stdout, ran.stderr);
 }
 
 /// Shows: B9

@@ -1,10 +1,13 @@
 //! A store on a disk that is full, or may not be written.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Output};
+
 use onward_store::rusqlite::Connection;
 use onward_testkit::mount::Mount;
 use serde_json::Value;
 
-use crate::harness::{Place, Ran, numbers};
+use crate::harness::{Place, Ran, numbers, sorted};
 
 fn onward(mount: &Mount, arguments: &[&str], stdin: &str) -> Ran {
     let store = mount.path().join("onward.db");
@@ -63,6 +66,96 @@ fn a_worker_that_runs_into_a_full_disk_goes_on_by_itself_when_there_is_room_and_
         task["state"] == "completed" && task["result"] == format!("done {}\n", task["payload"].as_str().unwrap())
     };
     assert_eq!(tasks.lines().filter(|line| is_done(line)).count(), 300, "{tasks}");
+}
+
+/// Of the lines of `onward each`, so many come while there is room.
+const WITH_ROOM: u32 = 20;
+
+/// And these come when there is none. Together they are longer than what is free in the file's log.
+fn lines_without_room() -> String {
+    (WITH_ROOM + 1..=200).map(|number| format!("{number} {}\n", "x".repeat(50_000))).collect()
+}
+
+/// Starts `onward each` on a store of the file system. Its commands note in a file beside it what they were run for.
+fn each(mount: &Mount, place: &Place) -> Child {
+    let store = mount.path().join("onward.db");
+    let each = ["each", "--name", "n", "--jobs", "2", "--", "sh", "-c", "set -- $0; echo $1 >> ran; echo $1"];
+    place.spawn(&[&["--store", store.to_str().unwrap()], &each[..]].concat())
+}
+
+/// Has the disk full when some lines are done and more come; answers how it ended, and how many lines it has reported.
+fn run_into_a_full_disk(mount: &Mount, place: &Place) -> (Output, usize) {
+    let mut child = each(mount, place);
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    stdin.write_all(numbers(WITH_ROOM).as_bytes()).unwrap();
+    let mut reported = BufReader::new(stdout).lines();
+    let first = reported.by_ref().take(WITH_ROOM as usize).count();
+    mount.fill_but(0);
+    // It may end, and close its stdin, before it has read all of it.
+    let _ = stdin.write_all(lines_without_room().as_bytes());
+    drop(stdin);
+    let count = first + reported.count();
+    (child.wait_with_output().unwrap(), count)
+}
+
+/// Shows: B9, T21
+#[test]
+fn lines_that_a_full_disk_does_not_take_end_each_with_3_and_the_remedy() {
+    let Some(mount) = Mount::new("64m") else { return };
+    let (ended, _) = run_into_a_full_disk(&mount, &Place::new());
+    let told = String::from_utf8(ended.stderr).unwrap();
+    let store = mount.path().join("onward.db").display().to_string();
+    assert_eq!(ended.status.code(), Some(3), "{told}");
+    for part in [&*store, "make room", "the same command run again goes on"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+/// Shows: B9, T21
+#[test]
+fn after_a_full_disk_the_same_command_goes_on_and_repeats_nothing_that_finished() {
+    let Some(mount) = Mount::new("64m") else { return };
+    let place = Place::new();
+    let (_, finished) = run_into_a_full_disk(&mount, &place);
+    mount.make_room();
+    let mut again = each(&mount, &place);
+    again.stdin.take().unwrap().write_all((numbers(WITH_ROOM) + &lines_without_room()).as_bytes()).unwrap();
+    let again = again.wait_with_output().unwrap();
+    assert_eq!((again.status.code(), String::from_utf8(again.stdout).unwrap()), (Some(0), numbers(200)));
+    let ran = sorted(&place.read("ran"));
+    assert!(finished >= WITH_ROOM as usize);
+    assert_eq!(ran[..finished], (1..=200).collect::<Vec<_>>()[..finished], "what had finished ran again");
+}
+
+/// Shows: B9, T21
+#[test]
+fn a_full_disk_holds_each_up_that_has_a_result_to_record_and_when_there_is_room_it_goes_on() {
+    let Some(mount) = Mount::new("32m") else { return };
+    let place = Place::new();
+    place.pipe("begun");
+    place.pipe("go-on");
+    let script = "echo $0 >> ran; test $0 != 1 || { echo > begun; cat go-on > /dev/null; }; echo done $0";
+    let store = mount.path().join("onward.db");
+    let each = ["--store", store.to_str().unwrap(), "each", "--jobs", "1", "--", "sh", "-c", script];
+    let mut running = place.start(&each, &numbers(50));
+    place.await_writer("begun");
+    mount.fill_but(0);
+    place.write("go-on", "");
+    running.await_said("make room");
+    mount.make_room();
+    let ran = running.wait();
+    let expected: String = (1..=50).map(|number| format!("done {number}\n")).collect();
+    assert_eq!((ran.code, ran.stdout), (Some(0), expected));
+    assert_eq!(sorted(&place.read("ran")), (1..=50).collect::<Vec<_>>());
+}
+
+/// Shows: B9
+#[test]
+fn a_file_of_results_that_cannot_be_written_further_is_named_with_the_remedy() {
+    let place = Place::new();
+    let ran = place.onward_with(&["each", "--results", "/dev/full", "--", "true"], &numbers(3));
+    let named = ran.stderr.contains("--results /dev/full") && ran.stderr.contains("run the same command again");
+    assert!(ran.code == Some(1) && named, "{:?} {}", ran.code, ran.stderr);
 }
 
 /// Shows: B11, T21

@@ -60,6 +60,12 @@ impl Place {
         self.start(arguments, stdin).wait()
     }
 
+    /// The same in a directory within the place.
+    pub(crate) fn onward_in(&self, directory: &str, arguments: &[&str], stdin: &str) -> Ran {
+        let mut command = self.command(arguments);
+        Running::start(command.current_dir(self.path(directory)), stdin).wait()
+    }
+
     /// Runs the binary, and takes each line of its stdout as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
         let ran = self.onward(&[&["--json"], arguments].concat());
@@ -90,10 +96,7 @@ impl Place {
 
     /// Starts the binary.
     pub(crate) fn start(&self, arguments: &[&str], stdin: &str) -> Running {
-        let mut child = self.spawn(arguments);
-        // The binary may end, and close its stdin, before it has read all of it.
-        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-        Running { child }
+        Running::start(&mut self.command(arguments), stdin)
     }
 
     /// Makes a named pipe. A command that writes to it waits for [`await_writer`](Self::await_writer); one that reads from it
@@ -111,6 +114,13 @@ impl Place {
 }
 
 impl Running {
+    fn start(command: &mut Command, stdin: &str) -> Self {
+        let mut child = command.spawn().unwrap();
+        // The binary may end, and close its stdin, before it has read all of it.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        Self { child }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();

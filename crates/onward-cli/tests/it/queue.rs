@@ -94,10 +94,18 @@ fn a_queue_is_set_and_shown() {
 #[test]
 fn settings_of_a_queue_that_make_no_sense_are_wrong_usage() {
     let place = place_with_tasks();
-    for wrong in
-        [&["--weight", "0"][..], &["--weight", "1001"], &["--concurrency", "0"], &["--concurrency", "many"], &[]]
-    {
-        assert_eq!(place.onward(&[&["queue", "set", "mail"], wrong].concat()).code, Some(2), "{wrong:?}");
+    for (wrong, named) in [
+        (&["--weight", "0"][..], "--weight"),
+        (&["--weight", "1001"], "--weight"),
+        (&["--concurrency", "0"], "--concurrency"),
+        (&["--concurrency", "many"], "--concurrency"),
+        (&["--speed", "3"], "--speed"),
+        (&["--weight", "3", "--speed=3"], "--speed"),
+        (&["weight=3"], "weight=3"),
+        (&[], "--weight"),
+    ] {
+        let ran = place.onward(&[&["queue", "set", "mail"], wrong].concat());
+        assert!(ran.code == Some(2) && ran.stderr.contains(named), "{wrong:?}: {:?} {}", ran.code, ran.stderr);
     }
     assert_eq!(place.json(&["queue", "show", "mail"])[0]["weight"], 1);
 }

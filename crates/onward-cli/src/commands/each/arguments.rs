@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// The name of the run; default: a digest of the directory, the command and the input
     #[arg(long)]
     pub(super) name: Option<String>,
+    /// Go on with a run of this name though the command is another one; what is finished stays so
+    #[arg(long, requires = "name", conflicts_with = "again")]
+    pub(super) changed_command: bool,
     /// Forget what this run has finished, and start anew
     #[arg(long)]
     pub(super) again: bool,
@@ -93,6 +96,9 @@ running anything. Empty lines are left out.
 
 Without --name the input is read completely before the first command starts: a file is read twice, a pipe is
 copied to a temporary file. With --name commands start while the input is still coming.
+
+Of a command that fails at most the first 2 KiB of stdout and the last 5 KiB of stderr are kept, whatever --capture
+says. What is not whole is marked in --results, and counted at the end.
 
 The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
 

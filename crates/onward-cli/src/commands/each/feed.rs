@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context;
 use onward_store::{Outcome, Store, Submitted, TaskId, TaskState, Timestamp, Write};
 use tokio::sync::mpsc;
 
@@ -10,6 +11,9 @@ use super::identity::Identity;
 use super::opening::Opening;
 use crate::apply::{apply_one, unexpected};
 use crate::input::Line;
+
+/// What is to be done when the store takes no more.
+pub(super) const GO_ON: &str = "not every line was done; what finished is kept, and the same command run again goes on";
 
 /// A line that has its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +75,7 @@ impl Feed {
         let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
         let task = |line| self.identity.task(line, &self.arguments).map(|task| Write::Submit(Box::new(task)));
         let writes = lines.into_iter().map(task).collect::<anyhow::Result<Vec<_>>>()?;
-        let outcomes = self.store.apply(writes).await?;
+        let outcomes = self.store.apply(writes).await.context(GO_ON)?;
         let mut fed = Vec::with_capacity(outcomes.len());
         for (line, outcome) in numbers.into_iter().zip(outcomes) {
             let submitted = match outcome {

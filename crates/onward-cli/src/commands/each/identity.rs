@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context;
-use onward_store::{Name, NewTask, OnDuplicate, UniqueKey};
+use onward_store::rules::attempt::cut;
+use onward_store::{Name, NewTask, OnDuplicate, TaskRecord, UniqueKey};
 use sha2::{Digest, Sha256};
 
 use super::arguments::Arguments;
@@ -24,14 +25,22 @@ const DIGEST_BYTES: usize = 12;
 pub(super) struct Identity {
     run: String,
     queue: Name,
+    /// How the tag of its tasks tells the command, where the name of the run does not say it.
+    command: Option<String>,
 }
+
+/// The tag of a named run's tasks that tells the command which its lines are for.
+const COMMAND_TAG: &str = "command";
+
+/// How much of a command is told.
+const COMMAND_BYTES: usize = 200;
 
 impl Identity {
     /// A run with the name that its user gave it.
-    pub(super) fn named(name: &str) -> anyhow::Result<Self> {
+    pub(super) fn named(name: &str, arguments: &Arguments) -> anyhow::Result<Self> {
         let queue = Name::new(format!("{KIND}:{name}"));
         let queue = queue.map_err(|error| wrong_usage(format!("--name {name:?}: {error}")))?;
-        Ok(Self { run: name.to_owned(), queue })
+        Ok(Self { run: name.to_owned(), queue, command: Some(command_tag(arguments)) })
     }
 
     /// A run without a name: the digest of the directory (relative paths mean other files elsewhere), the command, how it gets
@@ -40,8 +49,7 @@ impl Identity {
         let directory = std::env::current_dir().context("cannot tell the current directory")?;
         let mut digest = Sha256::new();
         add(&mut digest, directory.as_os_str().as_bytes());
-        add(&mut digest, &[u8::from(arguments.stdin)]);
-        arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(&mut digest, part));
+        add_command(&mut digest, arguments);
         let mut count = 0;
         while let Some(line) = lines.next()? {
             digest.update(line.number.to_le_bytes());
@@ -50,7 +58,7 @@ impl Identity {
         }
         let run = text(digest);
         let queue = Name::new(format!("{KIND}:{run}"))?;
-        Ok((Self { run, queue }, count))
+        Ok((Self { run, queue, command: None }, count))
     }
 
     /// The name or digest.
@@ -63,6 +71,12 @@ impl Identity {
         &self.queue
     }
 
+    /// The command that a task of this run is for, if it is another one than that of this process.
+    pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
+        let (ours, theirs) = (self.command.as_deref()?, task.tags.get(COMMAND_TAG)?);
+        (ours != theirs).then(|| theirs.split_once(' ').map_or(theirs, |(_digest, command)| command))
+    }
+
     /// The task of a line.
     pub(super) fn task(&self, line: Line, arguments: &Arguments) -> anyhow::Result<NewTask> {
         let mut task = NewTask::new(KIND)?;
@@ -73,10 +87,27 @@ impl Identity {
             on_duplicate: OnDuplicate::Skip,
             keep_for: arguments.keep,
         });
+        if let Some(command) = &self.command {
+            task.tags.set(COMMAND_TAG, command.as_str());
+        }
         task.payload = line.text;
         task.retry = Some(arguments.retry_policy());
         Ok(task)
     }
+}
+
+/// A command as a tag tells it: its digest, which tells it from every other, and its beginning for people.
+fn command_tag(arguments: &Arguments) -> String {
+    let mut digest = Sha256::new();
+    add_command(&mut digest, arguments);
+    let parts: Vec<_> = arguments.command.iter().map(|part| part.to_string_lossy()).collect();
+    format!("{} {}", text(digest), cut(parts.join(" "), COMMAND_BYTES))
+}
+
+/// Adds the command, and how it gets its line.
+fn add_command(digest: &mut Sha256, arguments: &Arguments) {
+    add(digest, &[u8::from(arguments.stdin)]);
+    arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(digest, part));
 }
 
 /// Adds a part with its length, so that no two lists of parts look alike.

@@ -1,12 +1,13 @@
 //! Before the first command starts: which run it is, how long its input is, and what it has finished.
 
-use onward_store::{Outcome, Store, TaskState, Write};
+use onward_store::{Outcome, Page, Store, TaskFilter, TaskState, Write};
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;
 use super::identity::Identity;
 use crate::apply::{apply_one, unexpected};
 use crate::commands::queue::purge;
+use crate::exit_code::wrong_usage;
 use crate::input::{self, Line, Lines, Source};
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted};
@@ -27,7 +28,7 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     let delimiter = arguments.delimiter();
     let (identity, lines, total) = match &arguments.name {
         Some(name) => {
-            let identity = Identity::named(name)?;
+            let identity = Identity::named(name, arguments)?;
             (identity, Lines::new(input::open(arguments.input.as_deref())?, delimiter), None)
         }
         None => {
@@ -37,6 +38,18 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
         }
     };
     Ok(Opening { identity, batches: input::read_in_background(lines)?, total })
+}
+
+/// Refuses to go on with a named run whose lines are for another command: those that it has finished would count for this one.
+pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
+    let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
+    let newest = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop();
+    let Some(other) = newest.as_ref().and_then(|task| identity.other_command(task)) else { return Ok(()) };
+    Err(wrong_usage(format!(
+        "--name {run}: this run has another command, `{other}`, and what it has finished would not be done with this one; \
+         give another --name, start it anew with --again, or go on with --changed-command",
+        run = identity.run()
+    )))
 }
 
 /// Forgets what a run has finished. Refused while one of its lines runs, here or in another process.

@@ -1,7 +1,7 @@
 //! What is kept of a line that has ended, and reading it back.
 //!
 //! A command that succeeded leaves a result: a line of JSON that says how long its streams are, and the streams. One that failed
-//! leaves an error, which the store cuts at 8 KiB: a line for people that says how long the streams are, and what of them fits.
+//! leaves an error, which the store cuts at 8 KiB: a line for people that says how much of the streams is left, and that.
 
 use bytes::Bytes;
 use onward_store::{TaskRecord, TaskState, limits};
@@ -16,6 +16,12 @@ const FAILED_STDERR_BYTES: usize = 5 * 1024;
 
 /// How much of the beginning of stdout is kept of a failed attempt.
 const FAILED_STDOUT_BYTES: usize = 2 * 1024;
+
+/// Says in the first line of an error that its stderr was longer.
+const LAST: &str = "the last ";
+
+/// Says in the first line of an error that its stdout was longer.
+const FIRST: &str = "the first ";
 
 /// What the first line of an error and its two streams may come to.
 const _: () = assert!(FAILED_STDERR_BYTES + FAILED_STDOUT_BYTES + 512 < limits::ERROR_BYTES);
@@ -53,13 +59,15 @@ pub(super) fn result(finished: &Finished) -> Bytes {
 
 /// The error of a command that failed.
 pub(super) fn error(finished: &Finished) -> String {
-    let stderr = end_of(&String::from_utf8_lossy(&finished.stderr.bytes), FAILED_STDERR_BYTES);
-    let stdout = onward_store::rules::attempt::cut(
-        String::from_utf8_lossy(&finished.stdout.bytes).into_owned(),
-        FAILED_STDOUT_BYTES,
-    );
-    let how = how(finished.end);
-    format!("{how} ({} bytes of stderr and {} of stdout follow)\n{stderr}{stdout}", stderr.len(), stdout.len())
+    let (stderr, stdout) = (&finished.stderr, &finished.stdout);
+    let (stderr_text, stdout_text) = (String::from_utf8_lossy(&stderr.bytes), String::from_utf8_lossy(&stdout.bytes));
+    let from = stderr_text.ceil_char_boundary(stderr_text.len().saturating_sub(FAILED_STDERR_BYTES));
+    let to = stdout_text.floor_char_boundary(FAILED_STDOUT_BYTES);
+    let last = if stderr.cut || from > 0 { LAST } else { "" };
+    let first = if stdout.cut || to < stdout_text.len() { FIRST } else { "" };
+    let (end, beginning) = (&stderr_text[from..], &stdout_text[..to]);
+    let follows = format!("{last}{} bytes of stderr and {first}{} of stdout follow", end.len(), beginning.len());
+    format!("{} ({follows})\n{end}{beginning}", how(finished.end))
 }
 
 /// How a command ended, for people.
@@ -70,14 +78,6 @@ pub(super) fn how(end: End) -> String {
         End::TimedOut => "stopped because it took longer than --timeout allows".to_owned(),
         End::Stopped => "stopped before it was done".to_owned(),
     }
-}
-
-fn end_of(text: &str, bytes: usize) -> String {
-    let mut from = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].to_owned()
 }
 
 /// A line that has ended, as it is reported.
@@ -125,6 +125,11 @@ impl LineResult {
         matches!(self.state, Some(TaskState::Completed) | None)
     }
 
+    /// Whether the command wrote more than was kept.
+    pub(super) fn is_cut(&self) -> bool {
+        self.stdout.cut || self.stderr.cut
+    }
+
     fn read_result(&mut self, result: &Bytes) {
         let Some(end) = result.iter().position(|byte| *byte == b'\n') else { return };
         let Ok(header) = serde_json::from_slice::<Header>(&result[..end]) else { return };
@@ -140,11 +145,12 @@ impl LineResult {
             self.error = Some(message.to_owned());
             return;
         };
-        let (stderr, stdout) = halves(streams.as_bytes(), lengths.0, lengths.1);
+        let ((stderr, stderr_cut), (stdout, stdout_cut)) = lengths;
+        let (stderr, stdout) = halves(streams.as_bytes(), stderr, stdout);
         self.exit = how.strip_prefix("exit status ").and_then(|status| status.parse().ok());
         self.error = Some(how.to_owned());
-        self.stderr.bytes = stderr;
-        self.stdout.bytes = stdout;
+        self.stderr = Captured { bytes: stderr, cut: stderr_cut };
+        self.stdout = Captured { bytes: stdout, cut: stdout_cut };
     }
 
     /// The line as a JSON object.
@@ -169,11 +175,16 @@ impl LineResult {
     }
 }
 
-/// The lengths in the first line of an error, behind its opening parenthesis.
-fn lengths(text: &str) -> Option<(usize, usize)> {
+/// The lengths in the first line of an error, behind its opening parenthesis, and whether there was more: of stderr and of stdout.
+fn lengths(text: &str) -> Option<((usize, bool), (usize, bool))> {
     let (stderr, rest) = text.split_once(" bytes of stderr and ")?;
     let stdout = rest.strip_suffix(" of stdout follow)")?;
-    Some((stderr.parse().ok()?, stdout.parse().ok()?))
+    Some((length(stderr, LAST)?, length(stdout, FIRST)?))
+}
+
+fn length(text: &str, mark: &str) -> Option<(usize, bool)> {
+    let kept = text.strip_prefix(mark);
+    Some((kept.unwrap_or(text).parse().ok()?, kept.is_some()))
 }
 
 fn halves(bytes: &[u8], first: usize, second: usize) -> (Vec<u8>, Vec<u8>) {
@@ -247,6 +258,14 @@ mod tests {
         let line = LineResult::of(7, task(TaskState::Dead, None, Some(error(&finished))));
         assert_eq!((line.exit, line.error.as_deref()), (Some(3), Some("exit status 3")));
         assert_eq!((line.stdout, line.stderr), (captured("half\n"), captured("no (really)\n")));
+    }
+
+    #[test]
+    fn a_stream_that_was_longer_is_still_known_to_be_cut() {
+        let cut = |text: &str| Captured { bytes: text.into(), cut: true };
+        let finished = Finished { end: End::Exited(3), stdout: captured("half\n"), stderr: cut("no\n") };
+        let line = LineResult::of(7, task(TaskState::Dead, None, Some(error(&finished))));
+        assert_eq!((line.stdout, line.stderr), (captured("half\n"), cut("no\n")));
     }
 
     #[test]

@@ -47,8 +47,9 @@ impl Report {
     }
 
     /// Reports one line.
-    pub(super) fn line(&mut self, result: &LineResult, earlier: bool) -> std::io::Result<()> {
+    pub(super) fn line(&mut self, result: &LineResult, earlier: bool) -> anyhow::Result<()> {
         self.tally.earlier += u64::from(earlier);
+        self.tally.cut += u64::from(result.is_cut());
         let (bar, sinks) = (&self.bar, &mut self.sinks);
         if result.is_done() {
             self.tally.done += 1;

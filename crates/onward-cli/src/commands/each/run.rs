@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -11,7 +12,7 @@ use onward_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
-use super::feed::{Fed, Feed};
+use super::feed::{Fed, Feed, GO_ON};
 use super::handler::LineWork;
 use super::identity::{Identity, KIND};
 use super::opening::{self, Opening};
@@ -53,6 +54,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_with_payload_limit(options, limit.max(onward_store::limits::PAYLOAD_BYTES)).await?;
     if arguments.again {
         opening::forget(options, &*store, &opening.identity).await?;
+    } else if !arguments.changed_command {
+        opening::check_command(&*store, &opening.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
     let work = Arc::new(LineWork {
@@ -100,6 +103,7 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
         remark(tally.json(identity.run(), took));
     } else {
         remark(tally.text(took));
+        tally.cut_text().iter().for_each(remark);
     }
     match outcome {
         Work::Interrupted => {
@@ -144,7 +148,7 @@ impl Lines {
         self.engine.stop();
         tokio::select! {
             ended = running => {
-                ended??;
+                ended?.context(GO_ON)?;
                 Ok((outcome?, self))
             }
             () = interrupts.next() => {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+
 use super::arguments::Arguments;
 use super::record::LineResult;
 use crate::exit_code::wrong_usage;
@@ -13,10 +15,18 @@ use crate::output::{print_json, print_raw};
 #[derive(Debug)]
 pub(super) struct Sinks {
     stdout: Stdout,
-    results: Option<File>,
+    results: Option<Sink>,
     output_directory: Option<PathBuf>,
-    failures: Option<File>,
+    failures: Option<Sink>,
     delimiter: u8,
+}
+
+/// A file that was asked for.
+#[derive(Debug)]
+struct Sink {
+    flag: &'static str,
+    path: PathBuf,
+    file: File,
 }
 
 /// What goes to stdout.
@@ -46,32 +56,43 @@ impl Sinks {
         }
         Ok(Self {
             stdout,
-            results: results.map(|path| create("--results", path)).transpose()?,
+            results: results.map(|path| Sink::create("--results", path)).transpose()?,
             output_directory: arguments.output_dir.clone(),
-            failures: arguments.failures.as_deref().map(|path| create("--failures", path)).transpose()?,
+            failures: arguments.failures.as_deref().map(|path| Sink::create("--failures", path)).transpose()?,
             delimiter: arguments.delimiter().byte(),
         })
     }
 
     /// Whether what is written goes to the terminal's stdout, and so must not mix with a progress bar.
-    pub(super) fn write(&mut self, result: &LineResult) -> io::Result<()> {
+    pub(super) fn write(&mut self, result: &LineResult) -> anyhow::Result<()> {
         match self.stdout {
             Stdout::Output => print_raw(&result.stdout.bytes)?,
             Stdout::Results => print_json(&result.json())?,
             Stdout::Nothing => {}
         }
-        if let Some(file) = &mut self.results {
+        if let Some(results) = &mut self.results {
             let mut line = serde_json::to_vec(&result.json())?;
             line.push(b'\n');
-            file.write_all(&line)?;
+            results.write(&line)?;
         }
         if let Some(directory) = &self.output_directory {
-            write_streams(directory, result)?;
+            write_streams(directory, result).with_context(|| stopped_writing("--output-dir", directory))?;
         }
-        if let Some(file) = self.failures.as_mut().filter(|_| !result.is_done()) {
-            file.write_all(&[&result.input[..], &[self.delimiter]].concat())?;
+        if let Some(failures) = self.failures.as_mut().filter(|_| !result.is_done()) {
+            failures.write(&[&result.input[..], &[self.delimiter]].concat())?;
         }
         Ok(())
+    }
+}
+
+impl Sink {
+    fn create(flag: &'static str, path: &Path) -> anyhow::Result<Self> {
+        let file = File::create(path).map_err(|error| cannot_write(flag, path, &error))?;
+        Ok(Self { flag, path: path.to_owned(), file })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.file.write_all(bytes).with_context(|| stopped_writing(self.flag, &self.path))
     }
 }
 
@@ -80,8 +101,11 @@ fn write_streams(directory: &Path, result: &LineResult) -> io::Result<()> {
     std::fs::write(directory.join(format!("{:06}.err", result.line)), &result.stderr.bytes)
 }
 
-fn create(flag: &str, path: &Path) -> anyhow::Result<File> {
-    File::create(path).map_err(|error| cannot_write(flag, path, &error))
+fn stopped_writing(flag: &str, path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "{flag} {path}: not everything could be written; what finished is kept, so mend that and run the same command again"
+    )
 }
 
 fn cannot_write(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {

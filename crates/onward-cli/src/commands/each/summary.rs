@@ -15,6 +15,8 @@ pub(super) struct Tally {
     pub(super) failed: u64,
     /// Of all these, lines that had ended before this process began.
     pub(super) earlier: u64,
+    /// Of all these, lines whose command wrote more than was kept.
+    pub(super) cut: u64,
 }
 
 impl Tally {
@@ -32,7 +34,7 @@ impl Tally {
 
     /// One line for people.
     pub(super) fn text(&self, took: Duration) -> String {
-        let Self { done, failed, earlier } = self;
+        let Self { done, failed, earlier, .. } = self;
         let ended = format!("{}: {done} done, {failed} failed", counted(self.lines(), "line"));
         let took_text = duration_text(took);
         if self.lines() > 0 && self.lines() == *earlier {
@@ -40,6 +42,12 @@ impl Tally {
             return format!("{ended}; all of them finished earlier; {took_text}");
         }
         format!("{ended}; {earlier} of them finished earlier; {took_text}, {:.1} lines/s", self.rate(took))
+    }
+
+    /// That not everything is there of what the commands wrote, where it is not.
+    pub(super) fn cut_text(&self) -> Option<String> {
+        let lines = counted(self.cut, "line");
+        (self.cut > 0).then(|| format!("the output of {lines} was longer than what is kept of it (onward each --help)"))
     }
 
     /// The same for programs.
@@ -50,6 +58,7 @@ impl Tally {
             "done": self.done,
             "failed": self.failed,
             "earlier": self.earlier,
+            "cut": self.cut,
             "seconds": took.as_secs_f64(),
         })
     }
@@ -61,14 +70,14 @@ mod tests {
 
     #[test]
     fn the_rate_leaves_out_what_was_finished_earlier() {
-        let tally = Tally { done: 9, failed: 1, earlier: 6 };
+        let tally = Tally { done: 9, failed: 1, earlier: 6, cut: 0 };
         let text = tally.text(Duration::from_secs(2));
         assert_eq!(text, "10 lines: 9 done, 1 failed; 6 of them finished earlier; 2.00s, 2.0 lines/s");
     }
 
     #[test]
     fn where_all_was_finished_earlier_there_is_no_rate() {
-        let tally = Tally { done: 9, failed: 1, earlier: 10 };
+        let tally = Tally { done: 9, failed: 1, earlier: 10, cut: 0 };
         let text = tally.text(Duration::from_millis(24));
         assert_eq!(text, "10 lines: 9 done, 1 failed; all of them finished earlier; 24.0ms");
     }
