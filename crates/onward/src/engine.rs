@@ -436,8 +436,11 @@ impl Engine {
             return crate::batch::submit_in_order(self, tasks).await;
         }
         let kinds: Vec<_> = tasks.iter().map(|task| self.inner.telemetry.kind(&task.kind)).collect();
+        let unknown = tracing::field::Empty;
+        let span = tracing::info_span!("submit_all", tasks = tasks.len(), first = unknown, last = unknown);
+        let recorded = span.clone();
         let writes = tasks.into_iter().map(|task| Write::Submit(Box::new(task))).collect();
-        let Outcome::All(outcomes) = self.apply(Write::All(writes)).await? else {
+        let Outcome::All(outcomes) = self.apply(Write::All(writes)).instrument(span).await? else {
             return Err(Error::unexpected("several submits"));
         };
         let submitted = outcomes.into_iter().map(|outcome| match outcome {
@@ -445,6 +448,11 @@ impl Engine {
             _ => Err(Error::unexpected("a submit")),
         });
         let submitted = submitted.collect::<Result<Vec<_>>>()?;
+        if let [first, ..] = submitted[..]
+            && let Some(last) = submitted.last()
+        {
+            recorded.record("first", first.id().0).record("last", last.id().0);
+        }
         kinds.iter().zip(&submitted).for_each(|(kind, submitted)| kind.submitted(*submitted));
         Ok(submitted)
     }

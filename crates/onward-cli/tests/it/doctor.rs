@@ -1,8 +1,9 @@
 //! `onward doctor`.
 
+use onward_store::rusqlite::Connection;
 use onward_testkit::mount::Mount;
 
-use crate::harness::Place;
+use crate::harness::{Place, Ran};
 
 fn levels(place: &Place) -> Vec<(String, String)> {
     let findings = place.json(&["doctor"]);
@@ -24,7 +25,7 @@ fn a_healthy_store_passes_every_check() {
     let (of_disk, of_store): (Vec<_>, Vec<_>) =
         levels(&place).into_iter().partition(|(check, _)| check == "sync" || check == "space");
     assert_eq!(of_disk.len(), 2);
-    let all_fine = ["file", "wal", "integrity", "page-checksums", "unused", "durability", "sessions", "dead"];
+    let all_fine = ["file", "wal", "schema", "integrity", "page-checksums", "unused", "durability", "sessions", "dead"];
     assert_eq!(of_store, all_fine.map(|check| (check.to_owned(), "ok".to_owned())));
 }
 
@@ -36,6 +37,34 @@ fn acknowledgements_that_power_loss_may_cost_are_told() {
     let ran = place.onward(&["--durability", "normal", "doctor"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("warn  durability") && ran.stdout.contains("not power loss"), "{}", ran.stdout);
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_store_of_an_older_schema_is_told_what_will_happen_to_it_and_stays_as_it_is() {
+    let place = Place::with_schema_1();
+    let before = std::fs::read(place.path("onward.db")).unwrap();
+    let Ran { code, stdout, stderr } = place.onward(&["doctor"]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    for part in ["warn  schema", "1; this program writes", "brings it up to date", "onward store migrate"] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
+    assert_eq!(place.onward(&["store", "migrate"]).code, Some(0));
+    assert_eq!(level(&place, "schema").as_deref(), Some("ok"));
+}
+
+/// Shows: B11, T21
+#[test]
+fn a_store_of_a_newer_schema_is_bad_and_stays_as_it_is() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k"]);
+    Connection::open(place.path("onward.db")).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    let before = std::fs::read(place.path("onward.db")).unwrap();
+    let Ran { code, stdout, stderr } = place.onward(&["doctor"]);
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    assert!(stdout.contains("bad   schema") && stdout.contains("use the newer program"), "{stdout}");
+    assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
 }
 
 /// Shows: B11

@@ -22,7 +22,14 @@ fn there_is_a_manual_page_per_command_and_a_script_per_shell() {
     place.onward(&["generate", "man", "man"]);
     place.onward(&["generate", "completions", "completions"]);
     assert!(place.read("man/onward-queue-pause.1").contains("onward-queue-pause"));
-    assert!(place.read("completions/onward.bash").contains("_onward"));
+    for (script, subcommand, flag) in [
+        ("onward.bash", "onward,queue)", "--retry-failed"),
+        ("_onward", "'queue:", "'--retry-failed["),
+        ("onward.fish", "-a \"queue\"", "-l retry-failed"),
+    ] {
+        let text = place.read(&format!("completions/{script}"));
+        assert!(text.contains(subcommand) && text.contains(flag), "{script}");
+    }
 }
 
 /// Shows: B11

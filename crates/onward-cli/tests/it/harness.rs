@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use onward_store::rusqlite::Connection;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -13,6 +14,12 @@ use tempfile::TempDir;
 
 /// A user and a group that own nothing.
 const NOBODY: u32 = 65_534;
+
+/// The script of the first schema, and a store of it.
+const SCHEMA_1: [&str; 2] = [
+    include_str!("../../../onward-store/src/sqlite/migrations/0001.sql"),
+    include_str!("../../../onward-store/tests/it/fixtures/schema_1.sql"),
+];
 
 /// A directory with (in the end) a store in it.
 pub(crate) struct Place {
@@ -35,6 +42,16 @@ pub(crate) struct Running {
 impl Place {
     pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// With a store as the first version of the schema had it.
+    pub(crate) fn with_schema_1() -> Self {
+        let place = Self::new();
+        let connection = Connection::open(place.path("onward.db")).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+        SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
+        connection.close().unwrap();
+        place
     }
 
     /// A file in the directory.
@@ -119,6 +136,10 @@ impl Running {
         // The binary may end, and close its stdin, before it has read all of it.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         Self { child }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -1,6 +1,10 @@
 //! Several processes of the program on one file.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use onward_store::{Clock as _, SystemClock};
+use rustix::process::Signal;
 
 use crate::harness::{Place, numbers, sorted};
 
@@ -24,4 +28,34 @@ fn three_workers_on_one_file_run_each_of_two_thousand_tasks_once() {
         let expected = (&"completed".into(), &1.into(), &result.into());
         assert_eq!((&task["state"], &task["attempts"], &task["result"]), expected, "{task}");
     }
+}
+
+/// Far less than a lease, which is ten seconds here.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Shows: T21
+#[test]
+fn the_task_of_a_killed_worker_is_taken_over_within_seconds_by_the_other() {
+    let place = Place::new();
+    ["begun", "other", "go-on", "again", "hold"].map(|pipe| place.pipe(pipe));
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(2));
+    // Each has a task, so both are at work when one is killed.
+    let script = "read number
+        if test $number = 2; then echo > other; cat go-on
+        elif mkdir taken; then echo $PPID > begun; exec cat hold
+        else echo $PPID > again; fi";
+    let work = ["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script];
+    let workers = [(); 2].map(|()| place.start(&work, ""));
+    let pid = place.await_writer("begun");
+    place.await_writer("other");
+    let (killed, other): (Vec<_>, Vec<_>) =
+        workers.into_iter().partition(|worker| worker.id().to_string() == pid.trim());
+    killed[0].signal(Signal::KILL);
+    let at = SystemClock.steady();
+    place.write("go-on", "");
+    assert_eq!(place.await_writer("again").trim(), other[0].id().to_string());
+    let took = SystemClock.steady() - at;
+    assert!(took < TAKEN_OVER_WITHIN, "it took {took:?}");
+    other[0].signal(Signal::INT);
+    other.into_iter().for_each(|worker| assert_eq!(worker.wait().code, Some(130)));
 }

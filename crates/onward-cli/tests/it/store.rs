@@ -7,12 +7,6 @@ use onward_store::rusqlite::Connection;
 
 use crate::harness::{Place, numbers};
 
-/// The script of the first schema, and a store of it.
-const SCHEMA_1: [&str; 2] = [
-    include_str!("../../../onward-store/src/sqlite/migrations/0001.sql"),
-    include_str!("../../../onward-store/tests/it/fixtures/schema_1.sql"),
-];
-
 fn place_with_task() -> Place {
     let place = Place::new();
     place.onward(&["submit", "--kind", "k", "precious"]);
@@ -133,11 +127,7 @@ fn compact_gives_back_what_prune_has_freed() {
 /// Shows: B8
 #[test]
 fn a_store_of_the_first_schema_is_migrated_and_keeps_its_tasks() {
-    let place = Place::new();
-    let connection = Connection::open(place.path("onward.db")).unwrap();
-    connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
-    SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
-    connection.close().unwrap();
+    let place = Place::with_schema_1();
     let said = place.onward(&["store", "migrate"]).stdout;
     assert!(said.starts_with("migrated onward.db from schema 1 to "), "{said}");
     let listed = place.json(&["task", "list", "--payload"]);

@@ -33,7 +33,7 @@ fn a_rejected_duplicate_exits_with_1() {
 
 /// Shows: T1
 #[test]
-fn each_line_is_a_task_and_all_are_one_commit() {
+fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out() {
     let place = Place::new();
     let ran = place.onward_with(&["submit", "--kind", "mail", "--lines"], "a\n\nb\nc\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 tasks submitted\n"));

@@ -162,6 +162,21 @@ impl SqliteStore {
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
 
+    /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer than what this version writes.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) without a file, and if it cannot be read, or is no store.
+    pub fn schema_of(path: impl AsRef<Path>) -> Result<u32> {
+        let path = path.as_ref();
+        let read = || {
+            if !path.exists() {
+                return Err(Error::not_found("there is no store"));
+            }
+            migrations::schema_of(&connect(path, None)?)
+        };
+        read().map_err(|error| error.about(&path.display().to_string()))
+    }
+
     /// The schema that this version writes.
     #[must_use]
     pub fn schema() -> u32 {

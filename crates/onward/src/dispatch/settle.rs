@@ -232,6 +232,8 @@ impl Dispatcher {
 
     pub(super) fn count(&mut self, attempt: &Attempt, state: TaskState) {
         attempt.telemetry.ended(state);
+        let (task, kind, number) = (attempt.id().0, attempt.task.kind.as_str(), attempt.task.attempt);
+        tracing::debug!(task, kind, attempt = number, state = state.as_str(), "the end of the attempt is durable");
         if state.is_ended() {
             self.preempting.forget(attempt.id());
         }

@@ -314,24 +314,6 @@ async fn the_deadline_ends_an_attempt_before_a_later_timeout() {
     }
 }
 
-/// Beats: ignored-timeout.
-///
-/// Shows: T6
-#[tokio::test]
-async fn a_timeout_holds_although_a_later_deadline_is_set() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let gate = Gate::new();
-        engine.handle("hang", gate.stoppable());
-        let mut hang = task("hang");
-        hang.timeout = Some(SECOND);
-        hang.deadline = Some(world.store.clock().now().plus(SECOND * 60));
-        let id = engine.submit_task(hang).await.unwrap().id();
-        world.advance_until(SECOND / 4, start_drain(&engine)).await;
-        assert_eq!(error(&world, id).await, "timed out after 1s: stopped halfway");
-    }
-}
-
 /// Shows: T6
 /// Beats: ignored-timeout
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use onward::{Change, EventCursor, Failure, TaskId, TaskState};
 use onward_testkit::FaultyStore;
+use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use crate::fixture::{Gate, SECOND, error, record, start, state, stop, submit, task, worlds};
@@ -175,16 +176,51 @@ async fn a_handler_gets_the_state_that_the_engine_was_given() {
     }
 }
 
+/// What is traced on this thread from now on, as lines.
+fn listen() -> (Lines, DefaultGuard) {
+    let lines = Lines::default();
+    let told = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_max_level(tracing::Level::DEBUG)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(move || told.clone());
+    (lines, tracing::subscriber::set_default(subscriber.finish()))
+}
+
+#[tokio::test]
+async fn the_span_of_a_submit_of_several_has_their_count_and_numbers() {
+    for world in worlds().await {
+        let (lines, _guard) = listen();
+        let engine = world.engine().await;
+        let submitted = engine.submit_all(vec![task("any"); 3]).await.unwrap();
+        let (first, last) = (submitted[0].id(), submitted[2].id());
+        let span = format!("submit_all{{tasks=3 first={first} last={last}}}");
+        assert_eq!(lines.text().lines().filter(|line| line.contains(&span)).count(), 1, "{}", lines.text());
+    }
+}
+
+#[tokio::test]
+async fn it_is_told_when_the_end_of_an_attempt_is_durable() {
+    for world in worlds().await {
+        let (lines, _guard) = listen();
+        let engine = world.engine().await;
+        engine.handle("any", |_| async { Ok::<(), Failure>(()) });
+        engine.handle("bad", |_| async { Err::<(), _>(Failure::permanent("bad")) });
+        let (good, bad) = (submit(&engine, "any").await, submit(&engine, "bad").await);
+        engine.drain().await.unwrap();
+        let said = lines.text();
+        for (task, kind, state) in [(good, "any", "completed"), (bad, "bad", "failed")] {
+            let event = format!("durable task={task} kind=\"{kind}\" attempt=1 state=\"{state}\"");
+            assert_eq!(said.lines().filter(|line| line.contains(&event)).count(), 1, "{said}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_spans_of_a_submit_and_of_its_attempt_have_the_number_of_the_task() {
     for world in worlds().await {
-        let lines = Lines::default();
-        let told = lines.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_span_events(FmtSpan::CLOSE)
-            .with_writer(move || told.clone());
-        let _guard = tracing::subscriber::set_default(subscriber.finish());
+        let (lines, _guard) = listen();
         let engine = world.engine().await;
         engine.handle("any", |_| async {
             tracing::info!("in the handler");

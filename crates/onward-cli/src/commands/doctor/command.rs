@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use onward_store::Store;
+use onward_store::{Store, SystemClock};
 use serde_json::json;
 
 use super::finding::{Finding, exit_code};
@@ -26,7 +26,14 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 
 async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> {
     let mut findings = disk::file(path);
+    findings.extend(disk::schema(path));
     show(options, &findings)?;
+    if findings.iter().any(Finding::is_of_older_schema) {
+        let of_disk = disk::device(path, &SystemClock);
+        show(options, &of_disk)?;
+        findings.extend(of_disk);
+        return Ok(exit_code(&findings));
+    }
     let store = match store_file::open_existing_file(options).await {
         Ok(store) => store,
         Err(error) => return cannot_open(options, &error),

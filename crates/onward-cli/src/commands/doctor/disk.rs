@@ -1,10 +1,11 @@
 //! The file, and the disk it is on.
 
+use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use onward_store::Clock;
+use onward_store::{Clock, SqliteStore};
 
 use super::finding::Finding;
 use crate::output::duration_text;
@@ -43,6 +44,22 @@ pub(super) fn file(path: &Path) -> Vec<Finding> {
     };
     vec![Finding::ok("file", format!("{location}, {size} bytes")), wal(path)]
 }
+
+/// Compares the schema of a store, before anything brings it up to date, with the one that this program writes; nothing where that cannot be
+/// read, for then the store does not open.
+pub(super) fn schema(path: &Path) -> Option<Finding> {
+    let (has, ours) = (SqliteStore::schema_of(path).ok()?, SqliteStore::schema());
+    let found = format!("{has}; this program writes {ours}");
+    Some(match has.cmp(&ours) {
+        Ordering::Equal => Finding::ok("schema", found),
+        Ordering::Less => Finding::warn("schema", found, OLDER),
+        Ordering::Greater => Finding::bad("schema", found, "use the newer program that made it"),
+    })
+}
+
+/// What is to be done about an older schema.
+const OLDER: &str = "the first command or program that opens the store brings it up to date, and older ones cannot use it from then on; copy the file \
+    while nothing has it open, then onward store migrate; the rest is checked when that is done";
 
 fn wal(path: &Path) -> Finding {
     let mut wal = path.as_os_str().to_owned();

@@ -43,6 +43,11 @@ impl Finding {
         Self { check, level: Level::Bad, found: found.into(), remedy: Some(remedy.into()) }
     }
 
+    /// Whether opening the store would bring it up to date, which looking at it must not.
+    pub(super) fn is_of_older_schema(&self) -> bool {
+        self.check == "schema" && self.level == Level::Warn
+    }
+
     /// Prints it for people.
     pub(super) fn print(&self) -> std::io::Result<()> {
         let (style, word) = match self.level {
