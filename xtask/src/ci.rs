@@ -37,7 +37,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("docs", "the API documentation builds without a warning", docs),
     ("deny", "licences, sources and vulnerabilities of dependencies", deny::run),
     ("examples", "every example runs to its end", examples::run),
-    ("readme", "the README's first command works", readme::run),
+    ("readme", "the README's first command and the quick start work", readme::run),
     ("bench", "our own benchmark rows still run", bench::smoke),
 ];
 

@@ -22,11 +22,13 @@ async fn main() -> Result<(), Error> {
         tokio::spawn(work(number, for_workers.clone()));
     }
     let asking: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(ask(number, for_clients.clone()))).collect();
+    let mut answered = 0;
     for client in asking {
-        if let Ok(outcome) = client.await {
-            outcome?;
+        if let Ok(answers) = client.await {
+            answered += answers?;
         }
     }
+    assert_eq!(answered, CLIENTS * QUESTIONS);
     broker.abort();
     Ok(())
 }
@@ -42,13 +44,17 @@ async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
     }
 }
 
-async fn ask(number: usize, broker: Endpoint) -> Result<(), Error> {
+/// How many questions got the answer to them.
+async fn ask(number: usize, broker: Endpoint) -> Result<usize, Error> {
     let mut socket = ReqSocket::new();
     socket.connect(broker)?;
+    let mut answered = 0;
     for question in 0..QUESTIONS {
         socket.send(format!("question {question} of client {number}")).await?;
         let answer = socket.recv().await?;
-        println!("{}", String::from_utf8_lossy(&answer.frames()[0]));
+        let answer = String::from_utf8_lossy(&answer.frames()[0]);
+        println!("{answer}");
+        answered += usize::from(answer.starts_with(&format!("QUESTION {question} OF CLIENT {number} (")));
     }
-    Ok(())
+    Ok(answered)
 }

@@ -34,7 +34,9 @@ impl Task for Checksum {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let root = arguments.next().unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/src").to_owned());
-    let engine = match arguments.next() {
+    let store = arguments.next();
+    let is_new = store.is_none();
+    let engine = match store {
         Some(store) => Engine::open(store).await?,
         None => Engine::builder().memory().open().await?,
     };
@@ -45,6 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         handles.push((path.clone(), engine.submit(Checksum { path }).await?));
     }
     let summary = engine.drain().await?;
+    assert!(!is_new || summary.ended() == handles.len() as u64, "a file has no task, or more than one");
     for (path, handle) in handles {
         show(&path, handle.wait().await);
     }

@@ -30,6 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let summary = engine.drain().await?;
     let ran = began.elapsed();
 
+    assert!(summary.completed >= (tasks / BATCH * BATCH) as u64, "a task was lost");
     show("submitted", tasks, submitted);
     show("ran", summary.ended() as usize, ran);
     show("whole lives", summary.ended() as usize, submitted + ran);

@@ -66,7 +66,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         clock.advance(minute);
     }
     let dead = list(&engine, TaskState::Dead).await?;
-    list(&engine, TaskState::Failed).await?;
+    let failed = list(&engine, TaskState::Failed).await?;
+    assert_eq!((dead.len(), failed.len()), (2, 1));
 
     tell("the server is up again; trying the dead letters once more");
     engine.state(Server { is_up: AtomicBool::new(true) });
@@ -74,6 +75,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         engine.retry(task).await?;
     }
     let summary = engine.drain().await?;
+    assert_eq!(summary.completed, 2);
     tell(&format!("{} delivered in the end", summary.completed));
     Ok(())
 }

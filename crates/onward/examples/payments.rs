@@ -121,6 +121,7 @@ fn show(ledger: &Connection, completed: u64) -> Result<(), Box<dyn std::error::E
         all += cents;
         tell(&format!("{name:8} {cents:>9}"));
     }
+    assert_eq!(all, 3_000_000, "money came from nowhere, or went there");
     let transfers: i64 = ledger.query_row("SELECT count(*) FROM ledger_transfer", [], |row| row.get(0))?;
     tell(&format!("{transfers} transfers, {completed} of them now; {all} cents in all"));
     Ok(())

@@ -63,6 +63,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let sums = "SELECT (SELECT sum(cents)::bigint FROM shop_order), (SELECT sum(cents)::bigint FROM shop_payment)";
     let sums = shop.query_one(sums, &[]).await?;
-    println!("ordered {} cents, paid {}", sums.get::<_, i64>(0), sums.get::<_, i64>(1));
+    let (ordered, paid): (i64, i64) = (sums.get(0), sums.get(1));
+    println!("ordered {ordered} cents, paid {paid}");
+    assert_eq!(paid, ordered);
     Ok(())
 }

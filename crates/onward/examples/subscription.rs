@@ -93,6 +93,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for month in 1..=12 {
         engine.run_until_idle().await?;
         let status = engine.orchestration_status(running.id()).await?.status::<String>()?;
+        assert_eq!(status, Some(format!("month {month} is paid")));
         tell(&status.unwrap_or_default());
         if month == 6 {
             engine.signal_key("subscription", "ada", "price", &1299).await?;

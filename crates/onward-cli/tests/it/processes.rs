@@ -37,7 +37,9 @@ const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(5);
 #[test]
 fn the_task_of_a_killed_worker_is_taken_over_within_seconds_by_the_other() {
     let place = Place::new();
-    ["begun", "other", "go-on", "again", "hold"].map(|pipe| place.pipe(pipe));
+    for pipe in ["begun", "other", "go-on", "again", "hold"] {
+        place.pipe(pipe);
+    }
     place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(2));
     // Each has a task, so both are at work when one is killed.
     let script = "read number
