@@ -32,8 +32,8 @@ pub(super) struct Identity {
 /// The tag of a named run's tasks that tells the command which its lines are for.
 const COMMAND_TAG: &str = "command";
 
-/// How much of a command is told.
-const COMMAND_BYTES: usize = 200;
+/// How much is kept of a program's name.
+const PROGRAM_BYTES: usize = 200;
 
 impl Identity {
     /// A run with the name that its user gave it.
@@ -71,10 +71,10 @@ impl Identity {
         &self.queue
     }
 
-    /// The command that a task of this run is for, if it is another one than that of this process.
+    /// The program of the command that a task of this run is for, if it is another command than that of this process.
     pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
         let (ours, theirs) = (self.command.as_deref()?, task.tags.get(COMMAND_TAG)?);
-        (ours != theirs).then(|| theirs.split_once(' ').map_or(theirs, |(_digest, command)| command))
+        (ours != theirs).then(|| theirs.split_once(' ').map_or(theirs, |(_digest, program)| program))
     }
 
     /// The task of a line.
@@ -96,12 +96,12 @@ impl Identity {
     }
 }
 
-/// A command as a tag tells it: its digest, which tells it from every other, and its beginning for people.
+/// A command as a tag tells it: its digest, which tells it from every other, and its program for people. Arguments may hold secrets, and tags are shown.
 fn command_tag(arguments: &Arguments) -> String {
     let mut digest = Sha256::new();
     add_command(&mut digest, arguments);
-    let parts: Vec<_> = arguments.command.iter().map(|part| part.to_string_lossy()).collect();
-    format!("{} {}", text(digest), cut(parts.join(" "), COMMAND_BYTES))
+    let program = arguments.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    format!("{} {}", text(digest), cut(program, PROGRAM_BYTES))
 }
 
 /// Adds the command, and how it gets its line.

@@ -44,9 +44,9 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
 pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
     let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
     let newest = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop();
-    let Some(other) = newest.as_ref().and_then(|task| identity.other_command(task)) else { return Ok(()) };
+    let Some(program) = newest.as_ref().and_then(|task| identity.other_command(task)) else { return Ok(()) };
     Err(wrong_usage(format!(
-        "--name {run}: this run has another command, `{other}`, and what it has finished would not be done with this one; \
+        "--name {run}: this run has another command (of `{program}`), and what it has finished would not be done with this one; \
          give another --name, start it anew with --again, or go on with --changed-command",
         run = identity.run()
     )))
