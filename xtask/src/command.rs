@@ -1,6 +1,6 @@
 //! Running other programs.
 
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -18,19 +18,23 @@ pub(crate) fn now() -> Instant {
 
 /// Runs a command with its output shown; an error if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = start(command)?.wait()?;
+    check(status, command)
+}
+
+/// Starts a command, which is shown.
+pub(crate) fn start(command: &mut Command) -> Result<Child> {
     let shown = show(command);
     println!("$ {shown}");
-    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
-    check(status, &shown)
+    command.spawn().with_context(|| format!("cannot start `{shown}`"))
 }
 
 /// Runs a command that must end within `limit`; it is killed if it does not.
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
-    let shown = show(command);
-    println!("$ {shown}");
+    println!("$ {}", show(command));
     match status_within(command, limit)? {
-        Some(status) => check(status, &shown),
-        None => bail!("`{shown}` had not ended after {} s and was killed", limit.as_secs()),
+        Some(status) => check(status, command),
+        None => bail!("`{}` had not ended after {} s and was killed", show(command), limit.as_secs()),
     }
 }
 
@@ -72,9 +76,10 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not write UTF-8"))
 }
 
-fn check(status: ExitStatus, shown: &str) -> Result<()> {
+/// An error if a command that has ended did not succeed.
+pub(crate) fn check(status: ExitStatus, command: &Command) -> Result<()> {
     if !status.success() {
-        bail!("`{shown}` failed ({status})");
+        bail!("`{}` failed ({status})", show(command));
     }
     Ok(())
 }

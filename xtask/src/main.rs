@@ -10,6 +10,7 @@ mod ci;
 mod command;
 mod deny;
 mod examples;
+mod failures;
 mod features;
 mod libzmq;
 mod miri;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{backends, command};
+use crate::{backends, command, failures};
 
 /// What `cargo xtask test` takes.
 #[derive(Debug, Default, clap::Args)]
@@ -25,5 +25,5 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let is_tested = |package: &str| !is_some || options.arguments.iter().any(|argument| argument == package);
     let features = ready.features.iter().filter(|(package, _)| is_tested(package));
     test.args(features.map(|(_, feature)| format!("--features={feature}")));
-    command::run(test.arg("--no-fail-fast").args(&options.arguments))
+    failures::run(test.arg("--no-fail-fast").args(&options.arguments))
 }
