@@ -82,6 +82,10 @@ impl Comparison {
     }
 }
 
+/// Rows with something beside what they do.
+const BACKLOGS: [&str; 4] =
+    ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k", "T/file_lives_backlog/1.2M"];
+
 /// What the rows of tasks come to; what a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
 /// take beyond two bare commits; how orchestrations stand beside the best of each other system; and what a flood does to the latency of other
 /// peers.
@@ -92,7 +96,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     };
     let mut all = compare_tasks::comparisons(entries);
     for class in [Class::Normal, Class::Full] {
-        for row in ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k"] {
+        for row in BACKLOGS {
             let ours = onward(entries, row, class).zip(onward(entries, PLAIN, class));
             let theirs = ceiling(row, class).zip(ceiling(PLAIN, class));
             if let (Some(ours), Some(theirs)) = (ours, theirs) {

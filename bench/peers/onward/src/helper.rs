@@ -11,7 +11,7 @@ use bench_protocol::{Class, Order, monotonic_nanoseconds, pace};
 use onward::{Store, When};
 use tokio::runtime::Runtime;
 
-use crate::lives::Place;
+use crate::lives::{self, Place};
 use crate::open::{engine, open_file, open_place};
 use crate::{backlog, cancels, parked, running, server};
 
@@ -29,6 +29,8 @@ pub(crate) enum Job {
     Produce { count: usize, rate: u32 },
     /// Says `ready`, and when its input ends, works off a backlog of so many tasks with the other nodes; says when it was done and what ran.
     Node { slots: usize, count: usize },
+    /// Runs an engine that has nothing to do, and says `ready`.
+    Idle { slots: usize },
     /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and says when each was asked to stop.
     Wait { slots: usize },
 }
@@ -52,6 +54,7 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
         "park" => Job::Park { count: one.parse()?, wake: other.parse()? },
         "produce" => Job::Produce { count: one.parse()?, rate: other.parse()? },
         "node" => Job::Node { slots: one.parse()?, count: other.parse()? },
+        "idle" => Job::Idle { slots: one.parse()? },
         "wait" => Job::Wait { slots: one.parse()? },
         _ => bail!("`{job}` is not what a helper does"),
     };
@@ -67,6 +70,7 @@ impl Helper {
             Job::Park { count, wake } => format!("park {count} {wake}"),
             Job::Produce { count, rate } => format!("produce {count} {rate}"),
             Job::Node { slots, count } => format!("node {slots} {count}"),
+            Job::Idle { slots } => format!("idle {slots} 0"),
             Job::Wait { slots } => format!("wait {slots} 0"),
         };
         let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
@@ -82,6 +86,7 @@ impl Helper {
             Job::Park { count, wake } => runtime.block_on(self.park(count, wake)),
             Job::Produce { count, rate } => self.produce(&runtime, count, rate),
             Job::Node { slots, count } => runtime.block_on(server::run_as_node(&self.path, self.class, slots, count)),
+            Job::Idle { slots } => runtime.block_on(self.idle(slots)),
             Job::Wait { slots } => runtime.block_on(self.wait(slots)),
         }
     }
@@ -101,6 +106,15 @@ impl Helper {
         tokio::task::spawn_blocking(say_ready_and_wait).await??;
         drop(parked);
         Ok(())
+    }
+
+    async fn idle(&self, slots: usize) -> Result<()> {
+        let store = open_place(&self.path, self.class).await?;
+        let engine = engine(&store, slots).await?;
+        lives::register(&engine, &lives::Seen::new(0));
+        let running = running::start(&engine);
+        tokio::task::spawn_blocking(say_ready_and_wait).await??;
+        running::stop(&engine, running).await
     }
 
     async fn wait(&self, slots: usize) -> Result<()> {

@@ -1,29 +1,38 @@
 //! What an engine uses up that has much to do later, or nothing at all.
 
+use std::path::Path;
+use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use bench_protocol::{Measurement, Request, Usage};
-use onward::{Engine, Store};
+use onward::{Engine, Store, When};
 use tokio::sync::Semaphore;
 
-use crate::helper::leave_behind;
+use crate::helper::{Helper, Job, leave_behind, wait_until_ready};
 use crate::open::{engine, open_file, open_store};
-use crate::{lives, running};
+use crate::{backlog, lives, running};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Resident memory of a process that has opened a file with `count` waiting tasks and works on the first of them.
+/// Resident memory of a process that has opened a file with `count` waiting tasks, or has submitted them itself, and works on the first
+/// of them.
 pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
     let path = directory.path().join("onward.db");
-    leave_behind(&path, request.class, row.payload_bytes, row.count, 0)?;
+    let submits = request.settings == "same process";
+    if !submits {
+        leave_behind(&path, request.class, row.payload_bytes, row.count, 0)?;
+    }
     let before = Usage::read()?;
     let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
     let builder = Engine::builder().store(store.clone()).concurrency(row.slots).shutdown_limit(Duration::ZERO);
     let engine = builder.open().await?;
+    if submits {
+        backlog::submit(&engine, row.count, row.payload_bytes, When::Now).await?;
+    }
     let started = Arc::new(Semaphore::new(0));
     engine.handle(lives::KIND, {
         let started = started.clone();
@@ -46,18 +55,20 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
         .observed("waiting", there))
 }
 
-/// An engine on a file with nothing to do for `count` seconds.
+/// An engine on a file with nothing to do for `count` seconds, alone or beside another one in a process of its own.
 pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, request.row.slots).await?;
     let seen = lives::Seen::new(0);
     lives::register(&engine, &seen);
     let running = running::start(&engine);
+    let other = if request.settings == "two processes" { Some(start_idle(request, &opened.place)?) } else { None };
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (before, commits) = (Usage::read()?, opened.commits());
     tokio::time::sleep(Duration::from_secs(request.row.count as u64)).await;
     let after = Usage::read()?;
     let per_thousand = opened.commit_sizes(&commits, 1000).map_or(0.0, |sizes| sizes.commits);
+    other.map_or(Ok(()), end)?;
     running::stop(&engine, running).await?;
     let waiting = opened.store.queues().await?.iter().map(|queue| queue.waiting).sum();
     let seconds = request.row.count as f64;
@@ -66,4 +77,19 @@ pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
         .with("core_percent", core * 100.0)
         .with("commits", per_thousand)
         .observed("waiting", waiting))
+}
+
+/// Starts a process that has nothing to do on the same file.
+fn start_idle(request: &Request, path: &Path) -> Result<Child> {
+    let job = Job::Idle { slots: request.row.slots };
+    let helper = Helper { path: path.to_owned(), class: request.class, payload_bytes: request.row.payload_bytes, job };
+    let mut child = helper.spawn()?;
+    wait_until_ready(&mut child)?;
+    Ok(child)
+}
+
+fn end(mut child: Child) -> Result<()> {
+    drop(child.stdin.take());
+    ensure!(child.wait()?.success(), "the other process failed");
+    Ok(())
 }
