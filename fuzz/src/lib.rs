@@ -1,8 +1,9 @@
-//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, and must see and answer the same.
+//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, must see and answer the same, and keep no more than it may.
 
 #[cfg(feature = "tokio")]
 #[allow(dead_code, reason = "the sockets use what the targets do not")]
 mod inside;
+mod memory;
 #[cfg(feature = "tokio")]
 mod runs;
 pub mod targets;
@@ -91,6 +92,7 @@ pub fn limits() -> Limits {
     limits.topics = 4;
     limits.topic_bytes = 40;
     limits.metadata_properties = 6;
+    limits.metadata_bytes = 600;
     limits
 }
 
@@ -211,9 +213,10 @@ fn outcome(mut connection: Connection, bytes: &[u8], manner: Manner<'_>) -> Outc
     outcome
 }
 
-/// The bytes whole, with everything taken one by one, and in this manner must come to the same.
+/// The bytes whole, with everything taken one by one, and in this manner must come to the same, with no more memory than there is a use for.
 pub fn compare_manner(new: impl Fn() -> Connection, bytes: &[u8], manner: Manner<'_>) {
     assert_eq!(outcome(new(), bytes, Manner::default()), outcome(new(), bytes, manner));
+    memory::check(new, bytes, manner);
 }
 
 /// The bytes whole and in pieces must come to the same.

@@ -7,7 +7,7 @@ use self::fuzz::targets;
 
 #[path = "../../../../../fuzz/src/lib.rs"]
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "it is a crate of its own, for the fuzzers")]
-mod fuzz;
+pub(crate) mod fuzz;
 
 /// Every how many-th input Miri gets.
 const MIRI_TAKES: usize = 100;

@@ -7,6 +7,7 @@ mod corpora;
 #[cfg(not(miri))]
 mod curve;
 mod faults;
+mod growth;
 mod heartbeats;
 #[cfg(not(miri))]
 pub(crate) mod libzmq;

@@ -253,3 +253,19 @@ async fn a_send_that_waits_for_a_peer_and_is_dropped_when_one_comes_sends_nothin
     assert!(push.send(numbered(1)).now_or_never().is_some());
     expect(&mut pull, [1]).await;
 }
+
+/// Only the last who waits is woken when a peer comes: not one who has given up and was never woken.
+///
+/// Shows: M5
+#[tokio::test]
+async fn a_send_that_waits_for_a_peer_and_is_dropped_before_one_comes_leaves_the_wake_up_to_the_next() {
+    let mut push = PushSocket::with_options(SocketOptions::new().wait_for_peer());
+    let endpoint = push.bind(&inproc()).await.unwrap();
+    drop(Waiting::on(push.send(numbered(0))));
+    let waiting = Waiting::on(push.send(numbered(1)));
+    let mut pull = PullSocket::new();
+    pull.connect(&endpoint).unwrap();
+    within(waiting.woken_and_finished()).await.unwrap();
+    expect(&mut pull, [1]).await;
+    assert!(pull.try_recv().is_none());
+}

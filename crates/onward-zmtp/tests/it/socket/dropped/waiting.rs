@@ -44,6 +44,12 @@ impl<F: Future> Waiting<F> {
         until(|| self.is_woken()).await;
     }
 
+    /// Waits until it is woken, and goes on with it.
+    pub(super) async fn woken_and_finished(self) -> F::Output {
+        self.woken().await;
+        self.future.await
+    }
+
     /// Waits until it is woken, and drops it.
     pub(super) async fn woken_and_dropped(self) {
         self.woken().await;

@@ -1,0 +1,149 @@
+//! What a connection keeps in memory, counted by the allocator: no more than the limits allow, and than it has a use for.
+
+use allocation_counter::measure;
+use onward_zmtp::protocol::limits::{
+    BODY_STEP_BYTES, ERROR_REASON_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_BYTES, PLAIN_FIELD_BYTES,
+    READ_BUFFER_BYTES, SHARED_PART,
+};
+use onward_zmtp::protocol::{Connection, SocketType};
+
+use super::{Manner, Outcome, drain, feed, limits, pieces};
+
+/// What a connection is beside what its peer sent, in bytes: the mechanism with its keys, who the peer is, the timers, and the reason why it is over.
+const CONNECTION_BYTES: usize = 1024 + ERROR_REASON_BYTES;
+
+/// What a command of the handshake has beside metadata, in bytes: the name and the password of PLAIN, or the vouch of CURVE.
+const BESIDE_METADATA_BYTES: usize = 2 * PLAIN_FIELD_BYTES + 8;
+
+/// What a property, a part of a message or a topic takes beside its text, in bytes: its place in a list that grows by doubling, and whose the text is.
+const ENTRY_BYTES: usize = 128;
+
+const GREETING_BYTES: usize = 64;
+const MORE: u8 = 1;
+const LONG: u8 = 2;
+const COMMAND: u8 = 4;
+
+/// However the bytes are cut, a connection must never keep more than it has a use for.
+pub(crate) fn check(new: impl FnOnce() -> Connection, bytes: &[u8], manner: Manner<'_>) {
+    let mut connection = None;
+    let mut kept = kept_by(|| connection = Some(new()));
+    let Some(connection) = &mut connection else { return };
+    let mut account = Account::new();
+    for piece in pieces(bytes, manner.cuts) {
+        let (mut goes_on, mut written) = (true, 0);
+        kept += kept_by(|| {
+            let mut outcome = Outcome::default();
+            goes_on = feed(connection, piece, manner.wanted, &mut outcome);
+            written = outcome.written.len() + drain(connection).len();
+        });
+        account.add(&bytes[..account.received + piece.len()], written);
+        let most = account.most(connection, kept, goes_on);
+        assert!(kept <= most, "{kept} bytes are kept and {most} are allowed: {account:?}");
+        if !goes_on {
+            break;
+        }
+    }
+}
+
+/// How many bytes more there are after `work` than before.
+fn kept_by(work: impl FnOnce()) -> i64 {
+    measure(work).bytes_current
+}
+
+/// What came and went so far, of which all events were taken and all that was to be written.
+#[derive(Debug)]
+struct Account {
+    received: usize,
+    /// How many bytes of that are of a message, or a command, that has no end yet.
+    unfinished: usize,
+    frames: Frames,
+    /// How many bytes there were to be written at the most.
+    written: usize,
+    /// What was kept when the handshake was done.
+    kept_at_first: Option<i64>,
+}
+
+impl Account {
+    fn new() -> Self {
+        let frames = Frames { message: GREETING_BYTES, frame: GREETING_BYTES };
+        Self { received: 0, unfinished: 0, frames, written: GREETING_BYTES, kept_at_first: None }
+    }
+
+    fn add(&mut self, received: &[u8], written: usize) {
+        self.received = received.len();
+        self.unfinished = self.frames.follow(received);
+        self.written = self.written.max(written);
+    }
+
+    /// How much may be kept.
+    fn most(&mut self, connection: &Connection, kept: i64, goes_on: bool) -> i64 {
+        let limits = limits();
+        let metadata = limits.metadata_bytes + limits.metadata_properties * ENTRY_BYTES;
+        // The write buffer grows by doubling.
+        let always = CONNECTION_BYTES + metadata + 2 * self.written;
+        let Some(peer) = connection.peer() else {
+            return (always + HANDSHAKE_BUFFER_BYTES + limits.metadata_bytes + BESIDE_METADATA_BYTES) as i64;
+        };
+        let traffic = topics(peer.socket_type()) + message(self.unfinished);
+        let most = (always + read_buffer(self.received, self.unfinished) + traffic) as i64;
+        let at_first = *self.kept_at_first.get_or_insert(kept);
+        // Neither an error nor a larger read buffer was there at first.
+        let may_compare = goes_on && self.received < READ_BUFFER_BYTES;
+        if may_compare { most.min(at_first + (2 * self.written + traffic) as i64) } else { most }
+    }
+}
+
+fn topics(peer: SocketType) -> usize {
+    let limits = limits();
+    match peer {
+        SocketType::Sub | SocketType::Xsub => limits.topics * (limits.topic_bytes + 2 * ENTRY_BYTES),
+        _ => 0,
+    }
+}
+
+/// What is read into. Parts of a message pin what they came with only where a peer fills the buffer.
+fn read_buffer(received: usize, unfinished: usize) -> usize {
+    if received < READ_BUFFER_BYTES {
+        READ_BUFFER_BYTES
+    } else {
+        LARGE_READ_BUFFER_BYTES + SHARED_PART * unfinished.min(limits().message_bytes)
+    }
+}
+
+/// A message of which so many bytes have come and the end has not.
+fn message(unfinished: usize) -> usize {
+    let limits = limits();
+    let parts = unfinished.div_ceil(2).min(limits.message_parts);
+    let step = if unfinished > 0 { BODY_STEP_BYTES.min(limits.frame_bytes) } else { 0 };
+    step + parts * ENTRY_BYTES + (2 * unfinished).min(limits.message_bytes + limits.frame_bytes)
+}
+
+/// Where in all that was received the message, or the command, begins that has no end yet, and where its last frame does.
+#[derive(Debug)]
+struct Frames {
+    message: usize,
+    frame: usize,
+}
+
+impl Frames {
+    /// Goes on to the end of what was received, and answers how many bytes are without an end. What CURVE hides counts as the end of a message.
+    fn follow(&mut self, received: &[u8]) -> usize {
+        while let Some((flags, length)) = received.get(self.frame..).and_then(whole_frame) {
+            let is_between_parts = self.message < self.frame;
+            self.frame += length;
+            if flags & MORE == 0 && !(flags & COMMAND > 0 && is_between_parts) {
+                self.message = self.frame;
+            }
+        }
+        received.len().saturating_sub(self.message)
+    }
+}
+
+/// The flags of the frame that comes first, and how long it is, if it is complete.
+fn whole_frame(bytes: &[u8]) -> Option<(u8, usize)> {
+    let (flags, rest) = bytes.split_first()?;
+    let (header, body) =
+        if flags & LONG > 0 { (9, u64::from_be_bytes(*rest.first_chunk()?)) } else { (2, u64::from(*rest.first()?)) };
+    let length = usize::try_from(body).ok()?.checked_add(header)?;
+    (length <= bytes.len()).then_some((*flags, length))
+}
