@@ -135,7 +135,7 @@ impl SqliteOptions {
         self
     }
 
-    /// How many pages make the write-ahead log so long that it is copied back. Default: 16 384. For tests that want to see it
+    /// How many pages make the write-ahead log so long that it is copied back. Default: 8192. For tests that want to see it
     /// happen often.
     #[doc(hidden)]
     #[must_use]
