@@ -273,7 +273,7 @@ impl SqliteOptions {
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let bell = Arc::new(Bell::new(self.long_log));
+        let bell = Arc::new(Bell::new(log_of(&path), self.long_log));
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
@@ -316,6 +316,13 @@ impl SqliteOptions {
             sizes: Arc::default(),
         })
     }
+}
+
+/// The write-ahead log of a file.
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
 }
 
 /// What a neighbour's write does here: the engine looks for work, and the housekeeping at the neighbours if others are there.
