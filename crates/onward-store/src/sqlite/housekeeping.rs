@@ -46,6 +46,8 @@ pub(super) struct Bell {
     pages: AtomicI32,
     /// Whether the log is to be copied.
     copy: AtomicBool,
+    /// Whether the writer is to do that before it goes on.
+    overdue: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
     closed: AtomicBool,
@@ -68,6 +70,7 @@ impl Bell {
             long: AtomicI32::new(1),
             pages: AtomicI32::new(0),
             copy: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
             rung: Mutex::new(false),
             changed: Condvar::new(),
             closed: AtomicBool::new(false),
@@ -76,10 +79,10 @@ impl Bell {
         bell
     }
 
-    /// Has the log be copied before it leaves no room to copy it to.
+    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to the database.
     fn fit_disk(&self) {
-        let room = room_for_log(&self.log).unwrap_or(self.most);
-        self.long.store(room.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
+        let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
+        self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
     }
 
     /// Has every commit of a connection say how long the log is.
@@ -95,8 +98,13 @@ impl Bell {
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
         let long = self.long.load(Ordering::Relaxed);
+        let passes = |length| pages / length > before / length;
+        // Where there is room, a log that grows while it is copied does no harm.
+        if long < self.most && passes(long + long / 2) {
+            self.overdue.store(true, Ordering::Release);
+        }
         // Once for each length: where a reader keeps the log from starting anew, or another process fails to copy it, it is tried again.
-        if pages / long > before / long {
+        if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.ring();
         }
@@ -110,6 +118,11 @@ impl Bell {
     /// Whether the log is to be copied; says so once.
     fn take_copy(&self) -> bool {
         self.copy.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether the writer is to copy the log; says so once.
+    pub(super) fn take_overdue(&self) -> bool {
+        self.overdue.swap(false, Ordering::AcqRel)
     }
 
     pub(super) fn ring(&self) {
@@ -136,13 +149,13 @@ impl Bell {
     }
 }
 
-/// How many pages the log may have so that all of them fit into the database beside it: half of what is free and of what it has
-/// already. `None` if the file system does not say.
+/// How many pages there are for the log and for what it makes the database grow: what is free and what the log has already. `None` if the
+/// file system does not say.
 fn room_for_log(log: &Path) -> Option<i32> {
     let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     let length = std::fs::metadata(log).map_or(0, |log| log.len());
-    i32::try_from(free.saturating_add(length) / 2 / PAGE_BYTES).ok()
+    i32::try_from(free.saturating_add(length) / PAGE_BYTES).ok()
 }
 
 /// Starts the thread; it ends when the bell is closed.

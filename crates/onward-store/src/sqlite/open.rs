@@ -278,7 +278,9 @@ impl SqliteOptions {
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
         let presence = Presence::enter(&path, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
-        Ok((self.core(connection, Some(presence), hints, news), bell))
+        let mut core = self.core(connection, Some(presence), hints, news);
+        core.bell = Some(Arc::clone(&bell));
+        Ok((core, bell))
     }
 
     /// A file gets its checksums with its first page, or never.
