@@ -68,6 +68,27 @@ fn a_worker_that_runs_into_a_full_disk_goes_on_by_itself_when_there_is_room_and_
     assert_eq!(tasks.lines().filter(|line| is_done(line)).count(), 300, "{tasks}");
 }
 
+/// Shows: T21
+#[test]
+fn a_worker_whose_log_would_fill_a_small_disk_copies_it_back_in_time_and_goes_on() {
+    let Some(mount) = Mount::new("4m") else { return };
+    assert_eq!(submit_lines(&mount, 500).code, Some(0));
+    let store = mount.path().join("onward.db");
+    let work = ["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"];
+    let place = Place::new();
+    let mut worker = place.spawn(&[&["--store", store.to_str().unwrap()], &work[..]].concat());
+    let mut told = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let full = told.find(|line| line.contains("make room"));
+    if full.is_some() {
+        // It would wait for room for ever.
+        worker.kill().unwrap();
+    }
+    assert_eq!((full, worker.wait().unwrap().code()), (None, Some(0)));
+    let queues = onward(&mount, &["--json", "queue", "list"], "").stdout;
+    let queue: Value = serde_json::from_str(&queues).unwrap();
+    assert_eq!(queue["ended"]["completed"], 500, "{queue}");
+}
+
 /// Of the lines of `onward each`, so many come while there is room.
 const WITH_ROOM: u32 = 20;
 

@@ -15,6 +15,7 @@ use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::connection::{Database, WritingConnection};
 use crate::sqlite::failure::in_file;
+use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index::{MemoryTasks, SHARED};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::presence::Presence;
@@ -54,6 +55,8 @@ pub(super) struct Core {
     pub(super) payload_limit: usize,
     pub(super) memory_tasks: MemoryTasks,
     pub(super) presence: Option<Presence>,
+    /// `None` for a store in memory, which has no write-ahead log.
+    pub(super) bell: Option<Arc<Bell>>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
@@ -118,6 +121,7 @@ impl Core {
             data_version: -1,
             is_file: presence.is_some(),
             presence,
+            bell: None,
             unsettled: true,
             settled_for_callers: false,
             next_task_seen: 0,
@@ -129,6 +133,9 @@ impl Core {
     /// fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
+        if self.bell.as_ref().is_some_and(|bell| bell.take_overdue()) {
+            housekeeping::checkpoint(&self.connection);
+        }
         let tags = jobs.iter().any(|job| job.tags);
         match self.transact(jobs.iter().map(|job| job.writes.as_slice()), tags) {
             Ok(outcomes) => {

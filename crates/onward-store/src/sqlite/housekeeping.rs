@@ -6,6 +6,7 @@
 //! such a moment. While others write to the file, the thread looks once a second whether their processes still live and whether they
 //! left something unsaid; alone, it sleeps until it is woken.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,6 +20,11 @@ use crate::sqlite::core::Core;
 /// How many pages make the log long: 32 MiB of 4 KiB pages. Twice as long makes a new store slower (docs/design/0001-row-layout.md).
 pub(super) const LONG_LOG: i32 = 8192;
 
+/// A log of fewer pages is not long, however little room there is: each copy syncs.
+const SHORT_LOG: i32 = 16;
+
+const PAGE_BYTES: u64 = 4096;
+
 /// The most pages that are copied while nobody may write, unless they come faster than they can be copied.
 const REST: i32 = 256;
 
@@ -31,11 +37,17 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Wakes the housekeeping thread.
 #[derive(Debug)]
 pub(super) struct Bell {
-    /// How many pages make the log long.
-    long: i32,
+    /// The log.
+    log: PathBuf,
+    /// How many pages make it long where there is room.
+    most: i32,
+    /// How many pages make it long on this disk.
+    long: AtomicI32,
     pages: AtomicI32,
     /// Whether the log is to be copied.
     copy: AtomicBool,
+    /// Whether the writer is to do that before it goes on.
+    overdue: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
     closed: AtomicBool,
@@ -51,15 +63,26 @@ enum Reason {
 }
 
 impl Bell {
-    pub(super) fn new(long: i32) -> Self {
-        Self {
-            long: long.max(1),
+    pub(super) fn new(log: PathBuf, most: i32) -> Self {
+        let bell = Self {
+            log,
+            most: most.max(1),
+            long: AtomicI32::new(1),
             pages: AtomicI32::new(0),
             copy: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
             rung: Mutex::new(false),
             changed: Condvar::new(),
             closed: AtomicBool::new(false),
-        }
+        };
+        bell.fit_disk();
+        bell
+    }
+
+    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to the database.
+    fn fit_disk(&self) {
+        let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
+        self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
     }
 
     /// Has every commit of a connection say how long the log is.
@@ -74,8 +97,14 @@ impl Bell {
 
     fn committed(&self, pages: i32) {
         let before = self.pages.swap(pages, Ordering::Relaxed);
+        let long = self.long.load(Ordering::Relaxed);
+        let passes = |length| pages / length > before / length;
+        // Where there is room, a log that grows while it is copied does no harm.
+        if long < self.most && passes(long + long / 2) {
+            self.overdue.store(true, Ordering::Release);
+        }
         // Once for each length: where a reader keeps the log from starting anew, or another process fails to copy it, it is tried again.
-        if pages / self.long > before / self.long {
+        if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.ring();
         }
@@ -89,6 +118,11 @@ impl Bell {
     /// Whether the log is to be copied; says so once.
     fn take_copy(&self) -> bool {
         self.copy.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether the writer is to copy the log; says so once.
+    pub(super) fn take_overdue(&self) -> bool {
+        self.overdue.swap(false, Ordering::AcqRel)
     }
 
     pub(super) fn ring(&self) {
@@ -115,13 +149,25 @@ impl Bell {
     }
 }
 
+/// How many pages there are for the log and for what it makes the database grow: what is free and what the log has already. `None` if the
+/// file system does not say.
+fn room_for_log(log: &Path) -> Option<i32> {
+    let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let length = std::fs::metadata(log).map_or(0, |log| log.len());
+    i32::try_from(free.saturating_add(length) / PAGE_BYTES).ok()
+}
+
 /// Starts the thread; it ends when the bell is closed.
 pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Core>>) -> Result<JoinHandle<()>> {
     let run = move || {
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while let Some(reason) = bell.wait(alone) {
-            if bell.take_copy() && copy_most(&connection, &bell) {
-                copy_rest(&connection, &core);
+            if bell.take_copy() {
+                if copy_most(&connection, &bell) {
+                    copy_rest(&connection, &core);
+                }
+                bell.fit_disk();
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = core.look() {
@@ -183,7 +229,7 @@ mod tests {
 
     /// After which of these commits, each with the length of the log, it rings.
     fn rings<const N: usize>(lengths: [i32; N]) -> [bool; N] {
-        let bell = Bell::new(10);
+        let bell = Bell::new(PathBuf::new(), 10);
         lengths.map(|pages| {
             bell.committed(pages);
             std::mem::take(&mut *bell.rung.lock().unwrap())

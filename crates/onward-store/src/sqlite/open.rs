@@ -273,12 +273,14 @@ impl SqliteOptions {
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let bell = Arc::new(Bell::new(self.long_log));
+        let bell = Arc::new(Bell::new(log_of(&path), self.long_log));
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
         let presence = Presence::enter(&path, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
-        Ok((self.core(connection, Some(presence), hints, news), bell))
+        let mut core = self.core(connection, Some(presence), hints, news);
+        core.bell = Some(Arc::clone(&bell));
+        Ok((core, bell))
     }
 
     /// A file gets its checksums with its first page, or never.
@@ -316,6 +318,13 @@ impl SqliteOptions {
             sizes: Arc::default(),
         })
     }
+}
+
+/// The write-ahead log of a file.
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
 }
 
 /// What a neighbour's write does here: the engine looks for work, and the housekeeping at the neighbours if others are there.

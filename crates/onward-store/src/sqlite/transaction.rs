@@ -24,7 +24,7 @@ use crate::sqlite::statements;
 use crate::sqlite::unsaved_groups::{Counts, Moment};
 use crate::sqlite::verbs::Completion;
 use crate::store::Hint;
-use crate::task::{Lease, Priority, TaskId, TaskState};
+use crate::task::{Lease, OnDuplicate, Priority, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Write;
 
@@ -213,6 +213,14 @@ struct Mark {
     told: usize,
 }
 
+/// Whether it is a submit that is refused for what it says, and not for what is in the store.
+fn is_refused_for_its_input_alone(write: &Write) -> bool {
+    let Write::Submit(new) = write else { return false };
+    let takes_key_over =
+        new.unique.as_ref().is_some_and(|unique| matches!(unique.on_duplicate, OnDuplicate::TakeOver(_)));
+    new.depends_on.is_empty() && new.parent.is_none() && !takes_key_over
+}
+
 impl Transaction<'_> {
     /// Does the writes of one call, each by itself.
     pub(super) fn write_all(&mut self, writes: &[Write]) -> Result<Vec<Outcome>> {
@@ -296,11 +304,8 @@ impl Transaction<'_> {
 
     fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
         rules::all::check(members)?;
-        // A submit is refused for its input alone, which can be known before anything is written, unless names run out on the way.
-        let is_alone =
-            |member: &Write| matches!(member, Write::Submit(new) if new.depends_on.is_empty() && new.parent.is_none());
-        let submits_only = members.iter().all(is_alone);
-        if submits_only && self.cache.names.has_room_for(members.len()) {
+        // What can be refused is known before anything is written, unless names run out on the way.
+        if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
         }

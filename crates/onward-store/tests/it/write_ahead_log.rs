@@ -3,7 +3,8 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use onward_store::{Durability, NewTask, SqliteStore, Store as _, Write};
+use onward_store::{Durability, Name, NewTask, SqliteStore, Store as _, TaskState, Write};
+use onward_testkit::mount::Mount;
 
 /// How many pages make the log of these tests long.
 const LONG: i32 = 50;
@@ -34,4 +35,17 @@ async fn a_log_to_which_two_stores_write_in_turn_starts_anew_again_and_again() {
         }
     }
     panic!("{COMMITS} commits were added to one log");
+}
+
+/// Each call leaves no task and writes a few pages: far more together than the disk has.
+#[tokio::test]
+async fn a_log_on_a_small_disk_starts_anew_before_the_disk_is_full() {
+    let Some(mount) = Mount::new("4m") else { return };
+    let path = mount.path().join("onward.db");
+    let store = SqliteStore::options().durability(Durability::Normal).open(&path).await.unwrap();
+    for _ in 0..COMMITS {
+        let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));
+        let purge = Write::Purge { queue: Name::new("default").unwrap(), states: vec![TaskState::Waiting], limit: 1 };
+        store.apply(vec![submit, purge]).await.unwrap();
+    }
 }

@@ -9,6 +9,7 @@ macro_rules! reading_cases {
                 all_members_are_done_in_order,
                 no_members_are_all_done,
                 a_refused_member_undoes_all_submissions,
+                a_submit_that_cannot_take_its_key_over_undoes_the_submissions_before_it,
                 a_refused_member_stops_those_behind_it,
                 a_refused_member_undoes_a_completion,
                 a_refused_member_undoes_a_claim,

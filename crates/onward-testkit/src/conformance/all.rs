@@ -40,6 +40,15 @@ pub async fn a_refused_member_undoes_all_submissions(bench: Bench) {
     assert_eq!(bench.queue("default").await, None);
 }
 
+/// Shows: T1
+pub async fn a_submit_that_cannot_take_its_key_over_undoes_the_submissions_before_it(bench: Bench) {
+    let holder = Write::Submit(Box::new(keyed("a", OnDuplicate::Skip)));
+    let taker = Write::Submit(Box::new(keyed("a", OnDuplicate::TakeOver(TaskId(1)))));
+    let refusal = bench.refused(Write::All(vec![holder, taker])).await;
+    assert!(matches!(refusal, Refusal::Member { index: 1, .. }), "{refusal:?}");
+    assert_eq!(bench.list(Default::default()).await, []);
+}
+
 pub async fn a_refused_member_stops_those_behind_it(bench: Bench) {
     assert_eq!(bench.refused(Write::All(vec![refused(), submit()])).await, refusal(0));
     assert_eq!(bench.list(Default::default()).await, []);
