@@ -36,7 +36,7 @@ fn a_wrong_duration_backoff_or_rate_names_its_flag_and_the_form() {
 #[test]
 fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {
     let work = |option: &str, value: &str, parts: &[&str]| {
-        refused(&["work", "--kind", "k", option, value, "--", "true"], 2, parts);
+        refused(&["work", "--kind", "k", "--until-idle", option, value, "--", "true"], 2, parts);
     };
     work("--bandwidth", "50MiB", &["--bandwidth", "read, write, receive or send", "receive=50MiB"]);
     work("--bandwidth", "disk=50MiB", &["--bandwidth", "read, write, receive or send"]);
