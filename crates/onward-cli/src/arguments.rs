@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Schedule(schedule::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
-    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits, sessions
+    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits, sessions, groups
     #[cfg(feature = "top")]
     Top(top::Arguments),
     /// Check a store and say what is wrong and what to do

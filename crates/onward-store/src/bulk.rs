@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
 use crate::store::TaskFilter;
 use crate::task::TaskId;
 
 /// What is done to each task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkVerb {
     /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop already are passed over.
@@ -24,6 +25,8 @@ pub enum BulkVerb {
     Pause,
     /// As [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration): of live orchestrations.
     Resume,
+    /// As [`Write::Move`](crate::Write::Move): of live tasks, to this queue; those that are there count too.
+    Move(Name),
 }
 
 /// A chunk of a change of many tasks.

@@ -279,7 +279,7 @@ pub enum Write {
     /// [`Swept`](crate::Outcome::Swept).
     Sweep,
 
-    /// Cancels, tries again, deletes, runs at once or kills tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
+    /// Cancels, tries again, deletes, runs at once, kills or moves tasks that a filter selects, the newest first, a chunk at a time. Answers [`Bulk`](crate::Outcome::Bulk),
     /// which says whether there is more. A chunk looks at no more than 16 384 numbers of tasks, so that it may do nothing and have more to
     /// look at. Tasks that are submitted after the first chunk are not looked at.
     Bulk(Box<Bulk>),

@@ -1,7 +1,7 @@
 //! The same done to many tasks.
 
 use onward_store::limits::BULK;
-use onward_store::{Bulk, BulkDone, BulkVerb, Outcome, TaskFilter, Write};
+use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, TaskFilter, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -43,6 +43,15 @@ impl Engine {
     /// As [`cancel_all`](Self::cancel_all).
     pub async fn delete_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Delete, filter).await
+    }
+
+    /// Moves every live task that a filter selects to another queue, which is made if it is not there. As [`move_to`](Self::move_to): one
+    /// that runs goes on in the other queue if it goes on after its attempt, and counts here all the same; so does one that is there already.
+    ///
+    /// # Errors
+    /// As [`cancel_all`](Self::cancel_all), and [`is_invalid`](Error::is_invalid) if `queue` is no name.
+    pub async fn move_all(&self, filter: TaskFilter, queue: impl AsRef<str>) -> Result<BulkSummary> {
+        self.bulk(BulkVerb::Move(Name::new(queue)?), filter).await
     }
 
     /// How many tasks a filter selects.

@@ -155,7 +155,8 @@ impl Context {
 
     /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).
     ///
-    /// Costs a few nanoseconds and waits for nothing. [`Engine::snapshot`] shows the newest value at once; the store gets it
+    /// Costs a few nanoseconds, takes no lock and waits for nothing; only what is the first since progress was last saved, about once a second, wakes
+    /// the engine, for which tokio's `Notify` may take its own. [`Engine::snapshot`] shows the newest value at once; the store gets it
     /// about once a second while work goes on, and with the end of the attempt.
     pub fn progress(&self, fraction: f32) {
         self.heartbeat();
@@ -167,7 +168,7 @@ impl Context {
     /// the time left are reckoned from it, and the fraction too unless [`progress`](Self::progress) says it. Say it once before the
     /// first byte if work goes on where an earlier attempt stopped: the rate counts from what was done then.
     ///
-    /// Costs a few nanoseconds, takes no lock and reads no clock (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for
+    /// Costs a few nanoseconds, takes no lock, as [`progress`](Self::progress), and reads no clock (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for
     /// every block that is copied.
     ///
     /// ```
@@ -190,6 +191,10 @@ impl Context {
     }
 
     /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.
+    ///
+    /// The fraction is told as by [`progress`](Self::progress), without a lock. The message takes one, this attempt's own, for as long as it takes to
+    /// move the text in; whoever reads it (a snapshot, and what saves it about once a second) holds it for as long as it takes to copy the text. It never
+    /// waits for the store. What is said for every block that is copied is better said without a message.
     pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
         self.attempt.progress.set_message(message.into());
         self.progress(fraction);

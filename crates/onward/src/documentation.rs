@@ -73,6 +73,10 @@ mod embedding {
     #![doc = include_str!("../../../docs/guides/embedding.md")]
 }
 
+mod operating {
+    #![doc = include_str!("../../../docs/guides/operating.md")]
+}
+
 mod orchestrations {
     #![doc = include_str!("../../../docs/guides/orchestrations.md")]
 }

@@ -13,8 +13,9 @@ use crate::meter::Meter;
 const UNKNOWN: u32 = u32::MAX;
 const NO_BYTES: u64 = u64::MAX;
 
-/// The latest progress of one attempt. Setting it costs a few nanoseconds and never waits for the store: whoever reads it gets
-/// the newest value, and those between are gone.
+/// The latest progress of one attempt. Setting it never waits for the store: whoever reads it gets the newest value, and those between are
+/// gone. Fraction and bytes are atomic: setting them is lock-free and costs a few nanoseconds. The message has a lock, which is held while
+/// a text is moved in by the handler, or copied out by whoever looks or saves.
 #[derive(Debug)]
 pub(crate) struct LiveProgress {
     fraction: AtomicU32,

@@ -54,13 +54,36 @@ fn a_dry_run_says_what_would_be_touched_and_touches_nothing() {
 #[test]
 fn every_task_must_be_spelled_out() {
     let place = place_with_tasks();
-    for verb in ["cancel", "retry", "delete", "run", "kill"] {
-        assert_eq!(place.onward(&["task", verb]).code, Some(2), "{verb}");
-        assert_eq!(place.onward(&["task", verb, "--all", "--kind", "mail"]).code, Some(2), "{verb}");
+    for verb in ["cancel", "retry", "delete", "run", "kill", "move --to slow"] {
+        let verb: Vec<_> = verb.split(' ').collect();
+        assert_eq!(place.onward(&[&["task"], &verb[..]].concat()).code, Some(2), "{verb:?}");
+        let both = [&["task"], &verb[..], &["--all", "--kind", "mail"]].concat();
+        assert_eq!(place.onward(&both).code, Some(2), "{verb:?}");
     }
     assert_eq!(place.onward(&["task", "cancel", "1", "--kind", "mail"]).code, Some(2));
     assert_eq!(states(&place), ["waiting"; 3]);
     assert_eq!(place.onward(&["task", "cancel", "--all"]).stdout, "cancelled 3 tasks\n");
+}
+
+/// Shows: T13, Q8
+#[test]
+fn a_filter_says_which_tasks_are_moved_to_another_queue() {
+    let place = place_with_tasks();
+    place.onward(&["task", "cancel", "3"]);
+    let queues = || -> Vec<_> { place.json(&["task", "list"]).iter().map(|task| task["queue"].clone()).collect() };
+    assert_eq!(
+        place.onward(&["task", "move", "--to", "slow", "--all", "--dry-run"]).stdout,
+        "would move 2 tasks: 2 waiting\n"
+    );
+    assert_eq!(queues(), ["default"; 3]);
+    let ran = place.onward(&["task", "move", "--queue", "default", "--tag", "customer=42", "--to", "slow"]);
+    assert_eq!(
+        (ran.stdout.as_str(), queues()),
+        ("moved 1 task\n", vec![json!("default"), json!("default"), json!("slow")])
+    );
+    let moved = place.json(&["task", "move", "--queue", "slow", "--to", "slower"]);
+    assert_eq!(moved, [json!({ "moved": 1, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(queues()[2], "slower");
 }
 
 /// Shows: Q10

@@ -65,7 +65,7 @@ fn a_script_moves_its_task_to_another_queue() {
 fn tasks_are_moved_by_their_numbers() {
     let place = Place::new();
     place.onward(&["submit", "--kind", "convert", "cat.png"]);
-    let ran = place.onward(&["task", "move", "1", "--queue", "slow"]);
+    let ran = place.onward(&["task", "move", "1", "--to", "slow"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "task 1 is in the queue `slow`\n"), "{}", ran.stderr);
     assert_eq!(place.json(&["task", "list", "--queue", "slow"])[0]["id"], 1);
 }

@@ -133,6 +133,43 @@ fn a_result_larger_than_the_store_takes_is_a_permanent_failure() {
     assert_eq!(task["state"], "failed");
 }
 
+/// The first task says that it moves what takes years at this bandwidth, and the second is not urgent.
+///
+/// Shows: T18
+#[test]
+fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts() {
+    let place = Place::new();
+    place.pipe("started");
+    place.pipe("go-on");
+    // Without the bandwidth the first would wait for ever.
+    place.onward(&["submit", "--kind", "k", "--io-receive", "1TiB", "--timeout", "60s", "--retries", "0", "x"]);
+    let options = ["-v", "work", "--kind", "k", "--jobs", "1", "--bandwidth", "receive=1KiB", "--until-idle"];
+    let script = "echo $ONWARD_TASK_ID > started; cat go-on";
+    let mut worker = place.start(&[&options[..], &["--", "sh", "-c", script]].concat(), "");
+    assert_eq!(place.await_writer("started"), "1\n");
+    worker.await_said("only tasks of this priority and above start");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    place.write("go-on", "");
+    place.onward(&["task", "wait", "1"]);
+    place.onward(&["submit", "--kind", "k", "--priority", "255", "x"]);
+    assert_eq!(place.await_writer("started"), "3\n");
+    assert_eq!(place.json(&["task", "show", "2"])[0]["state"], "waiting");
+    worker.signal(rustix::process::Signal::INT);
+    assert_eq!(worker.wait().code, Some(130));
+}
+
+/// Shows: T18
+#[test]
+fn a_worker_says_where_the_machine_does_not_tell_its_pressure() {
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k", "--priority", "255", "x"]);
+    let ran = place.onward(&["work", "--kind", "k", "--pressure", "memory", "--until-idle", "--", "cat"]);
+    let is_told = std::fs::read_to_string("/proc/pressure/memory").is_ok();
+    let said = if is_told { "1 completed" } else { "psi=1" };
+    assert_eq!(ran.code, Some(if is_told { 0 } else { 2 }), "{}", ran.stderr);
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+}
+
 /// Shows: T21
 #[test]
 fn an_interrupted_worker_gives_its_task_back_uncounted() {

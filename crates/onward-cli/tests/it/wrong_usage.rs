@@ -32,6 +32,19 @@ fn a_wrong_duration_backoff_or_rate_names_its_flag_and_the_form() {
     refused(&["each", "--rate", "0/s", "--", "true"], 2, &["--rate", "10/s"]);
 }
 
+/// Shows: B9, T18
+#[test]
+fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {
+    let work = |option: &str, value: &str, parts: &[&str]| {
+        refused(&["work", "--kind", "k", "--until-idle", option, value, "--", "true"], 2, parts);
+    };
+    work("--bandwidth", "50MiB", &["--bandwidth", "read, write, receive or send", "receive=50MiB"]);
+    work("--bandwidth", "disk=50MiB", &["--bandwidth", "read, write, receive or send"]);
+    work("--bandwidth", "read=fast", &["--bandwidth", "64KiB"]);
+    work("--bandwidth", "read=0", &["--bandwidth", "leave it out"]);
+    work("--pressure", "network", &["--pressure", "memory, disk, cpu"]);
+}
+
 /// Shows: B9
 #[test]
 fn an_input_that_cannot_be_read_is_named() {

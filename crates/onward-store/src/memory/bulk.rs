@@ -15,12 +15,12 @@ impl State {
         let mut tasks: Vec<TaskId> = selected.map(|task| task.id).collect();
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
         for task in tasks {
-            done.count(task, &self.bulk_one(bulk.verb, task));
+            done.count(task, &self.bulk_one(&bulk.verb, task));
         }
         done
     }
 
-    fn bulk_one(&mut self, verb: BulkVerb, task: TaskId) -> Result<Outcome, Refusal> {
+    fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Result<Outcome, Refusal> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),
             BulkVerb::Retry => self.retry(task),
@@ -28,6 +28,7 @@ impl State {
             BulkVerb::Kill => self.kill(task),
             BulkVerb::Pause => self.pause_orchestration(task),
             BulkVerb::Resume => self.resume_orchestration(task),
+            BulkVerb::Move(queue) => self.move_task(task, queue.clone()),
             BulkVerb::Delete => {
                 self.remove_without_trace(task);
                 Ok(Outcome::Done)

@@ -7,11 +7,11 @@ use crate::task::{TaskId, TaskState};
 
 /// The tasks that `filter` selects and to which `verb` can be done; `None` if there can be none.
 #[must_use]
-pub fn eligible(verb: BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
+pub fn eligible(verb: &BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
     let is_meant = |state: &TaskState| filter.states.is_empty() || filter.states.contains(state);
     let states: Vec<_> =
         TaskState::ALL.into_iter().filter(|state| is_possible(verb, *state)).filter(is_meant).collect();
-    let asked = if verb == BulkVerb::Cancel { Some(false) } else { filter.cancel_requested };
+    let asked = if *verb == BulkVerb::Cancel { Some(false) } else { filter.cancel_requested };
     let is_of_orchestrations = matches!(verb, BulkVerb::Pause | BulkVerb::Resume);
     let orchestration = if is_of_orchestrations { Some(true) } else { filter.orchestration };
     let contradicts = filter.cancel_requested.is_some() && filter.cancel_requested != asked
@@ -20,9 +20,9 @@ pub fn eligible(verb: BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
     (!contradicts).then(eligible).filter(|filter| !filter.states.is_empty())
 }
 
-fn is_possible(verb: BulkVerb, state: TaskState) -> bool {
+fn is_possible(verb: &BulkVerb, state: TaskState) -> bool {
     match verb {
-        BulkVerb::Cancel | BulkVerb::Pause | BulkVerb::Resume => !state.is_ended(),
+        BulkVerb::Cancel | BulkVerb::Pause | BulkVerb::Resume | BulkVerb::Move(_) => !state.is_ended(),
         BulkVerb::Retry => state.is_ended(),
         BulkVerb::Delete => state != TaskState::Running,
         BulkVerb::RunNow => state == TaskState::Scheduled,
@@ -50,7 +50,7 @@ impl Chunk {
         let end = TaskId(highest.0.saturating_add(1));
         let before = bulk.before.map_or(end, |before| before.min(end));
         let from = TaskId(before.0.saturating_sub(limits::BULK_WINDOW).max(1));
-        let filter = eligible(bulk.verb, &bulk.filter).filter(|_| from < before)?;
+        let filter = eligible(&bulk.verb, &bulk.filter).filter(|_| from < before)?;
         Some(Self { filter, from, before, limit: bulk.limit.clamp(1, limits::BULK) })
     }
 
@@ -69,6 +69,7 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name::Name;
 
     fn bulk(verb: BulkVerb, states: &[TaskState]) -> Bulk {
         Bulk { verb, filter: TaskFilter { states: states.to_vec(), ..TaskFilter::default() }, before: None, limit: 2 }
@@ -76,10 +77,12 @@ mod tests {
 
     #[test]
     fn a_verb_takes_the_states_that_it_can_do_something_to() {
-        let states =
-            |verb, states: &[TaskState]| eligible(verb, &bulk(verb, states).filter).map(|filter| filter.states);
+        let states = |verb, states: &[TaskState]| {
+            eligible(&verb, &bulk(verb.clone(), states).filter).map(|filter| filter.states)
+        };
         let live = vec![TaskState::Blocked, TaskState::Scheduled, TaskState::Waiting, TaskState::Running];
-        assert_eq!(states(BulkVerb::Cancel, &[]), Some(live));
+        assert_eq!(states(BulkVerb::Cancel, &[]), Some(live.clone()));
+        assert_eq!(states(BulkVerb::Move(Name::new("q").unwrap()), &[]), Some(live));
         assert_eq!(states(BulkVerb::Retry, &[TaskState::Dead, TaskState::Waiting]), Some(vec![TaskState::Dead]));
         assert_eq!(states(BulkVerb::Delete, &[TaskState::Running]), None);
         assert_eq!(states(BulkVerb::RunNow, &[]), Some(vec![TaskState::Scheduled]));

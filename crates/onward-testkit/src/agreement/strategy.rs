@@ -287,6 +287,7 @@ fn bulk() -> impl Strategy<Value = Act> {
         BulkVerb::Kill,
         BulkVerb::Pause,
         BulkVerb::Resume,
+        BulkVerb::Move(name("slow")),
     ]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
         .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })

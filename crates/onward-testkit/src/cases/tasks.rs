@@ -141,6 +141,8 @@ macro_rules! task_cases {
                 a_verb_that_can_do_nothing_to_the_states_asked_for_does_nothing,
                 a_chunk_of_a_refused_all_did_nothing,
                 a_chunk_in_which_nothing_is_selected_says_where_to_go_on,
+                tasks_are_moved_together_running_ones_after_their_attempt,
+                a_move_of_no_task_makes_no_queue,
             }
             children {
                 what_an_attempt_keeps_is_there_for_the_next,

@@ -191,6 +191,26 @@ pub async fn a_filter_takes_those_who_were_asked_to_stop(bench: Bench) {
     assert_eq!(bench.list(asked(false)).await.len(), 1);
 }
 
+/// Shows: T13, Q8
+pub async fn tasks_are_moved_together_running_ones_after_their_attempt(bench: Bench) {
+    let lease = bench.running(task("k")).await;
+    let ids = submit_some(&bench, 2).await;
+    let ended = bench.submit("other").await;
+    bench.cancel(ended).await;
+    assert_eq!(bulk(&bench, BulkVerb::Move(name("slow")), any()).await, done(3));
+    let queue_of = async |id| bench.record(id).await.queue;
+    assert_eq!([queue_of(ids[0]).await, queue_of(ids[1]).await], [name("slow"), name("slow")]);
+    assert_eq!([queue_of(lease.task).await, queue_of(ended).await], [name("default"), name("default")]);
+    bench.release(lease, Duration::ZERO).await;
+    assert_eq!(queue_of(lease.task).await, name("slow"));
+}
+
+pub async fn a_move_of_no_task_makes_no_queue(bench: Bench) {
+    bench.completed(task("k")).await;
+    assert_eq!(bulk(&bench, BulkVerb::Move(name("slow")), any()).await, done(0));
+    assert!(bench.queue("slow").await.is_none());
+}
+
 pub async fn a_verb_that_can_do_nothing_to_the_states_asked_for_does_nothing(bench: Bench) {
     bench.completed(task("k")).await;
     bench.submit("k").await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::dispatcher::Dispatcher;
+use crate::pressure::Pressure;
 
 impl Dispatcher {
     /// Asks the sources of pressure, if it is time and anything runs or waits.
@@ -13,7 +14,11 @@ impl Dispatcher {
         }
         let before = gauge.least();
         gauge.sample(now);
-        self.agenda.look |= self.holds_back && gauge.least() < before;
+        let after = gauge.least();
+        self.agenda.look |= self.holds_back && after < before;
+        if after != before {
+            tell(&gauge.pressure());
+        }
     }
 
     /// When to ask them again; `None` while nothing runs or waits.
@@ -24,5 +29,19 @@ impl Dispatcher {
 
     fn is_busy(&self) -> bool {
         self.holds_back || !self.run.floor.state().is_empty()
+    }
+}
+
+/// Says what starts from now on, and which source is the reason.
+fn tell(pressure: &Pressure) {
+    let source = pressure.highest_source().map(|source| source.name.as_str());
+    match pressure.least {
+        Some(least) => tracing::info!(
+            source,
+            pressure = pressure.highest,
+            least = least.0,
+            "only tasks of this priority and above start"
+        ),
+        None => tracing::info!(source, pressure = pressure.highest, "tasks of every priority start again"),
     }
 }

@@ -1,13 +1,16 @@
 //! Pressure stall information of Linux (4.20 and later): for which share of the time something waited for a resource.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 
-use procfs_core::prelude::FromBufRead;
-use procfs_core::{CpuPressure, IoPressure, MemoryPressure, ProcResult};
+use procfs_core::{ProcError, ProcResult, parse_pressure_record};
 
 use super::source::PressureSource;
 use crate::error::{Error, Result};
+
+/// Where the kernel tells it.
+const DIRECTORY: &str = "/proc/pressure";
 
 /// The share of the last ten seconds in which some process of the machine waited for the processor, for memory or for the disk, as the kernel
 /// tells in `/proc/pressure`. On Linux only.
@@ -22,6 +25,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct StallPressure {
     of: Resource,
+    file: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,15 +61,32 @@ impl StallPressure {
     }
 
     fn of(of: Resource) -> Result<Self> {
-        match of.read() {
-            Ok(_) => Ok(Self { of }),
+        Self::in_directory(Path::new(DIRECTORY), of)
+    }
+
+    fn in_directory(directory: &Path, of: Resource) -> Result<Self> {
+        let source = Self { of, file: directory.join(of.file()) };
+        match source.read() {
+            Ok(_) => Ok(source),
             Err(error) => Err(Error::invalid(format!(
                 "`{}` cannot be read, so the pressure of {} is not known ({error}); it needs Linux 4.20 with pressure stall \
                  information, which some systems switch on by `psi=1` at boot",
-                of.path(),
+                source.file.display(),
                 of.name(),
             ))),
         }
+    }
+
+    /// In percent.
+    fn read(&self) -> ProcResult<f32> {
+        for line in BufReader::new(File::open(&self.file)?).lines() {
+            let line = line?;
+            // Line by line: before Linux 5.13 the processor's file has no other.
+            if line.starts_with("some ") {
+                return Ok(parse_pressure_record(&line)?.avg10);
+            }
+        }
+        Err(ProcError::Incomplete(Some(self.file.clone())))
     }
 }
 
@@ -78,23 +99,12 @@ impl Resource {
         }
     }
 
-    fn path(self) -> &'static str {
+    fn file(self) -> &'static str {
         match self {
-            Self::Cpu => "/proc/pressure/cpu",
-            Self::Memory => "/proc/pressure/memory",
-            Self::Disk => "/proc/pressure/io",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Disk => "io",
         }
-    }
-
-    /// In percent.
-    fn read(self) -> ProcResult<f32> {
-        let text = BufReader::new(File::open(self.path())?);
-        let some = match self {
-            Self::Cpu => CpuPressure::from_buf_read(text)?.some,
-            Self::Memory => MemoryPressure::from_buf_read(text)?.some,
-            Self::Disk => IoPressure::from_buf_read(text)?.some,
-        };
-        Ok(some.avg10)
     }
 }
 
@@ -104,10 +114,10 @@ impl PressureSource for StallPressure {
     }
 
     fn pressure(&self) -> f32 {
-        match self.of.read() {
+        match self.read() {
             Ok(percent) => percent / 100.0,
             Err(error) => {
-                tracing::warn!(%error, "`{}` could not be read; it counts as no pressure", self.of.path());
+                tracing::warn!(%error, "`{}` could not be read; it counts as no pressure", self.file.display());
                 0.0
             }
         }
@@ -116,16 +126,71 @@ impl PressureSource for StallPressure {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
+    const ALL: [Resource; 3] = [Resource::Cpu, Resource::Memory, Resource::Disk];
+
+    /// What the kernel would tell: the processor's without the line of what stopped everything, as kernels before 5.13 do.
+    fn told() -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let some = |of: &str| format!("some avg10={of} avg60=91.00 avg300=92.00 total=93000000\n");
+        let full = "full avg10=94.00 avg60=95.00 avg300=96.00 total=97000000\n";
+        std::fs::write(directory.path().join("cpu"), some("12.50")).unwrap();
+        std::fs::write(directory.path().join("memory"), some("0.00") + full).unwrap();
+        std::fs::write(directory.path().join("io"), some("100.00") + full).unwrap();
+        directory
+    }
+
+    /// Shows: T18
     #[test]
-    fn what_the_kernel_tells_is_a_share() {
-        for source in [StallPressure::cpu(), StallPressure::memory(), StallPressure::disk()] {
-            // Where the kernel does not tell, the error says what it needs.
-            match source {
-                Ok(source) => assert!((0.0..=1.0).contains(&source.pressure()), "{source:?}"),
-                Err(error) => assert!(error.to_string().contains("psi=1"), "{error}"),
-            }
+    fn each_source_is_the_share_of_the_last_ten_seconds_in_which_something_waited_for_it() {
+        let directory = told();
+        let sources = ALL.map(|of| StallPressure::in_directory(directory.path(), of).unwrap());
+        let said = sources.each_ref().map(|source| (source.name(), source.pressure()));
+        assert_eq!(said, [("cpu", 0.125), ("memory", 0.0), ("disk", 1.0)]);
+    }
+
+    /// Shows: T18
+    #[test]
+    fn a_source_tells_what_the_kernel_tells_now() {
+        let directory = told();
+        let source = StallPressure::in_directory(directory.path(), Resource::Memory).unwrap();
+        std::fs::copy(directory.path().join("io"), directory.path().join("memory")).unwrap();
+        assert_eq!(source.pressure(), 1.0);
+    }
+
+    /// Shows: T18
+    #[test]
+    fn what_the_kernel_no_longer_tells_is_no_pressure() {
+        let directory = told();
+        let source = StallPressure::in_directory(directory.path(), Resource::Disk).unwrap();
+        std::fs::remove_file(directory.path().join("io")).unwrap();
+        assert_eq!(source.pressure(), 0.0);
+    }
+
+    /// Shows: T18
+    #[test]
+    fn a_source_that_the_kernel_does_not_tell_of_is_an_error_that_says_what_it_needs() {
+        let directory = told();
+        std::fs::remove_file(directory.path().join("cpu")).unwrap();
+        std::fs::write(directory.path().join("memory"), "some avg10=much\n").unwrap();
+        for (of, file) in [(Resource::Cpu, "cpu"), (Resource::Memory, "memory")] {
+            let error = StallPressure::in_directory(directory.path(), of).unwrap_err().to_string();
+            let file = directory.path().join(file).display().to_string();
+            assert!(error.contains(&file) && error.contains("psi=1"), "{error}");
+        }
+    }
+
+    /// Shows: T18
+    #[test]
+    fn the_files_of_this_machine_are_read_where_it_has_them() {
+        for of in ALL {
+            let is_told = std::fs::read_to_string(Path::new(DIRECTORY).join(of.file())).is_ok();
+            let source = StallPressure::of(of);
+            assert_eq!(source.is_ok(), is_told, "{source:?}");
+            assert!(source.is_ok_and(|source| (0.0..=1.0).contains(&source.pressure())) || !is_told, "{of:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 
 /// The words of a verb: what was done, and what would be.
-fn words(verb: BulkVerb) -> [&'static str; 2] {
+fn words(verb: &BulkVerb) -> [&'static str; 2] {
     match verb {
         BulkVerb::Cancel => ["cancelled", "would_cancel"],
         BulkVerb::Retry => ["retried", "would_retry"],
@@ -20,6 +20,7 @@ fn words(verb: BulkVerb) -> [&'static str; 2] {
         BulkVerb::Kill => ["killed", "would_kill"],
         BulkVerb::Pause => ["paused", "would_pause"],
         BulkVerb::Resume => ["resumed", "would_resume"],
+        BulkVerb::Move(_) => ["moved", "would_move"],
     }
 }
 
@@ -28,11 +29,11 @@ pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
     let filter = chosen.filter()?;
     let store = store_file::open_existing(options).await?;
     if chosen.dry_run {
-        let counts = preview(&*store, verb, &filter).await?;
-        tell_preview(options, verb, &counts)?;
+        let counts = preview(&*store, &verb, &filter).await?;
+        tell_preview(options, &verb, &counts)?;
     } else {
         let engine = Engine::builder().store(store).open().await?;
-        let summary = match verb {
+        let summary = match &verb {
             BulkVerb::Cancel => engine.cancel_all(filter).await,
             BulkVerb::Retry => engine.retry_all(filter).await,
             BulkVerb::Delete => engine.delete_all(filter).await,
@@ -40,14 +41,15 @@ pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
             BulkVerb::Kill => engine.kill_all(filter).await,
             BulkVerb::Pause => engine.pause_orchestrations(filter).await,
             BulkVerb::Resume => engine.resume_orchestrations(filter).await,
+            BulkVerb::Move(queue) => engine.move_all(filter, queue.as_str()).await,
         };
-        tell(options, verb, summary?)?;
+        tell(options, &verb, summary?)?;
     }
     Ok(ExitCode::Done)
 }
 
 /// How many tasks there are to which it would be done, by state.
-async fn preview(store: &dyn Store, verb: BulkVerb, filter: &TaskFilter) -> anyhow::Result<Vec<(TaskState, u64)>> {
+async fn preview(store: &dyn Store, verb: &BulkVerb, filter: &TaskFilter) -> anyhow::Result<Vec<(TaskState, u64)>> {
     let mut counts = Vec::new();
     let Some(eligible) = rules::bulk::eligible(verb, filter) else { return Ok(counts) };
     for state in &eligible.states {
@@ -57,7 +59,7 @@ async fn preview(store: &dyn Store, verb: BulkVerb, filter: &TaskFilter) -> anyh
     Ok(counts)
 }
 
-fn tell_preview(options: &GlobalOptions, verb: BulkVerb, counts: &[(TaskState, u64)]) -> anyhow::Result<()> {
+fn tell_preview(options: &GlobalOptions, verb: &BulkVerb, counts: &[(TaskState, u64)]) -> anyhow::Result<()> {
     let [_, would] = words(verb);
     let all: u64 = counts.iter().map(|(_, tasks)| tasks).sum();
     if options.json {
@@ -70,7 +72,7 @@ fn tell_preview(options: &GlobalOptions, verb: BulkVerb, counts: &[(TaskState, u
     Ok(print_line(format_args!("{} {}{states}", would.replace('_', " "), counted(all, "task")))?)
 }
 
-fn tell(options: &GlobalOptions, verb: BulkVerb, summary: BulkSummary) -> anyhow::Result<()> {
+fn tell(options: &GlobalOptions, verb: &BulkVerb, summary: BulkSummary) -> anyhow::Result<()> {
     let ([done, _], BulkSummary { tasks, asked, passed_over }) = (words(verb), summary);
     if options.json {
         print_json(&json!({ done: tasks, "asked": asked, "passed_over": passed_over }))?;

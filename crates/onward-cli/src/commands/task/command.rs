@@ -40,8 +40,8 @@ pub(crate) enum Command {
     Fail(finish::FailArguments),
     /// Give more time to whoever finishes an attempt from elsewhere
     Extend(finish::ExtendArguments),
-    /// Move tasks to another queue
-    Move(moving::Arguments),
+    /// Move tasks to another queue, running ones when their attempt is over
+    Move(Box<moving::Arguments>),
 }
 
 /// Runs a verb.
@@ -61,6 +61,6 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Complete(arguments) => finish::complete(options, arguments).await,
         Command::Fail(arguments) => finish::fail(options, arguments).await,
         Command::Extend(arguments) => finish::extend(options, arguments).await,
-        Command::Move(arguments) => moving::run(options, arguments).await,
+        Command::Move(arguments) => moving::run(options, *arguments).await,
     }
 }

@@ -1,9 +1,11 @@
 //! `onward task move`
 
 use clap::Args;
-use onward_store::{Name, Outcome, TaskId, Write};
+use onward_store::{BulkVerb, Name, Outcome, Write};
 use serde_json::json;
 
+use super::bulk;
+use super::chosen::Chosen;
 use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -13,17 +15,17 @@ use crate::store_file;
 /// Arguments of `onward task move`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Their numbers
-    #[arg(value_name = "TASK", required = true)]
-    tasks: Vec<TaskId>,
+    #[command(flatten)]
+    chosen: Chosen,
     /// Where to; it is made if it is not there
-    #[arg(long)]
-    queue: Name,
+    #[arg(long, value_name = "QUEUE")]
+    to: Name,
 }
 
-/// Moves each of the tasks.
+/// Moves each of the tasks, or what a filter selects.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { tasks, queue } = arguments;
+    let Arguments { chosen, to: queue } = arguments;
+    let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Move(queue), chosen.by).await };
     let store = store_file::open_existing(options).await?;
     for task in tasks {
         let (outcome, said) = match apply_one(&*store, Write::Move { task, queue: queue.clone() }).await? {

@@ -19,7 +19,7 @@ const KEYS: &str = "q quit  tab pane  ↑↓ select  enter show  p pause  r retr
 
 const HELP: &str = "\
 q, Ctrl-C    quit
-tab, 1 to 5  another pane; shift-tab goes back
+tab, 1 to 6  another pane; shift-tab goes back
 ↑ ↓, k j     select; page up, page down, g and G (home, end) go further
 enter        show the selected task
 p            pause the selected queue, or resume it

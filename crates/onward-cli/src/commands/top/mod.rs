@@ -4,6 +4,7 @@
 //! and seconds, and carries out what the model wishes.
 
 mod draw;
+mod group;
 mod keys;
 mod model;
 mod overlay;

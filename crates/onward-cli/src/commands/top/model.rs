@@ -157,7 +157,7 @@ impl Model {
             Key::Enter => return self.selected_task().map(Wish::Show),
             Key::Tab => self.turn_to(self.focus.pane.index() + 1),
             Key::BackTab => self.turn_to(self.focus.pane.index() + Pane::ALL.len() - 1),
-            Key::Character(digit @ '1'..='5') => self.turn_to(digit as usize - '1' as usize),
+            Key::Character(digit @ '1'..='6') => self.turn_to(digit as usize - '1' as usize),
             Key::Escape => {
                 self.filter.clear();
                 self.settle();
@@ -294,7 +294,7 @@ impl Model {
         let tasks = match self.focus.pane {
             Pane::Running => &self.reading.running,
             Pane::Dead => &self.reading.dead,
-            Pane::Queues | Pane::Limits | Pane::Sessions => return None,
+            Pane::Queues | Pane::Limits | Pane::Sessions | Pane::Groups => return None,
         };
         let id = self.cursors[self.focus.pane.index()].id.as_deref()?;
         tasks.iter().map(|task| task.id).find(|task| task.to_string() == id)

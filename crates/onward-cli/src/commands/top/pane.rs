@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use onward_store::{LimitRecord, QueueRecord, SessionRecord, TaskRecord, Timestamp};
+use onward_store::{LimitRecord, Name, QueueRecord, SessionRecord, TaskRecord, Timestamp};
 
+use super::group::{Group, groups};
 use super::reading::{Moment, Reading};
 use crate::commands::limit;
 use crate::output::{Align, duration_text, one_line, optional};
@@ -19,6 +20,7 @@ pub(super) enum Pane {
     Dead,
     Limits,
     Sessions,
+    Groups,
 }
 
 /// How a row looks.
@@ -102,9 +104,22 @@ const SESSIONS: Columns = &[
     ("SERVES", Align::Left),
 ];
 
+const GROUPS: Columns = &[
+    ("GROUP", Align::Left),
+    ("RUNNING", Align::Right),
+    ("CONCURRENCY", Align::Right),
+    ("USED", Align::Right),
+    ("TOKENS", Align::Right),
+    ("RATE", Align::Right),
+    ("BURST", Align::Right),
+    ("WEIGHT", Align::Right),
+    ("MINIMUM", Align::Right),
+];
+
 impl Pane {
     /// In the order of the tab key.
-    pub(super) const ALL: [Self; 5] = [Self::Queues, Self::Running, Self::Dead, Self::Limits, Self::Sessions];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Queues, Self::Running, Self::Dead, Self::Limits, Self::Sessions, Self::Groups];
 
     /// Its place in [`ALL`](Self::ALL).
     pub(super) fn index(self) -> usize {
@@ -118,6 +133,7 @@ impl Pane {
             Self::Dead => "dead letters",
             Self::Limits => "limits",
             Self::Sessions => "sessions",
+            Self::Groups => "groups",
         }
     }
 
@@ -128,6 +144,7 @@ impl Pane {
             Self::Dead => DEAD,
             Self::Limits => LIMITS,
             Self::Sessions => SESSIONS,
+            Self::Groups => GROUPS,
         }
     }
 
@@ -144,6 +161,7 @@ impl Pane {
             Self::Dead => reading.dead.iter().map(|task| of_dead(task, now.wall)).collect(),
             Self::Limits => reading.limits.iter().map(of_limit).collect(),
             Self::Sessions => reading.sessions.iter().map(|session| of_session(session, now.wall)).collect(),
+            Self::Groups => groups(reading).into_iter().map(|(name, group)| of_group(name, group)).collect(),
         }
     }
 }
@@ -201,7 +219,7 @@ fn of_dead(task: &TaskRecord, now: Timestamp) -> Row {
 
 fn of_limit(record: &LimitRecord) -> Row {
     let LimitRecord { scope, limit, running, tokens } = record;
-    let used = running.zip(limit.concurrency).map(|(running, limit)| running * 100 / u64::from(limit.max(1)));
+    let used = running.and_then(|running| used(running, limit.concurrency));
     let is_full = used.is_some_and(|used| used >= 100) || *tokens == Some(0);
     let scope = limit::scope_text(scope);
     let cells = vec![
@@ -214,6 +232,29 @@ fn of_limit(record: &LimitRecord) -> Row {
         optional(limit.rate, |rate| rate.burst.to_string()),
     ];
     Row { id: scope, cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
+}
+
+fn of_group(name: &Name, group: Group) -> Row {
+    let Group { running, is_cut, limit, tokens } = group;
+    let used = used(running, limit.concurrency);
+    let is_full = used.is_some_and(|used| used >= 100) || tokens == Some(0);
+    let cells = vec![
+        name.to_string(),
+        format!("{running}{}", if is_cut { "+" } else { "" }),
+        optional(limit.concurrency, |limit| limit.to_string()),
+        optional(used, |used| format!("{used}%")),
+        optional(tokens, |tokens| tokens.to_string()),
+        optional(limit.rate, limit::rate_text),
+        optional(limit.rate, |rate| rate.burst.to_string()),
+        optional(limit.weight, |weight| weight.to_string()),
+        optional(limit.minimum, |minimum| minimum.to_string()),
+    ];
+    Row { id: name.to_string(), cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
+}
+
+/// In percent.
+fn used(running: u64, concurrency: Option<u32>) -> Option<u64> {
+    concurrency.map(|limit| running * 100 / u64::from(limit.max(1)))
 }
 
 fn of_session(session: &SessionRecord, now: Timestamp) -> Row {

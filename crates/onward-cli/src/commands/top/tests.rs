@@ -14,7 +14,7 @@ use ratatui::backend::TestBackend;
 use super::draw::draw;
 use super::model::{Key, Model, Wish};
 use super::overlay::Overlay;
-use super::reading::{Moment, Reading};
+use super::reading::{LISTED, Moment, Reading};
 
 /// A store with a model that looks at it.
 struct View {
@@ -147,7 +147,7 @@ async fn a_look_shows_queues_running_tasks_and_what_they_add_up_to() {
     │video        0        1          0        0     1               3       -      -          │
     │                                                                                          │
     └──────────────────────────────────────────────────────────────────────────────────────────┘
-    ┌ 2 running  3 dead letters  4 limits  5 sessions ─────────────────────────────────────────┐
+    ┌ 2 running  3 dead letters  4 limits  5 sessions  6 groups ───────────────────────────────┐
     │TASK  KIND    QUEUE    AGE  PROGRESS  ATTEMPT  SESSION  GROUP  DOING                      │
     │   1  encode  video  1m15s         -        1        1  -                                 │
     │                                                                                          │
@@ -191,6 +191,44 @@ async fn limits_show_how_far_they_are_used() {
     let picture = view.picture();
     let line = picture.lines().find(|line| line.contains("kind encode")).unwrap();
     assert_eq!(line.split_whitespace().collect::<Vec<_>>()[1..6], ["encode", "1", "2", "50%", "-"]);
+}
+
+/// Shows: Q10, T9
+#[tokio::test]
+async fn groups_show_what_runs_of_each_beside_the_limit_that_holds_for_it() {
+    let mut view = View::empty();
+    for group in ["tenant-1", "tenant-1", "tenant-2", "guest"] {
+        let task = NewTask { group: Some(name(group)), ..NewTask::new("send").unwrap() };
+        view.apply(Write::Submit(Box::new(task))).await;
+    }
+    let limit = |scope, tasks| Write::SetLimit(SetLimit::new(scope).concurrency(tasks));
+    view.apply(limit(LimitScope::Groups("tenant-".to_owned()), 2)).await;
+    view.apply(limit(LimitScope::Group(name("tenant-2")), 4)).await;
+    view.apply(limit(LimitScope::Group(name("tenant-3")), 8)).await;
+    view.claim(4).await;
+    view.look().await;
+    view.press("6");
+    assert_eq!(view.words_of("│tenant-1")[1..4], ["2", "2", "100%"]);
+    assert_eq!(view.words_of("│tenant-2")[1..4], ["1", "4", "25%"]);
+    assert_eq!(view.words_of("│tenant-3")[1..4], ["0", "8", "0%"]);
+    assert_eq!(view.words_of("│guest")[1..4], ["1", "-", "-"]);
+}
+
+/// Shows: Q10, T9
+#[tokio::test]
+async fn where_more_runs_than_is_read_a_group_says_that_there_may_be_more() {
+    let mut view = View::empty();
+    for _ in 0..=LISTED {
+        let task = NewTask { group: Some(name("guest")), ..NewTask::new("send").unwrap() };
+        view.apply(Write::Submit(Box::new(task))).await;
+    }
+    view.claim(LISTED + 1).await;
+    view.look().await;
+    view.press("6");
+    assert_eq!(view.words_of("│guest")[1], format!("{LISTED}+"));
+    view.apply(Write::SetLimit(SetLimit::new(LimitScope::Group(name("guest"))).concurrency(1000))).await;
+    view.look().await;
+    assert_eq!(view.words_of("│guest")[1], (LISTED + 1).to_string());
 }
 
 /// Shows: Q10

@@ -8,6 +8,7 @@ use clap::Args;
 use onward::Preemption;
 use onward_store::{Name, Priority};
 
+use super::pressure::PressureOptions;
 use crate::values::parse_duration;
 
 /// Arguments of `onward work`.
@@ -30,6 +31,8 @@ pub(crate) struct Arguments {
     /// urgent, and tried again later
     #[arg(long, value_name = "PRIORITY")]
     preempt_from: Option<u8>,
+    #[command(flatten)]
+    pub(super) pressure: PressureOptions,
     /// While it works, forget tasks this long after they have ended (see onward store prune)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(super) keep_ended_for: Option<Duration>,

@@ -1,12 +1,14 @@
 //! `onward work`: a command per task.
 //!
 //! In reading order: [`arguments`], which documents the convention between worker and command; [`report`] (what a command says
-//! while it runs); [`mailbox`] (how it says it); [`verdict`] (what its end means); [`members`] (what it reads of a bundle); [`handler`]; [`run`].
+//! while it runs); [`mailbox`] (how it says it); [`verdict`] (what its end means); [`members`] (what it reads of a bundle); [`handler`]; [`pressure`] (when only
+//! what is urgent starts); [`run`].
 
 mod arguments;
 mod handler;
 mod mailbox;
 mod members;
+mod pressure;
 mod report;
 mod run;
 mod verdict;

@@ -71,7 +71,7 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
     if let Some(tasks) = arguments.keep_ended {
         builder = builder.keep_ended(tasks);
     }
-    let engine = builder.open().await?;
+    let engine = arguments.pressure.add_to(builder)?.open().await?;
     for kind in &arguments.kinds {
         let work = Arc::clone(work);
         engine.handle(kind.as_str(), move |context| Arc::clone(&work).attempt(context));

@@ -18,7 +18,7 @@ impl Transaction<'_> {
         let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
         for task in tasks {
-            match self.bulk_one(bulk.verb, task) {
+            match self.bulk_one(&bulk.verb, task) {
                 Ok(outcome) => done.count(task, &Ok(outcome)),
                 Err(Stop::Refused(refusal)) => done.count(task, &Err(refusal)),
                 Err(failed) => return Err(failed),
@@ -27,7 +27,7 @@ impl Transaction<'_> {
         Ok(done)
     }
 
-    fn bulk_one(&mut self, verb: BulkVerb, task: TaskId) -> Verb<Outcome> {
+    fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Verb<Outcome> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),
             BulkVerb::Retry => self.retry(task),
@@ -35,6 +35,7 @@ impl Transaction<'_> {
             BulkVerb::Kill => self.kill(task),
             BulkVerb::Pause => self.pause_orchestration(task),
             BulkVerb::Resume => self.resume_orchestration(task),
+            BulkVerb::Move(queue) => self.move_task(task, queue),
             BulkVerb::Delete => {
                 self.remove_without_trace(task)?;
                 Ok(Outcome::Done)
