@@ -31,6 +31,7 @@ mod postgres;
 mod power_loss;
 mod queues;
 mod refusing_table;
+mod shared_limits;
 mod sqlite;
 mod survivors;
 mod takeover;
