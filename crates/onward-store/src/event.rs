@@ -97,8 +97,8 @@ mod seconds {
 /// tasks themselves, so a submission whose task has been pruned or purged is left out.
 ///
 /// Pruning forgets events, up to the last end that it removed ([`Write::Prune`](crate::Write::Prune)). A cursor from before that
-/// goes on with the oldest event that is still there, and nothing says what is missing between them: a reader that must see
-/// everything comes by more often than history is kept for.
+/// goes on with the oldest event that is still there, and the page [says](EventPage::forgotten_up_to) that some are missing between them:
+/// a reader that must see everything comes by more often than history is kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EventCursor {
     /// The log entry last read from.
@@ -112,6 +112,37 @@ pub struct EventCursor {
 impl EventCursor {
     /// Before the first event there is.
     pub const START: Self = Self { entry: 0, offset: 0, submitted: 0 };
+
+    /// The offset behind the last change of an entry.
+    pub(crate) const BEHIND: u32 = u32::MAX;
+
+    /// The offset behind so many of the changes of an entry.
+    pub(crate) fn offset(read: usize, of: usize) -> u32 {
+        if read == of { Self::BEHIND } else { u32::try_from(read).unwrap_or(Self::BEHIND) }
+    }
+
+    /// Whether some of the changes of its entry were read, and not all.
+    pub(crate) fn is_within(self) -> bool {
+        self.offset > 0 && self.offset < Self::BEHIND
+    }
+
+    /// Where reading goes on if `oldest` is the first entry from its own on that is not forgotten.
+    pub(crate) fn resumed(self, oldest: i64) -> Resumed {
+        let is_next = oldest == self.entry + 1 && !self.is_within();
+        if oldest == self.entry || is_next {
+            return Resumed { at: self, forgotten_up_to: None };
+        }
+        let at = Self { entry: oldest - 1, offset: Self::BEHIND, ..self };
+        Resumed { at, forgotten_up_to: Some(at).filter(|_| self != Self::START) }
+    }
+}
+
+/// Where a reader goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resumed {
+    pub(crate) at: EventCursor,
+    /// As in [`EventPage::forgotten_up_to`].
+    pub(crate) forgotten_up_to: Option<EventCursor>,
 }
 
 impl fmt::Display for EventCursor {
@@ -156,4 +187,48 @@ pub struct EventPage {
     pub events: Vec<Event>,
     /// Where to go on; equal to the cursor given if there was nothing.
     pub next: EventCursor,
+    /// If events behind the cursor given have been forgotten: the cursor before the oldest that there still are, with which the page begins.
+    /// It is said once, by the page that leaves them out, and never to a reader from the [start](EventCursor::START). On PostgreSQL a batch
+    /// that failed may leave a number out, which a prune that ends just there makes look like one forgotten.
+    pub forgotten_up_to: Option<EventCursor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(entry: i64, offset: u32) -> EventCursor {
+        EventCursor { entry, offset, submitted: 7 }
+    }
+
+    #[test]
+    fn a_cursor_whose_entry_is_there_goes_on_in_it() {
+        for offset in [1, EventCursor::BEHIND] {
+            let resumed = Resumed { at: cursor(3, offset), forgotten_up_to: None };
+            assert_eq!(cursor(3, offset).resumed(3), resumed);
+        }
+    }
+
+    #[test]
+    fn a_cursor_behind_an_entry_that_is_forgotten_lacks_nothing_of_the_next() {
+        let behind = cursor(3, EventCursor::BEHIND);
+        assert_eq!(behind.resumed(4), Resumed { at: behind, forgotten_up_to: None });
+    }
+
+    #[test]
+    fn a_cursor_within_an_entry_that_is_forgotten_lacks_the_rest_of_it() {
+        let at = cursor(3, EventCursor::BEHIND);
+        assert_eq!(cursor(3, 1).resumed(4), Resumed { at, forgotten_up_to: Some(at) });
+    }
+
+    #[test]
+    fn a_cursor_before_entries_that_are_forgotten_lacks_them() {
+        let at = cursor(8, EventCursor::BEHIND);
+        assert_eq!(cursor(3, EventCursor::BEHIND).resumed(9), Resumed { at, forgotten_up_to: Some(at) });
+    }
+
+    #[test]
+    fn who_begins_at_the_start_lacks_nothing() {
+        assert_eq!(EventCursor::START.resumed(9).forgotten_up_to, None);
+    }
 }

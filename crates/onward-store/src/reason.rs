@@ -93,6 +93,14 @@ pub enum WaitReason {
         /// [`limits::AHEAD`] stands for that many and more.
         groups: u64,
     },
+    /// Nothing else holds it back but those before it, and every worker that [serves](crate::Served) it has tasks in hand. How many slots a worker
+    /// has, a store does not know.
+    Slot {
+        /// How many workers serve it.
+        workers: u64,
+        /// How many tasks they have in hand.
+        running: u64,
+    },
     /// No worker has the store open.
     NoWorker,
     /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
@@ -204,6 +212,7 @@ impl fmt::Display for WaitReason {
             Self::InBundle { bundle } => {
                 write!(f, "it was handed over as a member of task {bundle}, and ends with that")
             }
+            Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
             Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
@@ -254,6 +263,15 @@ fn paused(f: &mut fmt::Formatter<'_>, scope: &Scope, until: Option<Timestamp>) -
         Some(until) => write!(f, "{what} until {until}"),
         None => write!(f, "{what} until somebody resumes it"),
     }
+}
+
+/// That those who serve a task are at work.
+fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
+    write!(
+        f,
+        "every worker that serves it is at work (workers: {workers}, tasks in hand: {running}); it starts when one of them has a slot free, \
+         sooner with more workers or slots"
+    )
 }
 
 /// That no worker serves a task, and who serves its kind or its queue alone.

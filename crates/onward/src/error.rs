@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use onward_store::Refusal;
+use onward_store::{EventCursor, Refusal};
 
 /// The result of what an engine does.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,6 +19,7 @@ pub struct Error(Cause);
 enum Cause {
     Store(onward_store::Error),
     Refused(Box<Refusal>),
+    EventsForgotten { after: EventCursor, oldest: EventCursor },
 }
 
 impl Error {
@@ -33,10 +34,15 @@ impl Error {
             .into()
     }
 
+    #[cold]
+    pub(crate) fn forgotten(after: EventCursor, oldest: EventCursor) -> Self {
+        Self(Cause::EventsForgotten { after, oldest })
+    }
+
     fn store(&self) -> Option<&onward_store::Error> {
         match &self.0 {
             Cause::Store(error) => Some(error),
-            Cause::Refused(_) => None,
+            Cause::Refused(_) | Cause::EventsForgotten { .. } => None,
         }
     }
 
@@ -44,8 +50,17 @@ impl Error {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
-            Cause::Store(_) => None,
+            Cause::Store(_) | Cause::EventsForgotten { .. } => None,
             Cause::Refused(refusal) => Some(refusal),
+        }
+    }
+
+    /// Events were pruned before their [reader](crate::EventStream) had read them: the cursor before the oldest that there still are.
+    #[must_use]
+    pub fn events_forgotten(&self) -> Option<EventCursor> {
+        match self.0 {
+            Cause::EventsForgotten { oldest, .. } => Some(oldest),
+            Cause::Store(_) | Cause::Refused(_) => None,
         }
     }
 
@@ -122,6 +137,11 @@ impl fmt::Display for Error {
         match &self.0 {
             Cause::Store(error) => error.fmt(f),
             Cause::Refused(refusal) => refusal.fmt(f),
+            Cause::EventsForgotten { after, oldest } => write!(
+                f,
+                "the events from {after} up to {oldest} were pruned before they were read; go on with the oldest that are left, and keep history \
+                 for longer than readers of events stay away"
+            ),
         }
     }
 }
@@ -131,6 +151,9 @@ impl fmt::Debug for Error {
         match &self.0 {
             Cause::Store(error) => fmt::Debug::fmt(error, f),
             Cause::Refused(refusal) => fmt::Debug::fmt(refusal, f),
+            Cause::EventsForgotten { after, oldest } => {
+                f.debug_struct("EventsForgotten").field("after", after).field("oldest", oldest).finish()
+            }
         }
     }
 }

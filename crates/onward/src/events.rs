@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use onward_store::{Changes, Event, EventCursor, Store};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits;
 
 /// A reader of events: every transition of every task from its cursor on, in the order in which they became durable, by this
-/// process or another. It reads the store's history, so a slow reader misses nothing and costs nobody anything.
+/// process or another. It reads the store's history, so a slow reader costs nobody anything, and misses nothing for as long as history is
+/// kept. One that was away for longer is told so.
 #[derive(Debug)]
 pub struct EventStream {
     store: Arc<dyn Store>,
@@ -30,7 +31,8 @@ impl EventStream {
     /// The next event; waits for it if there is none yet. Cancel-safe.
     ///
     /// # Errors
-    /// If the store could not be read; the stream can be used again.
+    /// Once if events were pruned before this stream had read them ([`Error::events_forgotten`]); after that it goes on with the oldest there
+    /// are. If the store could not be read; the stream can be used again.
     pub async fn next(&mut self) -> Result<Event> {
         loop {
             if let Some(event) = self.try_next().await? {
@@ -45,7 +47,7 @@ impl EventStream {
     /// The next event, or `None` if nothing more has happened yet. Cancel-safe.
     ///
     /// # Errors
-    /// If the store could not be read; the stream can be used again.
+    /// As those of [`next`](Self::next).
     pub async fn try_next(&mut self) -> Result<Option<Event>> {
         if self.read.is_empty() {
             // A change after this line is seen by the next wait.
@@ -53,6 +55,9 @@ impl EventStream {
             let page = self.store.events(self.next, limits::EVENTS).await?;
             self.next = page.next;
             self.read = page.events.into();
+            if let Some(oldest) = page.forgotten_up_to {
+                return Err(Error::forgotten(self.cursor, oldest));
+            }
         }
         let event = self.read.pop_front();
         self.cursor = event.as_ref().map_or(self.next, |event| event.cursor);

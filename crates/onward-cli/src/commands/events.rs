@@ -5,7 +5,7 @@ use onward_store::{Change, Error, Event, EventCursor, Store};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{duration_text, in_seconds, moment, print_json, print_line};
+use crate::output::{duration_text, in_seconds, moment, print_json, print_line, remark};
 use crate::store_file;
 
 /// How many events are read at a time: the most that a store hands out.
@@ -40,6 +40,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 async fn show_all(options: &GlobalOptions, store: &dyn Store, mut cursor: EventCursor) -> anyhow::Result<EventCursor> {
     loop {
         let page = store.events(cursor, PAGE).await?;
+        if let Some(oldest) = page.forgotten_up_to {
+            remark(format_args!(
+                "the events from {cursor} up to {oldest} were pruned before they were read; what follows are the oldest that are left"
+            ));
+        }
         for event in &page.events {
             show(options, event)?;
         }

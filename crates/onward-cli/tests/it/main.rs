@@ -9,6 +9,7 @@ mod doctor;
 mod each;
 mod each_interrupted;
 mod each_options;
+mod events;
 mod finish;
 mod full_disk;
 mod generated;

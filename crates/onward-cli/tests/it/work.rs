@@ -44,6 +44,22 @@ fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing() {
     assert_eq!(worker.wait().code, Some(0));
 }
 
+/// Shows: B6
+#[test]
+fn a_task_behind_a_busy_worker_says_that_it_waits_for_a_slot() {
+    let place = Place::new();
+    place.pipe("started");
+    place.pipe("go-on");
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(100));
+    let script = "[ $ONWARD_TASK_ID = 1 ] || exit 0; echo started > started; cat go-on";
+    let worker = place.start(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", script], "");
+    place.await_writer("started");
+    let said = place.onward(&["task", "why", "100"]).stdout;
+    assert!(said.contains("- every worker that serves it is at work (workers: 1, tasks in hand: "), "{said}");
+    place.write("go-on", "");
+    assert_eq!(worker.wait().code, Some(0));
+}
+
 /// Shows: B6, B11
 #[test]
 fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::state::State;
-use crate::event::{Change, Event, EventCursor, EventPage};
+use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::limits;
 use crate::name::Name;
 use crate::task::TaskId;
@@ -52,7 +52,8 @@ impl Log {
         }
     }
 
-    pub(super) fn read(&self, state: &State, after: EventCursor, limit: usize) -> EventPage {
+    pub(super) fn read(&self, state: &State, given: EventCursor, limit: usize) -> EventPage {
+        let Resumed { at: after, forgotten_up_to } = self.resumed(given);
         let rest =
             self.entries.get(&after.entry).into_iter().flat_map(|begun| changes(after.entry, begun, after.offset));
         let later = self.entries.range((Bound::Excluded(after.entry), Bound::Unbounded)).flat_map(|(number, entry)| {
@@ -60,8 +61,13 @@ impl Log {
         });
         let newest = self.submissions(state, after, self.next(), state.last_task + 1);
         let events: Vec<Event> = rest.chain(later).chain(newest).take(limit.min(limits::PAGE)).collect();
-        let next = events.last().map_or(after, |event| event.cursor);
-        EventPage { events, next }
+        let next = events.last().map_or(given, |event| event.cursor);
+        EventPage { events, next, forgotten_up_to }
+    }
+
+    fn resumed(&self, after: EventCursor) -> Resumed {
+        let oldest = self.entries.range(after.entry..).next();
+        oldest.map_or(Resumed { at: after, forgotten_up_to: None }, |(oldest, _)| after.resumed(*oldest))
     }
 
     /// The submissions of tasks below `until` that `after` has not seen, and that no entry before `number` knows of.
@@ -74,7 +80,7 @@ impl Log {
     ) -> impl Iterator<Item = Event> + use<'a> {
         let before = self.entries.range(..number).next_back().filter(|(before, _)| **before >= after.entry);
         let from = before.map_or(0, |(_, entry)| entry.next_task).max(after.submitted);
-        let (entry, offset) = before.map_or((after.entry, after.offset), |(number, entry)| (*number, entry.count()));
+        let (entry, offset) = before.map_or((after.entry, after.offset), |(number, _)| (*number, EventCursor::BEHIND));
         state.tasks.between(TaskId(from), TaskId(until)).map(move |task| Event {
             cursor: EventCursor { entry, offset, submitted: task.id.0 + 1 },
             at: task.submitted_at,
@@ -86,17 +92,12 @@ impl Log {
     }
 }
 
-impl Entry {
-    fn count(&self) -> u32 {
-        u32::try_from(self.changes.len()).unwrap_or(u32::MAX)
-    }
-}
-
 /// The changes of an entry behind the first `offset`.
 fn changes(number: i64, entry: &Entry, offset: u32) -> impl Iterator<Item = Event> {
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
-    (1u32..).zip(&entry.changes).skip(skipped).map(move |(offset, logged)| Event {
-        cursor: EventCursor { entry: number, offset, submitted: entry.next_task },
+    let count = entry.changes.len();
+    (1..).zip(&entry.changes).skip(skipped).map(move |(read, logged)| Event {
+        cursor: EventCursor { entry: number, offset: EventCursor::offset(read, count), submitted: entry.next_task },
         at: logged.at,
         task: logged.task,
         kind: logged.kind.clone(),

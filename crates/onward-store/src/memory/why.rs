@@ -38,7 +38,7 @@ impl State {
                 .and_then(|task| self.reservation(task, now.wall)),
             ahead: self.ahead_of(task),
             groups_ahead: self.groups_ahead_of(task, steady),
-            sessions: self.sessions.values().map(|session| (session.name.clone(), session.serves.clone())).collect(),
+            sessions: self.session_records(),
         };
         Some(reasons(&facts, now.wall, steady))
     }

@@ -11,7 +11,7 @@ use crate::orchestration::Hold;
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
 use crate::served::Served;
-use crate::store::pause_holds;
+use crate::store::{SessionRecord, pause_holds};
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -47,8 +47,8 @@ pub struct WaitFacts {
     pub ahead: u64,
     /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub groups_ahead: u64,
-    /// The open sessions, oldest first: their names and what they serve.
-    pub sessions: Vec<(String, Served)>,
+    /// The open sessions, oldest first.
+    pub sessions: Vec<SessionRecord>,
 }
 
 /// What is to be known of an orchestration to say what it waits for.
@@ -100,13 +100,15 @@ pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitR
     reasons.extend(pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
     reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));
+    let may_start = reasons.is_empty() && facts.state != TaskState::Blocked;
     if facts.ahead > 0 {
         reasons.push(WaitReason::Behind { tasks: facts.ahead });
     }
     if facts.groups_ahead > 0 {
         reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
     }
-    reasons.extend(missing_worker(facts));
+    let busy_workers = || if may_start { busy_workers(facts) } else { None };
+    reasons.extend(missing_worker(facts).or_else(busy_workers));
     reasons
 }
 
@@ -153,12 +155,12 @@ fn missing_worker(facts: &WaitFacts) -> Option<WaitReason> {
     if sessions.is_empty() {
         return Some(WaitReason::NoWorker);
     }
-    if sessions.iter().any(|(_, serves)| serves.has_kind(kind) && serves.has_queue(queue)) {
+    if workers(facts).next().is_some() {
         return None;
     }
     let named = |is_near: &dyn Fn(&Served) -> bool| {
-        let near = sessions.iter().filter(|(_, serves)| is_near(serves));
-        near.take(NAMED_WORKERS).map(|(name, _)| name.clone()).collect()
+        let near = sessions.iter().filter(|session| is_near(&session.serves));
+        near.take(NAMED_WORKERS).map(|session| session.name.clone()).collect()
     };
     Some(WaitReason::NotServed {
         kind_served_by: named(&|serves| serves.has_kind(kind)),
@@ -166,6 +168,21 @@ fn missing_worker(facts: &WaitFacts) -> Option<WaitReason> {
         kind: kind.clone(),
         queue: queue.clone(),
     })
+}
+
+/// That every worker which serves a task has others in hand.
+fn busy_workers(facts: &WaitFacts) -> Option<WaitReason> {
+    let is_busy = workers(facts).all(|worker| worker.running > 0);
+    let busy = WaitReason::Slot {
+        workers: workers(facts).count() as u64,
+        running: workers(facts).map(|worker| worker.running).sum(),
+    };
+    is_busy.then_some(busy)
+}
+
+/// The sessions that serve a task.
+fn workers(facts: &WaitFacts) -> impl Iterator<Item = &SessionRecord> {
+    facts.sessions.iter().filter(|session| session.serves(&facts.queue, &facts.kind))
 }
 
 fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
@@ -212,8 +229,13 @@ mod tests {
             reserved: None,
             ahead: 0,
             groups_ahead: 0,
-            sessions: vec![("all".to_owned(), Served::default())],
+            sessions: vec![worker("all", Served::default())],
         }
+    }
+
+    fn worker(name: &str, serves: Served) -> SessionRecord {
+        let (id, opened_at, lease) = (SessionId(1), NOW, Duration::from_secs(60));
+        SessionRecord { id, name: name.to_owned(), opened_at, lease, running: 0, serves }
     }
 
     fn orchestration(state: TaskState, facts_of_it: OrchestrationFacts) -> WaitFacts {
@@ -294,9 +316,32 @@ mod tests {
         );
     }
 
-    fn session(worker: &str, kinds: &[&str], queues: &[&str]) -> (String, Served) {
+    fn session(named: &str, kinds: &[&str], queues: &[&str]) -> SessionRecord {
         let names = |names: &[&str]| names.iter().copied().map(name).collect();
-        (worker.to_owned(), Served { queues: Some(names(queues)), kinds: KindSelection::Only(names(kinds)) })
+        worker(named, Served { queues: Some(names(queues)), kinds: KindSelection::Only(names(kinds)) })
+    }
+
+    #[test]
+    fn a_task_whose_workers_all_have_others_in_hand_waits_for_a_slot_behind_those_before_it() {
+        let busy = |running| SessionRecord { running, ..session("busy", &["mail"], &["slow"]) };
+        let others = SessionRecord { running: 9, ..session("of others", &["copy"], &["slow"]) };
+        let sessions = vec![busy(1), busy(4), others];
+        let said = reasons(&WaitFacts { sessions, ahead: 3, ..facts() }, NOW, Duration::ZERO);
+        assert_eq!(said, [WaitReason::Behind { tasks: 3 }, WaitReason::Slot { workers: 2, running: 5 }]);
+    }
+
+    #[test]
+    fn a_task_with_a_worker_that_has_nothing_in_hand_does_not_wait_for_a_slot() {
+        let sessions = [1, 0].map(|running| SessionRecord { running, ..worker("all", Served::default()) });
+        let facts = WaitFacts { sessions: sessions.to_vec(), ..facts() };
+        assert_eq!(reasons(&facts, NOW, Duration::ZERO), []);
+    }
+
+    #[test]
+    fn a_task_that_is_held_back_does_not_wait_for_a_slot() {
+        let sessions = vec![SessionRecord { running: 1, ..worker("all", Served::default()) }];
+        let facts = WaitFacts { sessions, pauses: vec![(Scope::All, None)], ..facts() };
+        assert_eq!(reasons(&facts, NOW, Duration::ZERO), [WaitReason::Paused { scope: Scope::All, until: None }]);
     }
 
     #[test]

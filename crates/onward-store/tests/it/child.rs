@@ -44,7 +44,6 @@ impl Process {
     }
 
     /// Its number.
-    #[cfg(feature = "postgres")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

@@ -96,7 +96,8 @@ async fn a_killed_process_is_told_as_a_worker_no_longer_though_nobody_works_in_i
     there.claims(held);
     let waits = here.submit().await;
     let serving = async || here.store.sessions().await.unwrap().len();
-    assert_eq!((serving().await, here.store.why(waits).await.unwrap()), (1, Some(vec![])));
+    let busy = WaitReason::Slot { workers: 1, running: 1 };
+    assert_eq!((serving().await, here.store.why(waits).await.unwrap()), (1, Some(vec![busy])));
     there.process.kill();
     assert_eq!((serving().await, here.store.why(waits).await.unwrap()), (0, Some(vec![WaitReason::NoWorker])));
 }

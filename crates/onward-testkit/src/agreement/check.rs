@@ -7,7 +7,7 @@ use onward_store::{Change, EventCursor, Outcome, Result, Store, TaskId, Write};
 
 use super::player::{Player, without_words};
 use super::steps::{Act, Step};
-use super::view::{Told, Turn, View, follow};
+use super::view::{Told, Turn, View, follow, without_cursor};
 use crate::bench::Bench;
 use crate::fixture::{Conditions, Fixture};
 
@@ -62,6 +62,7 @@ pub(super) async fn check_by_turns(
     let mut pair = Pair {
         benches: [Bench::open_under(one, conditions.clone()).await, Bench::open_under(other, conditions).await],
         cursors: [EventCursor::START; 2],
+        slow: [EventCursor::START; 2],
         player: Player::default(),
         seen: Seen::default(),
     };
@@ -92,6 +93,8 @@ pub async fn difference(one: &dyn Store, other: &dyn Store, highest: TaskId) -> 
 struct Pair {
     benches: [Bench; 2],
     cursors: [EventCursor; 2],
+    /// Those of a reader that reads one event a step, so that it is overtaken by prunes.
+    slow: [EventCursor; 2],
     player: Player,
     seen: Seen,
 }
@@ -113,6 +116,7 @@ impl Pair {
             }
         }
         self.events(number).await?;
+        self.next_event().await?;
         self.reads(turn).await
     }
 
@@ -159,6 +163,18 @@ impl Pair {
         self.player.highest = self.player.highest.max(highest.unwrap_or(0));
         self.seen.changes.extend(told[0].iter().map(|(.., change)| *change));
         Ok(())
+    }
+
+    /// What both stores tell a slow reader: the next event that they still have, and whether some before it are forgotten.
+    async fn next_event(&mut self) -> Agreed {
+        let mut told: [Option<(bool, Vec<Told>)>; 2] = Default::default();
+        for (index, told) in told.iter_mut().enumerate() {
+            let page = answered(self.store(index).events(self.slow[index], 1).await)?;
+            self.slow[index] = page.next;
+            let events = page.events.into_iter().map(without_cursor).collect();
+            *told = Some((page.forgotten_up_to.is_some(), events));
+        }
+        same("the next event of a slow reader", &told[0], &told[1])
     }
 
     /// What is compared once, at the end.

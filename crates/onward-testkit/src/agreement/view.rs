@@ -297,6 +297,6 @@ pub(super) async fn follow(store: &dyn Store, cursor: &mut EventCursor, limit: u
     }
 }
 
-fn without_cursor(event: Event) -> Told {
+pub(super) fn without_cursor(event: Event) -> Told {
     (event.at, event.task, event.kind, event.queue, event.change)
 }

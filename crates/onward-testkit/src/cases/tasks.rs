@@ -242,6 +242,7 @@ macro_rules! task_cases {
             }
             dependencies {
                 a_dependent_is_blocked_until_its_dependency_has_completed,
+                a_blocked_task_names_those_it_waits_for_that_have_not_ended,
                 a_claim_in_the_call_of_the_last_end_gets_the_dependent,
                 a_dependent_waits_for_the_last_of_its_dependencies,
                 completions_of_one_call_unblock_together,

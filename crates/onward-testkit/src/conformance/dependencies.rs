@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, Dependencies, Dependency, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune,
-    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, When, Write, limits,
+    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, keyed, name, numbers, task};
@@ -51,6 +51,18 @@ pub async fn a_dependent_is_blocked_until_its_dependency_has_completed(bench: Be
     let record = bench.record(dependent).await;
     assert_eq!((record.state, record.blocked_by), (TaskState::Waiting, vec![]));
     assert_eq!(numbers(&bench.claim(session, 9).await), [dependent]);
+}
+
+/// Shows: T12, B6
+pub async fn a_blocked_task_names_those_it_waits_for_that_have_not_ended(bench: Bench) {
+    let (first, second) = (bench.running(task("k")).await, bench.running(task("k")).await);
+    let dependent = bench.submit_new(on(&[first.task, second.task])).await;
+    let reasons = async || bench.store().why(dependent).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons().await, [WaitReason::Blocked { by: vec![first.task, second.task] }]);
+    bench.complete(first).await;
+    assert_eq!(reasons().await, [WaitReason::Blocked { by: vec![second.task] }]);
+    bench.complete(second).await;
+    assert_eq!(reasons().await, []);
 }
 
 /// Shows: T12

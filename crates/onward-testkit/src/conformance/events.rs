@@ -15,6 +15,12 @@ async fn page(bench: &Bench, cursor: EventCursor, limit: usize) -> Vec<Event> {
     page.events
 }
 
+/// Whether a page said that events behind its cursor have been forgotten, and what it told.
+async fn page_behind(bench: &Bench, cursor: EventCursor, limit: usize) -> (Option<EventCursor>, Vec<Event>) {
+    let page = bench.store().events(cursor, limit).await.unwrap_or_else(|error| unreachable!("{error}"));
+    (page.forgotten_up_to, page.events)
+}
+
 /// Lives of some tasks that change in every way.
 async fn lead_some_lives(bench: &Bench) {
     let lease = bench.running(task("k")).await;
@@ -199,6 +205,56 @@ pub async fn a_cursor_into_forgotten_events_goes_on_with_the_oldest_there_are(be
     bench.removed(prune(1, 9)).await;
     let told: Vec<_> = page(&bench, cursor, 9).await.into_iter().map(|event| (event.task, event.change)).collect();
     assert_eq!(told, [(kept, Change::Submitted), (kept, Change::Cancelled)]);
+}
+
+/// Shows: T16
+/// Beats: lost-events
+pub async fn a_reader_is_told_once_that_events_it_had_not_read_are_forgotten(bench: Bench) {
+    bench.completed(task("k")).await;
+    let cursor = bench.events().await[1].cursor;
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    let (forgotten, events) = page_behind(&bench, cursor, 1).await;
+    assert!(forgotten.is_some(), "an end was forgotten");
+    let oldest = forgotten.unwrap_or_default();
+    assert_eq!(page_behind(&bench, oldest, 1).await, (None, events.clone()));
+    let (forgotten, rest) = page_behind(&bench, events[0].cursor, 9).await;
+    assert_eq!((forgotten, rest.len()), (None, 1));
+}
+
+/// Shows: T16
+pub async fn a_reader_within_a_call_whose_events_are_forgotten_is_told_so(bench: Bench) {
+    bench.submit("k").await;
+    bench.submit("k").await;
+    bench.apply(vec![Write::Cancel { task: FIRST }, Write::Cancel { task: TaskId(2) }]).await;
+    let within = bench.events().await[2].cursor;
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    let (forgotten, events) = page_behind(&bench, within, 9).await;
+    assert!(forgotten.is_some() && events.iter().all(|event| event.task == kept), "{events:?}");
+}
+
+/// Shows: T16
+pub async fn a_reader_that_has_read_all_that_is_forgotten_lacks_nothing(bench: Bench) {
+    bench.completed(task("k")).await;
+    let cursor = bench.events().await.last().map(|event| event.cursor).unwrap_or_default();
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    let (forgotten, events) = page_behind(&bench, cursor, 9).await;
+    assert_eq!((forgotten, events.len()), (None, 2));
+}
+
+pub async fn whoever_begins_at_the_start_takes_what_there_is(bench: Bench) {
+    bench.completed(task("k")).await;
+    let kept = bench.submit("k").await;
+    bench.cancel(kept).await;
+    bench.removed(prune(1, 9)).await;
+    let (forgotten, events) = page_behind(&bench, EventCursor::START, 1).await;
+    assert_eq!((forgotten, events.len()), (None, 1));
+    assert_eq!(page_behind(&bench, events[0].cursor, 9).await.0, None);
 }
 
 pub async fn a_report_and_a_refusal_are_no_events(bench: Bench) {

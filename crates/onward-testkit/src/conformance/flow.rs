@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Claim, Lease, Limit, LimitRecord, LimitScope, NewTask, Outcome, Priority, QueueChoice, QueueMode,
-    Rate, Scope, SessionId, SetLimit, SetQueue, TaskFilter, TaskState, Write,
+    Rate, Scope, SessionId, SetLimit, SetQueue, TaskFilter, TaskState, WaitReason, Write,
 };
 
 use crate::bench::{Bench, LEASE, after, all_of, name, numbers, task};
@@ -203,6 +203,21 @@ pub async fn a_claim_tells_when_the_next_token_comes(bench: Bench) {
         set(&bench, SetLimit::new(scope).unlimited()).await;
         bench.claim(session, 10).await;
     }
+}
+
+/// Shows: B6
+pub async fn a_task_under_a_rate_says_which_and_when_the_next_token_comes(bench: Bench) {
+    let rate = ten_a_second(1);
+    set(&bench, group("a").rate(rate)).await;
+    bench.running(of("a")).await;
+    let waiting = bench.submit_new(of("a")).await;
+    let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
+    for (passed, next) in [(TENTH / 4, TENTH * 3 / 4), (TENTH / 4, TENTH / 2)] {
+        bench.advance(passed);
+        assert_eq!(reasons().await, [WaitReason::Rate { limit_on: LimitScope::Group(name("a")), rate, next }]);
+    }
+    bench.advance(TENTH / 2);
+    assert!(!reasons().await.iter().any(|reason| matches!(reason, WaitReason::Rate { .. })), "there is a token");
 }
 
 pub async fn nobody_is_woken_for_a_token_that_nothing_waits_for(bench: Bench) {

@@ -85,6 +85,32 @@ pub async fn a_task_that_no_worker_serves_says_so_until_one_does(bench: Bench) {
     assert_eq!(reasons().await, []);
 }
 
+/// Shows: B6
+pub async fn a_task_whose_workers_all_have_tasks_in_hand_says_so(bench: Bench) {
+    let session = bench.session().await;
+    bench.submit("k").await;
+    bench.submit("k").await;
+    let held = bench.claim(session, 2).await;
+    let (next, last) = (bench.submit("k").await, bench.submit("k").await);
+    let reasons = async |task| bench.store().why(task).await.ok().flatten().unwrap_or_default();
+    let slot = || WaitReason::Slot { workers: 1, running: 2 };
+    assert_eq!(reasons(next).await, [slot()]);
+    assert_eq!(reasons(last).await, [WaitReason::Behind { tasks: 1 }, slot()]);
+    for task in held {
+        bench.complete(task.lease).await;
+    }
+    assert_eq!(reasons(next).await, []);
+}
+
+pub async fn a_worker_that_serves_something_else_is_not_waited_for(bench: Bench) {
+    bench.running(task("k")).await;
+    let serves = Served { queues: None, kinds: KindSelection::Only(vec![name("other")]) };
+    bench.write(Write::OpenSession(OpenSession { serves, ..OpenSession::new("idle", SECOND) })).await;
+    let waiting = bench.submit("k").await;
+    let reasons = bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons, [WaitReason::Slot { workers: 1, running: 1 }]);
+}
+
 pub async fn a_renewed_session_keeps_its_tasks(bench: Bench) {
     let lease = bench.running(task("k")).await;
     for _ in 0..3 {

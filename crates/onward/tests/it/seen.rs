@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use onward::{Change, EventCursor, Failure, TaskId, TaskState};
+use onward_store::{Prune, Write};
 use onward_testkit::FaultyStore;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -43,6 +44,32 @@ async fn a_reader_goes_on_where_its_cursor_says() {
         let kept = events.cursor();
         let second = submit(&engine, "any").await;
         assert_eq!(engine.events(kept).next().await.unwrap().task, second);
+    }
+}
+
+/// Shows: T16
+/// Beats: lost-events
+#[tokio::test]
+async fn a_reader_that_a_prune_overtook_is_told_so_once_and_goes_on() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("k", |_| async { Ok(()) });
+        let mut events = engine.events(EventCursor::START);
+        submit(&engine, "k").await;
+        events.next().await.unwrap();
+        let kept = events.cursor();
+        engine.run_until_idle().await.unwrap();
+        let last = submit(&engine, "k").await;
+        engine.run_until_idle().await.unwrap();
+        let prune = Prune { keep: Some(0), older_than: None, limit: 10 };
+        world.store.apply(vec![Write::Prune(prune)]).await.unwrap();
+        for events in [&mut events, &mut engine.events(kept)] {
+            let error = events.next().await.unwrap_err();
+            assert!(error.events_forgotten().is_some(), "{error}");
+            assert_eq!(events.cursor(), kept, "who goes on from here is told again");
+            let event = events.next().await.unwrap();
+            assert_eq!((event.task, event.change), (last, Change::Completed));
+        }
     }
 }
 

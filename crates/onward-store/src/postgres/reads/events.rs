@@ -11,7 +11,7 @@ use super::super::sql::BEGIN_TO_READ;
 use super::super::store::Shared;
 use super::look::end;
 use crate::error::Result;
-use crate::event::{Change, Event, EventCursor, EventPage};
+use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::limits;
 use crate::memory::{decode, read_changes};
 use crate::name::Name;
@@ -28,6 +28,7 @@ struct Reading<'a> {
     after: EventCursor,
     /// Where the next submissions count to: the entry before them, how many changes that has, and the first task that it does not know of.
     place: EventCursor,
+    forgotten_up_to: Option<EventCursor>,
     room: usize,
     events: Vec<Event>,
 }
@@ -36,14 +37,15 @@ pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit:
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
     let room = limit.min(limits::PAGE);
-    let mut reading = Reading { client: &client, shared, after, place: after, room, events: Vec::new() };
+    let mut reading =
+        Reading { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
     reading.read().await?;
-    let events = reading.events;
+    let Reading { events, forgotten_up_to, .. } = reading;
     let is_ahead = !events.is_empty() && is_ahead(&client).await?;
     end(&client, shared, is_ahead).await?;
     client.give_back();
     let next = events.last().map_or(after, |event| event.cursor);
-    Ok(EventPage { events, next })
+    Ok(EventPage { events, next, forgotten_up_to })
 }
 
 impl Reading<'_> {
@@ -51,6 +53,10 @@ impl Reading<'_> {
         let mut from = self.after.entry;
         while self.is_open() {
             let entries = self.entries(from).await?;
+            if let Some(oldest) = entries.first().filter(|_| from == self.after.entry) {
+                Resumed { at: self.after, forgotten_up_to: self.forgotten_up_to } = self.after.resumed(oldest.get(0));
+                self.place = self.after;
+            }
             for row in &entries {
                 self.entry(row).await?;
                 from = row.get::<_, i64>(0) + 1;
@@ -84,14 +90,16 @@ impl Reading<'_> {
             self.submissions(next_task).await?;
         }
         let changes = read_changes(row.get(2))?;
-        let count = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+        let count = changes.len();
         let skipped = if is_begun { self.after.offset } else { 0 };
-        for (offset, change) in (1u32..).zip(changes) {
+        for (read, change) in (1..).zip(changes) {
+            let offset = EventCursor::offset(read, count);
             if offset > skipped && self.is_open() {
                 self.events.push(decode(change, EventCursor { entry: number, offset, submitted: next_task })?);
             }
         }
-        self.place = EventCursor { entry: number, offset: count, submitted: next_task.max(self.after.submitted) };
+        let submitted = next_task.max(self.after.submitted);
+        self.place = EventCursor { entry: number, offset: EventCursor::BEHIND, submitted };
         Ok(())
     }
 

@@ -3,15 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Result;
-use crate::event::{Change, Event, EventCursor, EventPage};
+use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::limits;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::task::TaskId;
 use crate::timestamp::Timestamp;
-
-/// The offset of a cursor behind the last change of its row.
-const BEHIND: u32 = u32::MAX;
 
 /// A row of the log.
 struct LogRow {
@@ -27,22 +24,39 @@ struct Reader<'c> {
     lanes: LaneNames<'c>,
     events: Vec<Event>,
     cursor: EventCursor,
+    forgotten_up_to: Option<EventCursor>,
     limit: usize,
 }
 
 pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, limit: usize) -> Result<EventPage> {
     let limit = limit.min(limits::PAGE);
-    let mut reader = Reader { connection, lanes: LaneNames::new(connection), events: Vec::new(), cursor: after, limit };
+    let lanes = LaneNames::new(connection);
+    let mut reader = Reader { connection, lanes, events: Vec::new(), cursor: after, forgotten_up_to: None, limit };
     reader.run()?;
-    Ok(EventPage { events: reader.events, next: reader.cursor })
+    let Reader { events, cursor, forgotten_up_to, .. } = reader;
+    Ok(EventPage { events, next: cursor, forgotten_up_to })
 }
 
 impl Reader<'_> {
     fn run(&mut self) -> Result<()> {
+        if !self.is_full() {
+            self.resume()?;
+        }
         while !self.is_full() {
             let Some(row) = self.log_row()? else { return self.submissions(i64::MAX) };
             self.submissions(row.next_task)?;
             self.changes(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves out the rows that are forgotten.
+    fn resume(&mut self) -> Result<()> {
+        let sql = "SELECT id FROM log WHERE id >= ? ORDER BY id LIMIT 1";
+        let oldest =
+            self.connection.prepare_cached(sql)?.query_row([self.cursor.entry], |row| row.get(0)).optional()?;
+        if let Some(oldest) = oldest {
+            Resumed { at: self.cursor, forgotten_up_to: self.forgotten_up_to } = self.cursor.resumed(oldest);
         }
         Ok(())
     }
@@ -53,10 +67,9 @@ impl Reader<'_> {
 
     /// The row that the cursor is in, or the one behind it.
     fn log_row(&self) -> Result<Option<LogRow>> {
-        let in_row = self.cursor.offset > 0 && self.cursor.offset < BEHIND;
         let sql = "SELECT id, at, next_task, changes FROM log WHERE id >= ? ORDER BY id LIMIT 1";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let row = statement.query_row([self.cursor.entry + i64::from(!in_row)], |row| {
+        let row = statement.query_row([self.cursor.entry + i64::from(!self.cursor.is_within())], |row| {
             Ok(LogRow {
                 id: row.get(0)?,
                 at: Timestamp::from_microseconds(row.get(1)?),
@@ -104,8 +117,7 @@ impl Reader<'_> {
             if self.is_full() {
                 return Ok(());
             }
-            let last = index + 1 == changes.len();
-            self.cursor.offset = if last { BEHIND } else { u32::try_from(index + 1).unwrap_or(BEHIND) };
+            self.cursor.offset = EventCursor::offset(index + 1, changes.len());
             self.push(row.at, *logged)?;
         }
         Ok(())

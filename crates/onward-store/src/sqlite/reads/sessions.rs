@@ -6,7 +6,6 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::error::Result;
-use crate::served::Served;
 use crate::sqlite::served_column;
 use crate::store::SessionRecord;
 use crate::task::SessionId;
@@ -36,20 +35,6 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
             running: row.get(4)?,
             serves: served_column::read(row, 5)?,
         });
-    }
-    Ok(sessions)
-}
-
-/// The names of those sessions and what they serve, oldest first.
-pub(super) fn served(connection: &Connection, ended: &BTreeSet<String>) -> Result<Vec<(String, Served)>> {
-    let mut statement = connection.prepare_cached("SELECT name, serves, process FROM session ORDER BY id")?;
-    let mut rows = statement.query([])?;
-    let mut sessions = Vec::new();
-    while let Some(row) = rows.next()? {
-        if ended.contains(row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?) {
-            continue;
-        }
-        sessions.push((row.get(0)?, served_column::read(row, 1)?));
     }
     Ok(sessions)
 }

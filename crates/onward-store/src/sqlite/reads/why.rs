@@ -47,7 +47,7 @@ pub(in crate::sqlite) fn why(
         reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
-        sessions: sessions::served(connection, ended)?,
+        sessions: sessions::sessions(connection, ended)?,
     };
     Ok(Some(reasons(&facts, now, steady)))
 }
