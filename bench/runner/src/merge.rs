@@ -95,22 +95,23 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
 fn merged(mut lines: Vec<Line>) -> Option<Line> {
     let figures = lines.iter().map(|line| line.value).collect();
     lines.sort_by(|one, other| one.value.total_cmp(&other.value));
-    let median = |figure: fn(&Line) -> Option<f64>| {
+    let median_of = |figure: fn(&Line) -> Option<f64>| {
         let mut figures: Vec<f64> = lines.iter().filter_map(figure).collect();
         figures.sort_by(f64::total_cmp);
-        figures.get(figures.len() / 2).copied()
+        median(&figures)
     };
     let middle = lines.get(lines.len() / 2)?;
     let extra = middle.extra.iter().map(|(name, figure)| (name.clone(), worst_if_maximum(&lines, name, *figure)));
     Some(Line {
+        value: median_of(|line| Some(line.value))?,
         extra: extra.collect(),
         min: lines.first()?.value,
         max: lines.last()?.value,
-        p50: median(|line| line.p50),
-        p99: median(|line| line.p99),
-        p999: median(|line| line.p999),
-        cpu_seconds: median(|line| line.cpu_seconds),
-        peak_mib: median(|line| line.peak_mib),
+        p50: median_of(|line| line.p50),
+        p99: median_of(|line| line.p99),
+        p999: median_of(|line| line.p999),
+        cpu_seconds: median_of(|line| line.cpu_seconds),
+        peak_mib: median_of(|line| line.peak_mib),
         runs: u32::try_from(lines.len()).ok()?,
         figures,
         lost: lines.iter().map(|line| line.lost).sum(),
@@ -119,8 +120,29 @@ fn merged(mut lines: Vec<Line>) -> Option<Line> {
     })
 }
 
+/// Of figures in their order; between the two in the middle where there are as many on either side.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let (before, after) = (sorted.get(sorted.len().saturating_sub(1) / 2)?, sorted.get(sorted.len() / 2)?);
+    Some(f64::midpoint(*before, *after))
+}
+
 /// What is the maximum of a run is that of all runs; of other further figures, those of the median run stand.
 fn worst_if_maximum(lines: &[Line], name: &str, figure: f64) -> f64 {
     let maxima = lines.iter().filter(|_| name.ends_with("_max_us")).filter_map(|line| line.extra.get(name));
     maxima.copied().fold(figure, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_two_is_between_them() {
+        assert_eq!(median(&[1.0, 4.0]), Some(2.5));
+    }
+
+    #[test]
+    fn the_median_of_three_is_the_second() {
+        assert_eq!(median(&[1.0, 4.0, 5.0]), Some(4.0));
+    }
 }

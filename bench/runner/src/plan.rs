@@ -76,7 +76,8 @@ mod tests {
         let rounds = rounds(select(&rows, &["T/file_lives*".to_owned()], &[]));
         let names = |round: &Vec<Group<'_>>| round.iter().map(|group| group.row.name.clone()).collect::<Vec<_>>();
         let with_others: Vec<_> = rounds.iter().map(names).filter(|names| names.len() > 1).collect();
-        let backlogs = ["history/1M", "waiting/100k", "delayed/100k", "backlog/1.2M"].map(|backlog| format!("T/file_lives_{backlog}"));
+        let backlogs = ["history/1M", "waiting/100k", "delayed/100k", "backlog/1.2M"]
+            .map(|backlog| format!("T/file_lives_{backlog}"));
         let expected = [&["T/file_lives/4096".to_owned()][..], &backlogs].concat();
         assert_eq!(with_others, [expected.clone(), expected]);
     }
