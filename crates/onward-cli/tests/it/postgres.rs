@@ -3,10 +3,12 @@
 #![expect(clippy::print_stdout, reason = "a test that does not run says so")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use onward_store::tokio_postgres;
 
 use crate::harness::Place;
+use crate::processes::taken_over_after;
 
 /// A place whose store is in a schema of its own; where there is no server, that is said, and the test is over.
 fn place() -> Option<(Place, String)> {
@@ -33,6 +35,25 @@ fn a_task_is_submitted_worked_and_shown() {
     let tasks = place.json(&["--store", &store, "task", "list"]);
     assert_eq!(tasks.len(), 1);
     assert_eq!(tasks[0]["state"], "completed");
+}
+
+/// How much later than it may, on a busy machine, a program is started that tells the time.
+const LATE: Duration = Duration::from_secs(4);
+
+/// Shows: T21, B4
+#[test]
+fn the_task_of_a_killed_node_is_taken_over_by_another_when_its_lease_of_ten_seconds_is_over() {
+    let Some((_, store)) = place() else { return };
+    let took = taken_over_after(&["--store", &store], &[]);
+    assert!(took < Duration::from_secs(10) + LATE, "it took {took:?}");
+}
+
+/// Shows: T21, B4
+#[test]
+fn with_a_lease_of_two_seconds_the_task_of_a_killed_node_is_taken_over_that_soon() {
+    let Some((_, store)) = place() else { return };
+    let took = taken_over_after(&["--store", &store], &["--lease", "2s"]);
+    assert!(took < Duration::from_secs(2) + LATE, "it took {took:?}");
 }
 
 /// Shows: B2
@@ -126,4 +147,72 @@ fn a_command_about_a_file_names_what_a_database_has() {
     let ran = place.onward(&["--store", &store, "store", "compact"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("pg_dump"), "{}", ran.stderr);
+}
+
+/// What is done to a store and what is asked of it, in turn; a first look at it, what only one kind of store has, and what never ends
+/// have tests of their own.
+const COMMANDS: &[&str] = &[
+    "submit --kind greet --tag who=me --group friends hello",
+    "submit --kind greet --queue later --priority 200 again",
+    "each --jobs 1 -- echo",
+    "task list",
+    "task count --kind greet",
+    "task show 1",
+    "task why 1",
+    "task tree 1",
+    "task move --to later 1",
+    "task cancel 1",
+    "task retry 1",
+    "task kill 1",
+    "task retry 1",
+    "work --kind greet --jobs 1 --until-idle -- cat",
+    "task wait 1 2",
+    "task delete 2",
+    "queue list",
+    "queue set later --weight 2 --concurrency 3",
+    "queue mode strict",
+    "queue pause later",
+    "queue show later",
+    "queue resume later",
+    "queue history later",
+    "queue collections later",
+    "limit set --kind greet --concurrency 2 --rate 5/s",
+    "limit list",
+    "limit clear --kind greet",
+    "schedule set hourly --every 1h --kind greet",
+    "schedule pause hourly",
+    "schedule list",
+    "schedule resume hourly",
+    "schedule trigger hourly",
+    "schedule show hourly",
+    "schedule next hourly",
+    "schedule delete hourly",
+    "tag keys",
+    "tag values who",
+    "orchestration start order",
+    "orchestration list",
+    "orchestration show 6",
+    "orchestration pause 6",
+    "orchestration resume 6",
+    "orchestration signal 6 paid",
+    "orchestration terminate 6",
+    "events",
+    "stats",
+    "store prune --keep 1",
+    "task list",
+];
+
+/// Shows: B2, B9
+#[test]
+fn each_command_does_on_a_server_what_it_does_in_a_file() {
+    let Some((place, server)) = place() else { return };
+    for command in COMMANDS {
+        let words: Vec<&str> = command.split(' ').collect();
+        let [file, server] = ["onward.db", server.as_str()].map(|store| {
+            let ran = place.onward_with(&[&["--store", store], words.as_slice()].concat(), "one\ntwo\n");
+            assert_eq!(ran.code, Some(0), "{command} in {store}: {}", ran.stderr);
+            ran.stdout
+        });
+        assert_eq!(file.lines().count(), server.lines().count(), "{command}:\n{file}\n{server}");
+    }
 }

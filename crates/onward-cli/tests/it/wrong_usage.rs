@@ -47,6 +47,17 @@ fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {
 
 /// Shows: B9
 #[test]
+fn a_lease_that_is_too_short_is_named_with_what_it_may_be() {
+    let work = ["work", "--kind", "k", "--lease", "1ms", "--", "true"];
+    let place = Place::new();
+    place.onward(&["submit", "--kind", "k"]);
+    let ran = place.onward(&work);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("lease of 1ms; it may be 100ms"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+#[test]
 fn an_input_that_cannot_be_read_is_named() {
     refused(&["each", "--input", "missing", "--", "true"], 2, &["--input missing"]);
 }

@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// How long a command that is to stop has before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
+    /// How long this process may give no sign of life before others take over its tasks; at once, on a file, if it is gone
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
+    pub(super) lease: Duration,
     /// Have commands give way to tasks of at least this priority: the least urgent that runs is stopped, if it is at least 64 levels less
     /// urgent, and tried again later
     #[arg(long, value_name = "PRIORITY")]

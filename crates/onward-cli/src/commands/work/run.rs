@@ -56,6 +56,7 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
         .concurrency(arguments.jobs())
         // A task that waits in this process's buffer could run in another process.
         .prefetch(0)
+        .lease(arguments.lease)
         .grace(arguments.grace + GRACE_MARGIN)
         .shutdown_limit(Duration::ZERO)
         .name(format!("onward work {}", std::process::id()));
