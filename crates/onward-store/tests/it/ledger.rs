@@ -43,7 +43,8 @@ impl Known {
                     tally.sum.acknowledged += 1;
                     self.fresh.insert(id);
                 }
-                Fact::Refused(_) | Fact::Quiet => {}
+                Fact::Refused(_) => tally.refused += 1,
+                Fact::Quiet => {}
                 Fact::Completed(id) => {
                     self.fresh.insert(id);
                     if !self.completed.insert(id) {
@@ -140,6 +141,8 @@ fn size(queue: &QueueRecord) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sum: soak::Tally,
+    /// Ends that came too late.
+    pub(crate) refused: u64,
     pub(crate) complaints: Vec<String>,
 }
 

@@ -19,10 +19,14 @@ const USER: &str = "postgres";
 /// If `ONWARD_REQUIRE_BACKENDS` asks for PostgreSQL and it is not there.
 pub(super) fn programs() -> Option<PathBuf> {
     let programs = std::env::var_os(PROGRAMS).map(PathBuf::from);
-    let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
-    let is_required = required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"));
-    assert!(programs.is_some() || !is_required, "PostgreSQL is required; run the tests with `cargo xtask test`");
+    assert!(programs.is_some() || !is_required(), "PostgreSQL is required; run the tests with `cargo xtask test`");
     programs
+}
+
+/// Whether `ONWARD_REQUIRE_BACKENDS` asks for PostgreSQL and what stands before it.
+pub(super) fn is_required() -> bool {
+    let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();
+    required.split(',').any(|name| matches!(name.trim(), "all" | "postgres"))
 }
 
 /// A directory of the user that runs a server, gone when it is dropped.

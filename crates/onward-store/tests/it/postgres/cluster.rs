@@ -90,9 +90,10 @@ impl Cluster {
         cluster
     }
 
-    /// Has a fault happen under load so many times, and looks after each whether anything was lost, doubled, or stands still. Prints the counts.
-    pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) {
-        for _ in 0..rounds {
+    /// Has a fault happen under load so many times, and looks after each whether anything was lost, doubled, or stands still. Prints the counts
+    /// after each; answers how many ends came too late.
+    pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) -> u64 {
+        for round in 1..=rounds {
             let enough = self.random.usize(1..200);
             self.hear(enough);
             // A fact has just been told, which is no random moment; a little later is one.
@@ -100,11 +101,13 @@ impl Cluster {
             fault(&mut self);
             self.await_progress();
             self.examine();
+            println!("round={round} refused={} {}", self.tally.refused, self.tally.sum);
         }
         let stuck = self.finish();
-        let Tally { sum, complaints } = &self.tally;
-        println!("stuck={stuck} {sum}");
+        let Tally { sum, refused, complaints } = &self.tally;
+        println!("stuck={stuck} refused={refused} {sum}");
         assert_eq!((sum.lost, sum.duplicated, stuck), (0, 0, 0), "{}", complaints.join("\n"));
+        *refused
     }
 
     /// One of the nodes, at random.

@@ -15,6 +15,7 @@ mod inbox;
 mod isolation;
 mod lanes;
 mod mailbox;
+mod node_limits;
 mod nodes;
 mod restart;
 mod rights;
