@@ -45,6 +45,14 @@ enum Command {
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md"))]
         output: PathBuf,
     },
+    /// Makes one record of several of one commit on one machine: each line has the runs of all.
+    Join {
+        #[arg(required = true, value_name = "RECORD")]
+        records: Vec<PathBuf>,
+        /// The record to write.
+        #[arg(long, value_name = "FILE")]
+        json: PathBuf,
+    },
     /// Writes the pages of all records that are kept as `bench/record/NAME.json` for `docs/NAME.md`.
     Pages {
         /// Writes nothing; fails if a page is not what its record gives.
@@ -84,6 +92,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::Report { records, output }) => report::write(&record::read_all(&records)?, &output),
+        Some(Command::Join { records, json }) => record::read_all(&records)?.write(&json),
         Some(Command::Pages { check: true }) => pages::check(&bench()?),
         Some(Command::Pages { check: false }) => pages::write(&bench()?),
         None => run(&arguments.run),

@@ -54,6 +54,13 @@ pub(crate) struct Record {
     pub(crate) entries: Vec<Entry>,
 }
 
+impl Record {
+    pub(crate) fn write(self, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(path, &self.machine)?;
+        self.entries.into_iter().try_for_each(|entry| writer.add(entry))
+    }
+}
+
 pub(crate) fn read(path: &Path) -> Result<Record> {
     let text = std::fs::read_to_string(path).with_context(|| format!("no record {}", path.display()))?;
     let mut lines = text.lines();
