@@ -291,6 +291,10 @@ pub struct NewTask {
     pub heartbeat_timeout: Option<Duration>,
     /// No attempt runs past this moment; with a timeout, the earlier of the two counts. Default: none.
     pub deadline: Option<Timestamp>,
+    /// How long it is kept after its end, with its result and its errors, however it ended: the first [prune](crate::Prune) after that forgets it, and none
+    /// before. Zero: the next prune does. Default: for as long as prunes leave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Duration>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
     pub retry: Option<RetryPolicy>,
     /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an endpoint. Default: none.
@@ -348,6 +352,7 @@ impl NewTask {
             timeout: None,
             heartbeat_timeout: None,
             deadline: None,
+            retention: None,
             retry: None,
             group: None,
             scheduled_at: None,
@@ -471,6 +476,8 @@ pub struct ClaimedTask {
     pub heartbeat_timeout: Option<Duration>,
     /// When this attempt must be over.
     pub deadline: Option<Timestamp>,
+    /// How long it is kept after its end, where its submitter said so.
+    pub retention: Option<Duration>,
     /// The task's own retry policy.
     pub retry: Option<RetryPolicy>,
     /// The moment of the schedule's firing that submitted it.
@@ -623,6 +630,9 @@ pub struct TaskRecord {
     /// The moment that no attempt runs past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// How long it is kept after its end, where its submitter said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Duration>,
     /// How it is tried again, where its submitter said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,

@@ -231,9 +231,9 @@ pub enum Write {
         queue: Name,
     },
 
-    /// Removes ended tasks from history: those that ended longer ago than `older_than`, and the oldest beyond `keep`. Oldest end
-    /// first. It also forgets the events up to the last end that it removed, in whole calls. Answers
-    /// [`Removed`](crate::Outcome::Removed).
+    /// Removes ended tasks from history: first those whose own [retention](crate::NewTask::retention) is over, then of those without one those that ended
+    /// longer ago than `older_than`, and the oldest beyond `keep`. Oldest end first. It also forgets the events up to the last end that it removed, in
+    /// whole calls, but none from the first end on of a task that stays and has no retention of its own. Answers [`Removed`](crate::Outcome::Removed).
     Prune(Prune),
 
     /// Makes a schedule, or changes the one of that name; a paused one stays paused. Requires valid input, room for another schedule,
@@ -523,7 +523,8 @@ pub enum Scope {
     Group(Name),
 }
 
-/// Which ended tasks to forget.
+/// Which ended tasks to forget, beside those whose own [retention](crate::NewTask::retention) is over: of the others, for a task's own value is what holds
+/// of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prune {
     /// Those that ended longer ago than this.

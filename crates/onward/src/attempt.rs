@@ -167,6 +167,7 @@ pub(crate) mod tests {
             timeout: None,
             heartbeat_timeout: None,
             deadline: None,
+            retention: None,
             retry: None,
             scheduled_at: None,
             tags: onward_store::Tags::new(),

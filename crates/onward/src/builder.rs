@@ -364,14 +364,15 @@ impl EngineBuilder {
 
     /// Forgets tasks this long after they have ended, with their results, errors and tags, while [`run`](Engine::run) goes on: looked for every
     /// [`RETENTION_INTERVAL`](limits::RETENTION_INTERVAL), the oldest first, in small writes; a task costs nothing for it when it ends. Of several engines on a
-    /// store the shortest time counts. Default: for ever, or until somebody prunes the store.
+    /// store the shortest time counts. A task that says [how long it is kept itself](crate::NewTask::retention) is forgotten when that is over, and not
+    /// before, whatever is said here. Default: for ever, or until somebody prunes the store.
     #[must_use]
     pub fn keep_ended_for(mut self, time: Duration) -> Self {
         self.settings.retention.age = Some(time);
         self
     }
 
-    /// The same by number: of the tasks that have ended only so many are kept, the newest.
+    /// The same by number: of the tasks that have ended, and did not say themselves how long they are kept, only so many are kept, the newest.
     #[must_use]
     pub fn keep_ended(mut self, tasks: u64) -> Self {
         self.settings.retention.count = Some(tasks);

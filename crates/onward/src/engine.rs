@@ -33,6 +33,7 @@ use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
+use crate::retention::OwnRetentions;
 use crate::run::Run;
 use crate::schedule::{Providers, Scheduler};
 use crate::snapshot::Snapshot;
@@ -65,6 +66,7 @@ pub(crate) struct Inner {
     /// How high the pressure is.
     pub(crate) gauge: Gauge,
     pub(crate) connections: Connections,
+    pub(crate) own_retentions: OwnRetentions,
     registrations: Mutex<Registrations>,
     orchestrations: Mutex<Registered>,
     state: Mutex<StateMap>,
@@ -143,6 +145,7 @@ impl Engine {
             schedules_changed: Notify::new(),
             providers: Providers::default(),
             connections: Connections::default(),
+            own_retentions: OwnRetentions::default(),
             registrations: Mutex::default(),
             orchestrations: Mutex::default(),
             state: Mutex::default(),

@@ -111,7 +111,8 @@ pub const SCHEDULE_ATTEMPTS: usize = 100;
 /// How many transitions may wait for one hook; further ones are left out, and the next one that is told says how many.
 pub const HOOK_LINE: usize = 65_536;
 
-/// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for) looks for some.
+/// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for), or has run some that [say how long they are
+/// kept](crate::NewTask::retention), looks for some that are over.
 pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// How many ended tasks one write forgets.

@@ -158,6 +158,11 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.deadline = Some(deadline))
     }
 
+    /// How long it is kept after its end, with its result and its errors, however it ended and whatever engines and prunes are told of others.
+    pub fn retention(self, retention: Duration) -> Self {
+        self.set(|task| task.retention = Some(retention))
+    }
+
     /// A tag that it can be found by; a value that the key had before is replaced. At most 32 keys.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|task| task.tags.set(key, value))

@@ -90,6 +90,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
+    /// How long it is kept after its end, with its result and its errors, however it ended. Default: for as long as engines and prunes leave it.
+    fn retention(&self) -> Option<Duration> {
+        None
+    }
+
     /// What it can be found by. Default: none.
     fn tags(&self) -> Tags {
         Tags::new()
@@ -120,6 +125,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.unique = task.key().map(|key| UniqueKey { key, on_duplicate, keep_for });
     new.timeout = task.timeout();
     new.heartbeat_timeout = task.heartbeat_timeout();
+    new.retention = task.retention();
     new.retry = task.retry();
     new.tags = task.tags();
     new.aggregate = task.aggregate();

@@ -60,6 +60,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("timeout", task.timeout.map(duration_text)),
         ("heartbeat", task.heartbeat_timeout.map(|timeout| format!("every {}", duration_text(timeout)))),
         ("deadline", task.deadline.map(moment)),
+        ("retention", task.retention.map(duration_text)),
         ("retries", task.retry.map(retries)),
         ("key kept", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(duration_text)),
         ("started", task.started_at.map(moment)),

@@ -89,18 +89,21 @@ fn every_flag_reaches_the_task() {
     assert!(place.json(&["task", "show", "2"])[0]["expires_at"].is_null());
     let what_else =
         ["--timeout", "5s", "--heartbeat-timeout", "2s", "--deadline", "2100-01-01T00:00:00Z", "--retries", "3"];
-    place.onward(&[&["submit", "--kind", "k", "--key", "2", "--keep-key", "1h"][..], &what_else].concat());
+    let kept = ["--key", "2", "--keep-key", "1h", "--retention", "7d"];
+    place.onward(&[&["submit", "--kind", "k"][..], &kept, &what_else].concat());
     let task = &place.json(&["task", "show", "3"])[0];
     assert_eq!(
         (&task["timeout"], &task["heartbeat_timeout"], &task["keep_key_for"]),
         (&5.0.into(), &2.0.into(), &3600.0.into())
     );
     assert_eq!((&task["deadline"], &task["retry"]["attempts"]), (&"2100-01-01T00:00:00Z".into(), &4.into()));
+    assert_eq!(task["retention"], 604_800.0);
     let shown = place.onward(&["task", "show", "2", "3"]).stdout;
     for fact in [
         "time to live 1h00m from its first attempt",
         "timeout      5.00s",
         "heartbeat    every 2.00s",
+        "retention    7d00h",
         "retries      3, jitter:",
     ] {
         assert!(shown.contains(fact), "{shown}");

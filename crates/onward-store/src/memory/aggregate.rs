@@ -290,6 +290,6 @@ impl State {
 }
 
 fn facts(member: &Task) -> MemberFacts {
-    let NewTask { priority, timeout, heartbeat_timeout, retry, io, .. } = member.new;
-    MemberFacts { priority, timeout, heartbeat_timeout, retry, io }
+    let NewTask { priority, timeout, heartbeat_timeout, retention, retry, io, .. } = member.new;
+    MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }
 }

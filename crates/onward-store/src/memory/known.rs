@@ -77,10 +77,12 @@ pub(crate) enum Want {
     Expiring,
     /// More of those that are to be finished from elsewhere.
     Overdue,
-    /// More of those that have ended, the oldest end first.
+    /// More of those that have ended and did not say how long they are kept, the oldest end first.
     Ended,
-    /// How many have ended.
+    /// How many of these there are.
     EndedCount,
+    /// More of those that have ended and said how long they are kept, by until when that is.
+    Retained,
     /// More of the tasks of a queue in some states, by number.
     OfQueue(Name, Vec<TaskState>),
     /// How many live tasks a queue has.
@@ -145,7 +147,8 @@ pub(super) struct Part {
     pub(super) expiring: Frontier<(Timestamp, TaskId)>,
     pub(super) overdue: Frontier<(Timestamp, TaskId)>,
     pub(super) ended: Frontier<(End, TaskId)>,
-    /// How many ended tasks are not loaded; `None` if that is not known.
+    pub(super) retained: Frontier<(Timestamp, TaskId)>,
+    /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that is not known.
     pub(super) ended_elsewhere: Option<u64>,
     pub(super) of_queue: BTreeMap<(Name, Vec<TaskState>), Frontier<TaskId>>,
     /// How many live tasks of a queue are not loaded.

@@ -1,7 +1,6 @@
 //! Removing tasks and queues.
 
 use super::state::State;
-use super::task::End;
 use crate::event::Change;
 use crate::flow::LimitScope;
 use crate::name::Name;
@@ -10,6 +9,7 @@ use crate::outcome::{Outcome, Refusal};
 use crate::rules;
 use crate::rules::prune::EndedTask;
 use crate::task::{TaskId, TaskState};
+use crate::timestamp::Timestamp;
 use crate::write::{Prune, Scope};
 
 impl State {
@@ -46,35 +46,46 @@ impl State {
 
     pub(super) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
         self.keys.forget_over(self.now.wall);
-        let mut tasks = self.over(prune);
+        let mut tasks = self.own_retention_over(prune.limit);
+        if tasks.len() <= prune.limit {
+            tasks.extend(self.over(prune, prune.limit - tasks.len()));
+        }
         let more = tasks.len() > prune.limit;
         tasks.truncate(prune.limit);
-        for (_, id) in &tasks {
-            self.tasks.remove(*id);
+        let mut last = None;
+        for id in &tasks {
+            last = last.max(self.tasks.remove(*id).and_then(|task| task.end).map(|end| end.entry));
             self.bundles.forget(*id);
         }
-        if let Some((end, _)) = tasks.last() {
+        if let Some(last) = last {
             let left = self.tasks.ended().next().map_or(i64::MAX, |(end, _)| end.entry);
-            self.forget_before = self.forget_before.max(left.min(end.entry + 1));
+            self.forget_before = self.forget_before.max(left.min(last + 1));
         }
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// What a prune removes, the oldest end first, and one more where there is one.
-    fn over(&self, prune: &Prune) -> Vec<(End, TaskId)> {
+    /// Those whose own retention is over, the first to be so first: so many, and one more where there is one.
+    fn own_retention_over(&self, limit: usize) -> Vec<TaskId> {
+        let is_over = |(until, _): &(Timestamp, TaskId)| rules::prune::is_over(*until, self.now.wall);
+        let over = self.tasks.retained().take_while(is_over).map(|(_, id)| id);
+        over.take(limit.saturating_add(1)).collect()
+    }
+
+    /// What a prune removes of the others, the oldest end first: so many, and one more where there is one.
+    fn over(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
         let ended = self.tasks.ended();
         // A store that keeps its tasks elsewhere counts them only for who asks how many remain.
         let count = if prune.keep.is_some() { self.tasks.ended_count() } else { u64::MAX };
         let newer = (0..count).rev();
-        let is_over = |((_, id), newer): &((End, TaskId), u64)| {
+        let is_over = |(id, newer): &(TaskId, u64)| {
             let finished_at = self.tasks.get(*id).and_then(|task| task.finished_at);
             finished_at.is_some_and(|finished_at| {
                 rules::prune::is_forgotten(prune, EndedTask { finished_at, newer: *newer }, self.now.wall)
             })
         };
-        let over = ended.zip(newer).take_while(is_over).map(|(ended, _)| ended);
+        let over = ended.map(|(_, id)| id).zip(newer).take_while(is_over).map(|(id, _)| id);
         // No further: it may be most of a long history.
-        over.take(prune.limit.saturating_add(1)).collect()
+        over.take(limit.saturating_add(1)).collect()
     }
 
     pub(super) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {

@@ -133,6 +133,12 @@ impl Task {
         self.awaited.and_then(|awaited| awaited.until)
     }
 
+    /// Until when it is kept, if it has ended and said how long that is.
+    pub(crate) fn retained_until(&self) -> Option<Timestamp> {
+        self.end?;
+        Some(rules::prune::retained_until(self.finished_at?, self.new.retention?))
+    }
+
     /// It waits for `run_at`, or is due already.
     pub(super) fn wait_for(&mut self, run_at: Timestamp, now: Timestamp) {
         self.state = rules::due::state(run_at, now);
@@ -188,6 +194,7 @@ impl Task {
             timeout: self.new.timeout,
             heartbeat_timeout: self.new.heartbeat_timeout,
             deadline: self.new.deadline,
+            retention: self.new.retention,
             retry: self.new.retry,
             scheduled_at: self.new.scheduled_at,
             tags: self.new.tags.clone(),
@@ -238,6 +245,7 @@ impl Task {
             timeout: self.new.timeout,
             heartbeat_timeout: self.new.heartbeat_timeout,
             deadline: self.new.deadline,
+            retention: self.new.retention,
             retry: self.new.retry,
             scheduled_at: self.new.scheduled_at,
         }

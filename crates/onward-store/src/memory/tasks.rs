@@ -28,8 +28,10 @@ pub(super) struct Tasks {
     /// Blocked tasks that must be finished from elsewhere within a time.
     overdue: BTreeSet<(Timestamp, TaskId)>,
     held: BTreeSet<(SessionId, TaskId)>,
-    /// By the order in which they ended.
+    /// By the order in which they ended; those apart that said how long they are kept.
     ended: BTreeSet<(End, TaskId)>,
+    /// Those, by until when that is.
+    retained: BTreeSet<(Timestamp, TaskId)>,
     running: RunningCounts,
 }
 
@@ -112,6 +114,7 @@ impl Tasks {
         move_in(&mut self.held, held(before), held(after));
         let ended = |orders: &Orders| orders.ended.map(|end| (end, id));
         move_in(&mut self.ended, ended(before), ended(after));
+        move_in(&mut self.retained, with_id(before.retained), with_id(after.retained));
         if before.running != after.running {
             before.running.iter().for_each(|line| self.running.remove(line.as_line()));
             after.running.iter().for_each(|line| self.running.add(line.as_line(), 1));
@@ -195,12 +198,17 @@ impl Tasks {
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
     }
 
-    /// Ended tasks, the oldest end first.
+    /// Ended tasks that did not say how long they are kept, the oldest end first.
     pub(super) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
         self.known.walk(&self.ended, |part| part.ended, || Want::Ended)
     }
 
-    /// How many have ended.
+    /// Ended tasks that said how long they are kept, by until when that is.
+    pub(super) fn retained(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
+        self.known.walk(&self.retained, |part| part.retained, || Want::Retained)
+    }
+
+    /// How many have ended that did not say how long they are kept.
     pub(super) fn ended_count(&self) -> u64 {
         self.known.lacks(|part| part.ended_elsewhere.is_some(), || Want::EndedCount);
         self.ended.len() as u64 + self.known.part().and_then(|part| part.ended_elsewhere).unwrap_or_default()
@@ -313,6 +321,7 @@ struct Orders {
     overdue: Option<Timestamp>,
     held: Option<SessionId>,
     ended: Option<End>,
+    retained: Option<Timestamp>,
     running: Option<Running>,
 }
 
@@ -327,7 +336,8 @@ impl Orders {
             expiring: task.expires_at.filter(|_| may_expire),
             overdue: task.must_be_finished_by(),
             held: task.session,
-            ended: task.end,
+            ended: task.end.filter(|_| task.new.retention.is_none()),
+            retained: task.retained_until(),
             running: (task.state == TaskState::Running).then(|| Running::of(task)),
         }
     }

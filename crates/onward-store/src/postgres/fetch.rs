@@ -177,7 +177,7 @@ impl<'a> Fetcher<'a> {
                 Want::EndedCount => queries.push(Query::EndedCount),
                 Want::LiveIn(queue) => queries.push(Query::Live(queue)),
                 Want::Between(from, before) => queries.push(Query::Between(from.0, before.0)),
-                Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::OfQueue(..) => {
+                Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::Retained | Want::OfQueue(..) => {
                     queries.push(Query::Order(want, limit));
                 }
             }
@@ -215,7 +215,7 @@ impl<'a> Fetcher<'a> {
             Want::Messages(_) => limits::TURN_MESSAGES,
             Want::Ended | Want::OfQueue(..) => self.claimed.saturating_add(2),
             // One says when the next is due. Where that is now, more are.
-            Want::Scheduled | Want::Expiring | Want::Overdue => 2,
+            Want::Scheduled | Want::Expiring | Want::Overdue | Want::Retained => 2,
             _ => return 0,
         };
         let times = self.wanted.entry(want.clone()).or_default();
@@ -442,7 +442,10 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
         }
         Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
         Query::Order(want, limit) => order(client, sql, want, *limit, each).await,
-        Query::EndedCount => client.each_typed(&sql.text("SELECT count(*) FROM {s}.ended"), &[], each).await,
+        Query::EndedCount => {
+            let text = sql.text("SELECT count(*) FROM {s}.ended WHERE overdue_at IS NULL");
+            client.each_typed(&text, &[], each).await
+        }
         Query::Live(queue) => {
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.each_typed(&text, &[(&queue.as_str(), Type::TEXT)], each).await
@@ -521,7 +524,8 @@ async fn order(client: &LinkTo<'_>, sql: &Sql, want: &Want, limit: usize, each: 
                 .each_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)], each)
                 .await;
         }
-        _ => sql.tasks("ended", "ORDER BY t.end_number LIMIT $1"),
+        Want::Retained => sql.tasks("ended", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1"),
+        _ => sql.tasks("ended", "WHERE t.overdue_at IS NULL ORDER BY t.end_number LIMIT $1"),
     };
     client.each_typed(&text, &[(&limit, Type::INT8)], each).await
 }

@@ -136,7 +136,7 @@ async fn take(client: &Link, shared: &Shared, rows: &[Row]) -> Result<()> {
 async fn begin(client: &Link, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
     client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
     let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
-                affinity, parent, depends_on, heartbeat_timeout FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
+                affinity, parent, depends_on, heartbeat_timeout, retention FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
 
@@ -201,7 +201,7 @@ fn new_task(row: &Row) -> Result<NewTask> {
     new.tags = tags;
     new.ttl = duration(11)?.map(|duration| Ttl { duration, from: TtlFrom::default() });
     (new.timeout, new.deadline) = (duration(12)?, moment(13)?);
-    new.heartbeat_timeout = duration(17)?;
+    (new.heartbeat_timeout, new.retention) = (duration(17)?, duration(18)?);
     new.parent = number(15)?.map(TaskId);
     let on: Vec<i64> = row.try_get(16).map_err(classified)?;
     new.depends_on.tasks = on.into_iter().map(|task| Dependency::Task(TaskId(task))).collect();

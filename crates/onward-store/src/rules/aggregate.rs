@@ -79,19 +79,22 @@ pub struct MemberFacts {
     pub timeout: Option<Duration>,
     /// How long it may go on without a sign of life.
     pub heartbeat_timeout: Option<Duration>,
+    /// How long it is kept after its end.
+    pub retention: Option<Duration>,
     /// How it is tried again.
     pub retry: Option<RetryPolicy>,
     /// What it is expected to move.
     pub io: Io,
 }
 
-/// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most urgent, expected to move what they all are, with
-/// the timeouts and retry policy of the oldest.
+/// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most urgent, expected to move what they all are, kept as long as
+/// the one that is kept longest, with the timeouts and retry policy of the oldest.
 pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
     let oldest = members.first();
     bundle.timeout = oldest.and_then(|oldest| oldest.timeout);
     bundle.heartbeat_timeout = oldest.and_then(|oldest| oldest.heartbeat_timeout);
     bundle.retry = oldest.and_then(|oldest| oldest.retry);
+    bundle.retention = members.iter().filter_map(|member| member.retention).max();
     bundle.priority = members.iter().map(|member| member.priority).max().unwrap_or_default();
     for (member, kind) in members.iter().flat_map(|member| IoKind::ALL.map(|kind| (member, kind))) {
         bundle.io.set(kind, bundle.io.get(kind).saturating_add(member.io.get(kind)));

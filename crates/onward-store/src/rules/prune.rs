@@ -1,14 +1,28 @@
 //! Which ended tasks are forgotten.
 
+use std::time::Duration;
+
 use crate::timestamp::Timestamp;
 use crate::write::Prune;
 
-/// An ended task as [`is_forgotten`] sees it.
+/// Until when, this moment included, a task is kept that said for how long it is. What prunes say of others does not concern it.
+#[must_use]
+pub fn retained_until(finished_at: Timestamp, retention: Duration) -> Timestamp {
+    finished_at.plus(retention)
+}
+
+/// Whether a task that is kept until a moment is one of those that any prune forgets.
+#[must_use]
+pub fn is_over(retained_until: Timestamp, now: Timestamp) -> bool {
+    retained_until < now
+}
+
+/// An ended task that said nothing of how long it is kept, as [`is_forgotten`] sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedTask {
     /// When it ended.
     pub finished_at: Timestamp,
-    /// How many tasks ended after it: none for the newest.
+    /// How many such tasks ended after it: none for the newest.
     pub newer: u64,
 }
 
@@ -22,8 +36,6 @@ pub fn is_forgotten(prune: &Prune, task: EndedTask, now: Timestamp) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const NOW: Timestamp = Timestamp::MAX;
@@ -33,6 +45,18 @@ mod tests {
         let prune = Prune { older_than: Some(Duration::from_secs(1)), ..Prune::default() };
         let task = EndedTask { finished_at: NOW.minus(Duration::from_secs(1)), newer: 9 };
         assert!(!is_forgotten(&prune, task, NOW));
+    }
+
+    #[test]
+    fn a_task_of_its_own_retention_stays_to_the_last_moment_of_it() {
+        let until = retained_until(NOW.minus(Duration::from_secs(2)), Duration::from_secs(1));
+        assert!(!is_over(until, until));
+        assert!(is_over(until, NOW));
+    }
+
+    #[test]
+    fn a_retention_beyond_all_time_is_never_over() {
+        assert!(!is_over(retained_until(Timestamp::MIN.plus(Duration::MAX), Duration::MAX), Timestamp::MAX));
     }
 
     #[test]

@@ -30,6 +30,7 @@ struct Known {
     settle_groups: bool,
     /// When lines of series were last looked at.
     looked_at: Option<i64>,
+    pruned_to: i64,
 }
 
 /// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
@@ -61,6 +62,8 @@ pub(super) struct Cache {
     pub(super) next_task: i64,
     /// The number of the next log row.
     pub(super) next_log: i64,
+    /// No row of the log before this one tells of the end of a task that a prune has to look at: those are gone, or said how long they are kept.
+    pub(super) pruned_to: i64,
     /// The number of the next tag, once somebody asked.
     pub(super) next_tag: Option<i64>,
     /// The latest day on which a task ended, once it is known that there is one.
@@ -79,6 +82,7 @@ impl Cache {
             flow: Some(self.flow),
             settle_groups: self.settle_groups,
             looked_at: self.series.looked_at,
+            pruned_to: self.pruned_to,
         };
         Self::load_with(connection, known, now)
     }
@@ -114,6 +118,7 @@ impl Cache {
             followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
+            pruned_to: known.pruned_to,
             next_tag: None,
             day: None,
         })

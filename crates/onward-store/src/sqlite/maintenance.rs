@@ -433,6 +433,11 @@ const CONSISTENCY: &[(&str, &str)] = &[
          <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
     ),
     (
+        "a task said how long it is kept and that is not known, or is known of one that did not",
+        "SELECT coalesce(h.id, r.task) FROM (SELECT id FROM history WHERE options IS NOT NULL AND json_extract(options, '$.retention') IS NOT NULL) AS h \
+         FULL JOIN retained r ON r.task = h.id WHERE h.id IS NULL OR r.task IS NULL",
+    ),
+    (
         "the statistics count another number of ended tasks than there are",
         "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0018.sql"),
     include_str!("migrations/0019.sql"),
     include_str!("migrations/0020.sql"),
+    include_str!("migrations/0021.sql"),
 ];
 
 /// The schema that this version writes.

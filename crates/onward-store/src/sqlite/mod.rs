@@ -42,6 +42,7 @@ mod presence;
 mod queues;
 mod readers;
 mod reads;
+mod retained;
 mod schedules;
 mod series;
 mod series_lines;

@@ -28,6 +28,8 @@ pub(super) struct TaskOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retention: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry: Option<RetryPolicy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scheduled_at: Option<Timestamp>,
@@ -62,6 +64,7 @@ impl TaskOptions {
             timeout: task.timeout,
             heartbeat_timeout: task.heartbeat_timeout,
             deadline: task.deadline,
+            retention: task.retention,
             retry: task.retry,
             scheduled_at: task.scheduled_at,
             keep_key_for: task.unique.as_ref().map_or(Duration::ZERO, |unique| unique.keep_for),

@@ -32,6 +32,7 @@ mod postgres;
 mod power_loss;
 mod queues;
 mod refusing_table;
+mod retained;
 mod shared_limits;
 mod sqlite;
 mod steps;

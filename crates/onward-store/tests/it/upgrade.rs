@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onward_store::{
-    Claim, NewTask, OpenSession, Outcome, QueueMode, SetQueue, SqliteStore, Store, Submitted, TaskId, TaskState,
+    Claim, NewTask, OpenSession, Outcome, Prune, QueueMode, SetQueue, SqliteStore, Store, Submitted, TaskId, TaskState,
     UniqueKey, Write,
 };
 use rusqlite::Connection;
@@ -51,6 +51,19 @@ async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_compl
     }
     let report = store.check().await.unwrap();
     assert_eq!((report.integrity, report.consistency), (Vec::new(), Vec::new()));
+}
+
+/// Shows: Q6
+#[tokio::test]
+async fn what_had_ended_in_a_store_of_schema_1_is_pruned_and_what_says_how_long_it_is_kept_is_not() {
+    let old = Old::schema_1();
+    let store = SqliteStore::open(&old.path).await.unwrap();
+    let kept = NewTask { retention: Some(Duration::from_secs(3600)), ..NewTask::new("mail").unwrap() };
+    let Outcome::Submitted(kept) = apply(&store, Write::Submit(Box::new(kept))).await else { panic!("no task") };
+    apply(&store, Write::Cancel { task: kept.id() }).await;
+    let prune = Prune { older_than: None, keep: Some(0), limit: 10 };
+    assert_eq!(apply(&store, Write::Prune(prune)).await, Outcome::Removed { tasks: 2, more: false });
+    assert_eq!(store.task(kept.id()).await.unwrap().unwrap().retention, Some(Duration::from_secs(3600)));
 }
 
 #[tokio::test]

@@ -297,7 +297,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let what =
         (kind(), queue(), select(vec![b"".as_slice(), b"payload", &[0xff; 33]]), select(vec![32u8, 128, 128, 255]));
     let limit = || option::weighted(0.1, select(vec![Duration::ZERO, SECOND]));
-    let limits = (limit(), limit(), option::weighted(0.1, Just(Timestamp::MAX)));
+    let retention = option::weighted(0.3, select(vec![Duration::ZERO, SECOND, MINUTE]));
+    let limits = (limit(), limit(), option::weighted(0.1, Just(Timestamp::MAX)), retention);
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
@@ -310,7 +311,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
             when,
             (unique, tags, group),
             ttl,
-            (timeout, heartbeat_timeout, deadline),
+            (timeout, heartbeat_timeout, deadline, retention),
             retry,
             (depends_on, parent, io, aggregate, affinity, (orchestration, report)),
         )| {
@@ -325,6 +326,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
                 timeout,
                 heartbeat_timeout,
                 deadline,
+                retention,
                 retry,
                 group,
                 scheduled_at: None,

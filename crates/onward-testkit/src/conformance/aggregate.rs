@@ -173,6 +173,15 @@ pub async fn a_bundle_takes_timeouts_and_retries_from_its_oldest_member(bench: B
     assert_eq!(taken, (Some(SECOND), Some(SECOND / 2), policy(7)));
 }
 
+/// Shows: Q6, Q9
+pub async fn a_bundle_is_kept_as_long_as_the_member_that_is_kept_longest(bench: Bench) {
+    bench.submit_new(NewTask { retention: Some(MINUTE), ..member(3) }).await;
+    bench.submit_new(NewTask { retention: Some(SECOND), ..member(3) }).await;
+    let last = bench.submit_new(member(3)).await;
+    let bundle = bench.record(last).await.bundle.unwrap();
+    assert_eq!(bench.record(bundle).await.retention, Some(MINUTE));
+}
+
 /// Shows: Q9
 pub async fn a_bundle_counts_as_one_under_a_limit(bench: Bench) {
     let concurrency = Some(ConcurrencyLimit::AtMost(1));

@@ -26,6 +26,7 @@ pub mod queues;
 pub mod reads;
 pub mod removal;
 pub mod reopen;
+pub mod retention;
 pub mod schedules;
 pub mod sessions;
 pub mod shares;

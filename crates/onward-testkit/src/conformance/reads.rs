@@ -20,6 +20,7 @@ pub async fn a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_whe
         timeout: Some(SECOND * 5),
         heartbeat_timeout: Some(SECOND * 2),
         deadline: Some(bench.now().plus(SECOND * 600)),
+        retention: Some(SECOND * 3600),
         retry: Some(RetryPolicy { attempts: 4, backoff }),
         scheduled_at: Some(bench.now()),
         ..task("k")
@@ -27,14 +28,14 @@ pub async fn a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_whe
     let id = bench.submit_new(new.clone()).await;
     let said = |task: TaskRecord| {
         let whens = (task.ttl, task.timeout, task.heartbeat_timeout, task.deadline, task.scheduled_at);
-        (whens, task.retry)
+        (whens, task.retention, task.retry)
     };
     let whens = (new.ttl, new.timeout, new.heartbeat_timeout, new.deadline, new.scheduled_at);
-    assert_eq!(said(bench.record(id).await), (whens, new.retry));
+    assert_eq!(said(bench.record(id).await), (whens, new.retention, new.retry));
     bench.complete_next().await;
-    assert_eq!(said(bench.record(id).await), (whens, new.retry));
+    assert_eq!(said(bench.record(id).await), (whens, new.retention, new.retry));
     let listed = bench.store().tasks(TaskFilter::default(), Page::default()).await.unwrap_or_default().tasks;
-    assert_eq!(listed.into_iter().map(said).collect::<Vec<_>>(), [(whens, new.retry)]);
+    assert_eq!(listed.into_iter().map(said).collect::<Vec<_>>(), [(whens, new.retention, new.retry)]);
 }
 
 async fn pages(bench: &Bench, limit: usize) -> Vec<Vec<TaskId>> {

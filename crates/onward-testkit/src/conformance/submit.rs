@@ -33,6 +33,7 @@ pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {
         timeout: Some(Duration::from_micros(1500)),
         heartbeat_timeout: Some(Duration::from_micros(700)),
         deadline: Some(bench.now().plus(Duration::from_secs(9))),
+        retention: Some(Duration::from_secs(3)),
         retry: Some(RetryPolicy { attempts: 7, backoff: Backoff::Constant { delay: Duration::from_millis(3) } }),
         ..task("k")
     };
@@ -43,7 +44,7 @@ pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {
         (claimed.payload, claimed.timeout, claimed.heartbeat_timeout, claimed.deadline, claimed.retry),
         (new.payload, new.timeout, new.heartbeat_timeout, new.deadline, new.retry)
     );
-    assert_eq!((claimed.submitted_at, claimed.attempt), (bench.now(), 1));
+    assert_eq!((claimed.submitted_at, claimed.attempt, claimed.retention), (bench.now(), 1, new.retention));
 }
 
 /// Shows: T5

@@ -73,6 +73,7 @@ impl Dispatcher {
         if self.choosing.learn(&claimed) {
             self.give_back_what_was_chosen_before();
         }
+        self.note_retentions(&claimed.tasks);
         let tasks = self.without_turns(claimed.tasks);
         let attempts = self.attempts(tasks);
         let came = attempts.len();
@@ -89,10 +90,17 @@ impl Dispatcher {
         if claimed.next_due.is_some_and(|after| after.is_zero()) {
             self.looks_for_turns = true;
         }
+        self.note_retentions(&claimed.tasks);
         let (turns, others): (Vec<_>, Vec<_>) = claimed.tasks.into_iter().partition(|task| task.instance.is_some());
         turns.into_iter().for_each(|task| Stage::begin(&self.run, task));
         self.refuse_to_play(others);
         self.cancel(&claimed.cancel);
+    }
+
+    fn note_retentions(&self, tasks: &[ClaimedTask]) {
+        for task in tasks.iter().filter(|task| task.retention.is_some()) {
+            self.run.inner.own_retentions.note(self.run.inner.clock.now(), task.retention);
+        }
     }
 
     /// Tasks that were submitted as such, under a kind that has the code of an orchestration.
@@ -236,6 +244,7 @@ impl Dispatcher {
         tracing::debug!(task, kind, attempt = number, state = state.as_str(), "the end of the attempt is durable");
         if state.is_ended() {
             self.preempting.forget(attempt.id());
+            self.note_retentions(std::slice::from_ref(&attempt.task));
         }
         self.summary.count(state);
         if let Some(end) = end_of(state) {

@@ -1,8 +1,13 @@
 //! Engines that forget what ended long ago.
 
-use onward::{EngineBuilder, TaskId};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use crate::fixture::{HOUR, World, start, stop, submit, worlds};
+use onward::{Engine, EngineBuilder, NewTask, TaskId};
+use onward_store::{Answer, Outcome, Store, StoreDecorator, Write};
+
+use crate::fixture::{HOUR, SECOND, World, start, stop, submit, task, worlds};
 
 /// Runs an engine in a world until one task is forgotten, while time goes on; answers which of those that ended are left.
 async fn forgotten(world: &World, builder: EngineBuilder, tasks: &[TaskId], first: TaskId) -> Vec<TaskId> {
@@ -32,8 +37,7 @@ async fn an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_el
         engine.handle("k", |_| async { Ok(()) });
         let old = submit(&engine, "k").await;
         engine.run_until_idle().await.unwrap();
-        let live =
-            engine.submit_task(onward::NewTask { when: onward::When::After(1000 * HOUR), ..crate::fixture::task("k") });
+        let live = engine.submit_task(NewTask { when: onward::When::After(1000 * HOUR), ..task("k") });
         let live = live.await.unwrap().id();
         let ended_at = onward::Clock::now(&*world.clock);
         let left = forgotten(&world, world.builder().keep_ended_for(2 * HOUR), &[old, live], old).await;
@@ -55,5 +59,88 @@ async fn an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest() {
         }
         let left = forgotten(&world, world.builder().keep_ended(2), &tasks, tasks[0]).await;
         assert_eq!(left, tasks[1..]);
+    }
+}
+
+/// Submits a task that says how long it is kept.
+async fn submit_kept_for(engine: &Engine, retention: Duration) -> TaskId {
+    engine.submit_task(NewTask { retention: Some(retention), ..task("k") }).await.unwrap().id()
+}
+
+/// Shows: Q6
+#[tokio::test]
+async fn an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let short = submit_kept_for(&engine, 2 * HOUR).await;
+        let (long, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
+        let before = onward::Clock::now(&*world.clock);
+        assert_eq!(forgotten(&world, world.builder(), &[long, other], short).await, [long, other]);
+        assert!(onward::Clock::now(&*world.clock) > before.plus(2 * HOUR));
+    }
+}
+
+/// Shows: Q6
+#[tokio::test]
+async fn a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        let (kept, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
+        let builder = world.builder().keep_ended_for(HOUR).keep_ended(0);
+        assert_eq!(forgotten(&world, builder, &[kept], other).await, [kept]);
+    }
+}
+
+/// Shows: Q6
+#[tokio::test]
+async fn an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind() {
+    for world in worlds().await {
+        let engine = world.engine().await;
+        engine.handle("k", |_| async { Ok(()) });
+        let left_behind = submit_kept_for(&engine, SECOND).await;
+        engine.run_until_idle().await.unwrap();
+        world.clock.advance(HOUR);
+        assert_eq!(forgotten(&world, world.builder(), &[], left_behind).await, []);
+    }
+}
+
+/// Counts the prunes that pass.
+#[derive(Debug)]
+struct Prunes {
+    store: Arc<dyn Store>,
+    count: AtomicUsize,
+}
+
+impl StoreDecorator for Prunes {
+    fn inner(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        self.count.fetch_add(writes.iter().filter(|write| matches!(write, Write::Prune(_))).count(), Ordering::SeqCst);
+        self.store.apply(writes)
+    }
+}
+
+/// An engine without work costs its store nothing.
+///
+/// Shows: W10
+#[tokio::test]
+async fn an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once() {
+    for world in worlds().await {
+        let prunes = Arc::new(Prunes { store: Arc::clone(&world.store), count: AtomicUsize::new(0) });
+        let engine = Engine::builder().store(prunes.clone()).lease(24 * HOUR).open().await.unwrap();
+        engine.handle("k", |_| async { Ok(()) });
+        let run = start(&engine);
+        for _ in 0..5 {
+            let id = submit(&engine, "k").await;
+            let waits = engine.clone();
+            world.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(id).await.unwrap()) })).await;
+        }
+        let later = engine.submit_task(NewTask { when: onward::When::After(HOUR), ..task("k") }).await.unwrap().id();
+        let waits = engine.clone();
+        world.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(later).await.unwrap()) })).await;
+        stop(&engine, run).await;
+        assert_eq!(prunes.count.load(Ordering::SeqCst), 1);
     }
 }

@@ -240,6 +240,7 @@ mod tests {
             timeout: None,
             heartbeat_timeout: None,
             deadline: None,
+            retention: None,
             retry: None,
             scheduled_at: None,
         }

@@ -69,6 +69,9 @@ pub(crate) struct TaskOptions {
     /// How long an attempt may go on without a sign of life: a report of the command, or of the handler
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     heartbeat_timeout: Option<Duration>,
+    /// How long to keep it after its end, whatever workers and prunes are told of others
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    retention: Option<Duration>,
     /// Further attempts after a failed one; default: as the worker says
     #[arg(long, value_name = "COUNT")]
     retries: Option<u32>,
@@ -183,6 +186,7 @@ impl TaskOptions {
             ttl: self.ttl.map(|duration| Ttl { duration, from: self.ttl_from.into() }),
             timeout: self.timeout,
             heartbeat_timeout: self.heartbeat_timeout,
+            retention: self.retention,
             retry: retry_policy(self.retries, self.backoff),
             tags: tags_of(&self.tags)?,
             io: self.io.io(),

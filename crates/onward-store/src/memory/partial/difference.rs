@@ -279,7 +279,10 @@ impl Difference {
     }
 
     fn changed_task(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
-        if task.state.is_ended() && task.new.payload.len() <= RESENT_BYTES {
+        if task.retained_until().is_some() {
+            // Until when it is kept is not among what the end of most tasks writes.
+            self.rewritten_task(old, task)?;
+        } else if task.state.is_ended() && task.new.payload.len() <= RESENT_BYTES {
             sorts.finished.add(task);
         } else if task.state.is_ended() {
             self.finished.push(ChangedRow::of(task)?);

@@ -32,6 +32,7 @@ pub(crate) struct TaskRow {
     pub(crate) priority: i16,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
+    /// By when it must be finished from elsewhere; of an ended one until when it is kept, if it said how long that is.
     pub(crate) overdue_at: Option<i64>,
     pub(crate) session: Option<i64>,
     pub(crate) cancel_requested: bool,
@@ -178,7 +179,7 @@ impl ChangedRow {
             place: task.place().at,
             run_at: task.run_at.as_microseconds(),
             expires_at: microseconds(task.expires_at),
-            overdue_at: microseconds(task.must_be_finished_by()),
+            overdue_at: microseconds(task.must_be_finished_by().or(task.retained_until())),
             session: task.session.map(|session| session.0),
             cancel_requested: task.cancel_requested,
             result: task.result.clone(),
@@ -310,6 +311,7 @@ fn is_plain(new: &NewTask) -> bool {
         timeout,
         heartbeat_timeout,
         deadline,
+        retention,
         retry,
         scheduled_at,
         tags,
@@ -325,6 +327,7 @@ fn is_plain(new: &NewTask) -> bool {
     let is_plain_attempt = is_unlimited && retry.is_none();
     let is_alone = tags.is_empty() && *depends_on == Dependencies::default() && aggregate.is_none() && report.is_none();
     *when == When::Now
+        && retention.is_none()
         && has_plain_key
         && is_plain_attempt
         && is_alone

@@ -65,7 +65,7 @@ pub(crate) struct Partial {
     state: State,
     /// How many tasks run in the store.
     running: Option<RunningCounts>,
-    /// How many have ended in the store, if somebody asked.
+    /// How many have ended in the store that did not say how long they are kept, if somebody asked.
     ended: Option<u64>,
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
@@ -325,6 +325,7 @@ impl Partial {
             Want::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
             Want::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
             Want::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
+            Want::Retained => part.retained = frontier(last, |task| Some((task.retained_until()?, task.id))),
             Want::OfQueue(queue, states) => {
                 let frontier = frontier(last, |task| Some(task.id));
                 part.of_queue.insert((queue.clone(), states.clone()), frontier);
@@ -345,7 +346,8 @@ impl Partial {
         });
         let count =
             |is_counted: &dyn Fn(&Task) -> bool| self.state.tasks.iter().filter(|task| is_counted(task)).count() as u64;
-        let ended = self.ended.map(|ended| ended.saturating_sub(count(&|task| task.state.is_ended())));
+        let is_of_ended = |task: &Task| task.state.is_ended() && task.new.retention.is_none();
+        let ended = self.ended.map(|ended| ended.saturating_sub(count(&is_of_ended)));
         let live = self.live.iter().map(|(queue, live)| {
             let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
             (queue.clone(), live.saturating_sub(here))

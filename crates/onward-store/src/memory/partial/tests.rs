@@ -24,6 +24,7 @@ fn long_history() -> Partial {
     let items = Items::of(std::iter::empty()).unwrap();
     let mut partial = Partial::new(counters, None, 1024, items).unwrap();
     partial.order(&Want::Ended, (1..=3).map(ended).collect(), 3);
+    partial.order(&Want::Retained, Vec::new(), 3);
     partial.settle();
     partial
 }

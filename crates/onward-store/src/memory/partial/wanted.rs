@@ -51,7 +51,7 @@ pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
             }
         }),
         Write::Prune(prune) => {
-            wants.extend([Want::KeysOver, Want::Ended]);
+            wants.extend([Want::KeysOver, Want::Retained, Want::Ended]);
             wants.extend(prune.keep.map(|_| Want::EndedCount));
         }
         Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),

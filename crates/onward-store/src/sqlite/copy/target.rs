@@ -180,6 +180,9 @@ impl SqliteTarget {
         let task = row.into_task()?;
         let lane = self.lane(&task.new.queue, &task.new.kind, task.new.group.as_ref())?;
         self.details(&task)?;
+        if let Some(until) = task.retained_until() {
+            self.execute("INSERT INTO retained (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
+        }
         let sql = "INSERT INTO history (id, lane, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at, \
                    started_at, finished_at, expires_at, options, key, payload, result) \
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";

@@ -102,6 +102,7 @@ fn new_task(names: NamesOfLane, options: TaskOptions, key: Option<String>) -> Ne
         timeout: options.timeout,
         heartbeat_timeout: options.heartbeat_timeout,
         deadline: options.deadline,
+        retention: options.retention,
         retry: options.retry,
         scheduled_at: options.scheduled_at,
         tags: options.tags,

@@ -82,6 +82,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         timeout: options.timeout,
         heartbeat_timeout: options.heartbeat_timeout,
         deadline: options.deadline,
+        retention: options.retention,
         retry: options.retry,
         scheduled_at: options.scheduled_at,
     })

@@ -113,9 +113,9 @@ impl Transaction<'_> {
     fn collected(&self, lane: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/collected.sql"))?;
         let members = statement.query_map([lane], |row| {
-            let TaskOptions { timeout, heartbeat_timeout, retry, expected_io: io, .. } = row.get(2)?;
+            let TaskOptions { timeout, heartbeat_timeout, retention, retry, expected_io: io, .. } = row.get(2)?;
             let priority = Priority(row.get(1)?);
-            Ok((TaskId(row.get(0)?), MemberFacts { priority, timeout, heartbeat_timeout, retry, io }))
+            Ok((TaskId(row.get(0)?), MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }))
         })?;
         Ok(members.collect::<rusqlite::Result<_>>()?)
     }

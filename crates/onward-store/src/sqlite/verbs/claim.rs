@@ -200,6 +200,7 @@ impl Transaction<'_> {
             timeout: task.options.timeout,
             heartbeat_timeout: task.options.heartbeat_timeout,
             deadline: task.options.deadline,
+            retention: task.options.retention,
             retry: task.options.retry,
             scheduled_at: task.options.scheduled_at,
             tags: task.options.tags.clone(),

@@ -67,6 +67,7 @@ impl Transaction<'_> {
         let completed = self.cache.held.take(task);
         if let Some(task) = &completed {
             task.key.as_ref().map_or(Ok(()), |key| self.free_key(task, key))?;
+            self.retain(task.id, task.options.retention)?;
             if task.links & DEPENDENTS != 0 {
                 self.tell_dependents(task.id);
             }

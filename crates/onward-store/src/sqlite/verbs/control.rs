@@ -22,6 +22,7 @@ pub(super) struct EndedTask {
     pub(super) lane: i64,
     state: i64,
     priority: u8,
+    finished_at: i64,
     pub(super) options: TaskOptions,
     key: Option<String>,
 }
@@ -100,6 +101,7 @@ impl Transaction<'_> {
             .prepare_cached(include_str!("../sql/move_from_history.sql"))?
             .execute(params![task.0, now, expires_at])?;
         self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
+        self.retain_no_more(task, ended.finished_at, &ended.options)?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
         let hold = if ended.options.orchestration { self.instance(task)?.hold } else { Hold::None };
         let blocked = ended.options.aggregate.is_some() || self.is_put_aside(task, hold, TaskState::Waiting)?;
@@ -127,15 +129,17 @@ impl Transaction<'_> {
     }
 
     pub(super) fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT lane, state, priority, options, key FROM history WHERE id = ?")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT lane, state, priority, finished_at, options, key FROM history WHERE id = ?")?;
         let ended = statement.query_row([task.0], |row| {
             Ok(EndedTask {
                 lane: row.get(0)?,
                 state: row.get(1)?,
                 priority: row.get(2)?,
-                options: row.get(3)?,
-                key: row.get(4)?,
+                finished_at: row.get(3)?,
+                options: row.get(4)?,
+                key: row.get(5)?,
             })
         });
         Ok(ended.optional()?)

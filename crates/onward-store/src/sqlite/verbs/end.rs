@@ -264,6 +264,7 @@ impl Transaction<'_> {
             self.now.as_microseconds(),
             end.result.map(AsRef::as_ref),
         ])?;
+        self.retain(task.id, task.options.retention)?;
         self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.options.orchestration && !orchestration::takes_messages(end.state) {

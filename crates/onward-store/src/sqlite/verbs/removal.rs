@@ -26,25 +26,40 @@ struct Pruning {
     before: i64,
     /// So many of the oldest go whenever they ended.
     over: u64,
-    limit: u64,
+    /// How many may go yet.
+    left: usize,
     removed: u64,
     /// The row of the last end that was removed.
     last_row: i64,
-    /// The row of the first end that stays, if it was reached.
+    /// The row of the first end that stays and is one of those that are looked at, if it was reached.
     kept_row: Option<i64>,
     more: bool,
+}
+
+/// What is known of an ended task that was removed.
+struct Removed {
+    lane: i64,
+    /// The row of the log that tells of its end.
+    ended_in: i64,
 }
 
 impl Pruning {
     /// Whether the next end goes, and if not, why that is the end of it.
     fn takes(&mut self, row: i64, at: i64) -> bool {
-        let is_over = at < self.before || self.removed < self.over;
-        if is_over && self.removed < self.limit {
+        let is_over = at < self.before || self.over > 0;
+        if is_over && self.left > 0 {
+            self.over = self.over.saturating_sub(1);
             return true;
         }
         self.kept_row = Some(row);
-        self.more = is_over;
+        self.more |= is_over;
         false
+    }
+
+    fn removed(&mut self, row: i64) {
+        self.left = self.left.saturating_sub(1);
+        self.removed += 1;
+        self.last_row = self.last_row.max(row);
     }
 
     /// Up to where the log is of no use any more.
@@ -118,24 +133,28 @@ impl Transaction<'_> {
             }
             return self.remove_details(id);
         }
-        if let Some(lane) = self.remove_ended(id)? {
+        if let Some(removed) = self.remove_ended(id)? {
             self.forget_kept_key(id)?;
-            self.log(id, lane, Change::Purged);
+            self.log(id, removed.lane, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
         }
         Ok(())
     }
 
-    /// Removes an ended task; answers its lane.
-    fn remove_ended(&mut self, id: TaskId) -> Result<Option<i64>> {
-        let removed: Option<(i64, i64, TaskOptions)> = self
+    /// Removes an ended task.
+    fn remove_ended(&mut self, id: TaskId) -> Result<Option<Removed>> {
+        let removed: Option<(Removed, i64, i64, TaskOptions)> = self
             .connection
-            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, state, options")?
-            .query_row([id.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, ended_in, state, finished_at, options")?
+            .query_row([id.0], |row| {
+                let removed = Removed { lane: row.get(0)?, ended_in: row.get(1)? };
+                Ok((removed, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
             .optional()?;
-        let Some((lane, state, options)) = removed else { return Ok(None) };
-        self.uncount(lane, state);
+        let Some((removed, state, finished_at, options)) = removed else { return Ok(None) };
+        self.uncount(removed.lane, state);
+        self.retain_no_more(id, finished_at, &options)?;
         self.untag(id, &options.tags)?;
         self.forget_child(id, options.parent.map(|parent| parent.0))?;
         if options.aggregate.is_some() {
@@ -145,7 +164,7 @@ impl Transaction<'_> {
             self.remove_instance(id)?;
         }
         self.remove_details(id)?;
-        Ok(Some(lane))
+        Ok(Some(removed))
     }
 
     fn remove_details(&self, id: TaskId) -> Result<()> {
@@ -175,20 +194,24 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Forgets ended tasks in the order in which they ended, by walking the log from its oldest row, and the rows behind which
-    /// it has come.
+    /// Forgets those whose own retention is over; then ended tasks that have none in the order in which they ended, by walking the log from its oldest row,
+    /// and the rows behind which it has come.
     pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> Verb<Outcome> {
         self.forget_kept_keys()?;
+        let count = |keep: u64| -> Result<u64> {
+            Ok(self.history_count()?.saturating_sub(self.retained_count()?).saturating_sub(keep))
+        };
         let mut pruning = Pruning {
             before: prune.older_than.map_or(i64::MIN, |age| self.now.minus(age).as_microseconds()),
-            over: prune.keep.map_or(Ok(0), |keep| self.history_count().map(|count| count.saturating_sub(keep)))?,
-            limit: prune.limit as u64,
+            over: prune.keep.map_or(Ok(0), count)?,
+            left: prune.limit,
             removed: 0,
             last_row: 0,
             kept_row: None,
             more: false,
         };
-        if prune.older_than.is_some() || prune.keep.is_some() {
+        self.prune_retained(&mut pruning)?;
+        if prune.older_than.is_some() || prune.keep.is_some() || pruning.removed > 0 {
             self.prune_rows(&mut pruning)?;
         }
         if pruning.removed > 0 {
@@ -197,14 +220,26 @@ impl Transaction<'_> {
         Ok(Outcome::Removed { tasks: pruning.removed, more: pruning.more })
     }
 
+    fn prune_retained(&mut self, pruning: &mut Pruning) -> Result<()> {
+        let (tasks, more) = self.own_retention_over(pruning.left)?;
+        pruning.more = more;
+        for task in tasks {
+            let removed = self.remove_ended(task)?;
+            removed.into_iter().for_each(|removed| pruning.removed(removed.ended_in));
+        }
+        Ok(())
+    }
+
     fn prune_rows(&mut self, pruning: &mut Pruning) -> Result<()> {
-        let mut row = 0;
+        let mut row = self.cache.pruned_to - 1;
         while let Some((id, at, changes)) = self.next_log_row(row)? {
             row = id;
             if !self.prune_row(pruning, (id, at), &changes)? {
+                self.cache.pruned_to = id;
                 return Ok(());
             }
         }
+        self.cache.pruned_to = self.cache.next_log;
         // What ended in this very transaction is not in the table yet.
         let changes = self.log.bytes().to_vec();
         self.prune_row(pruning, (self.cache.next_log, self.now.as_microseconds()), &changes).map(drop)
@@ -220,19 +255,19 @@ impl Transaction<'_> {
                 return Ok(false);
             }
             self.remove_ended(task)?;
-            pruning.removed += 1;
-            pruning.last_row = row;
+            pruning.removed(row);
         }
         Ok(true)
     }
 
+    /// Whether a task's last end is in a row, and it did not say how long it is kept.
     fn ended_in(&self, task: TaskId, row: i64) -> Result<bool> {
-        let ended_in: Option<i64> = self
+        let ended: Option<(i64, TaskOptions)> = self
             .connection
-            .prepare_cached("SELECT ended_in FROM history WHERE id = ?")?
-            .query_row([task.0], |row| row.get(0))
+            .prepare_cached("SELECT ended_in, options FROM history WHERE id = ?")?
+            .query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        Ok(ended_in == Some(row))
+        Ok(ended.is_some_and(|(ended_in, options)| ended_in == row && options.retention.is_none()))
     }
 
     fn next_log_row(&self, after: i64) -> Result<Option<(i64, i64, Vec<u8>)>> {

@@ -103,12 +103,13 @@ async fn the_function_submits_what_the_store_submits() {
             NewTask { tags: [("customer", "42"), ("ä", "ö")].into_iter().collect(), ..base() },
         ),
         (
-            "'mail', run_at => '2100-01-01 00:00:00+00', deadline => '2100-01-01 00:00:00+00', timeout => '1.5 s', heartbeat_timeout => '2 s'",
+            "'mail', run_at => '2100-01-01 00:00:00+00', deadline => '2100-01-01 00:00:00+00', timeout => '1.5 s', heartbeat_timeout => '2 s', retention => '7 days'",
             NewTask {
                 when: onward_store::When::At(at),
                 deadline: Some(at),
                 timeout: Some(Duration::from_millis(1500)),
                 heartbeat_timeout: Some(Duration::from_secs(2)),
+                retention: Some(Duration::from_secs(7 * 24 * 3600)),
                 ..base()
             },
         ),

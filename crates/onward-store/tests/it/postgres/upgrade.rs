@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, NewTask, OpenSession, Outcome, PostgresStore, Scope, Store, Submitted, TaskFilter, TaskId, TaskState,
+    Claim, NewTask, OpenSession, Outcome, PostgresStore, Prune, Scope, Store, Submitted, TaskFilter, TaskId, TaskState,
     UniqueKey, Write,
 };
 use tokio_postgres::{Client, NoTls};
@@ -141,7 +141,7 @@ async fn a_store_of_schema_4_opens_and_counts_from_then_on_how_many_transactions
 
 /// Shows: T21
 #[tokio::test]
-async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterwards_with_a_heartbeat_timeout() {
+async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterwards_with_what_is_new() {
     let Some(old) = Old::schema_4().await else { return };
     let schema = &old.schema;
     let roles = format!(
@@ -152,7 +152,7 @@ async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterward
     let store = old.open().await;
     let submit_as = async |role: &str| {
         let submit = format!(
-            "SET ROLE {role}_{schema}; SELECT {schema}.onward_submit('mail', 'new', key => 'new', heartbeat_timeout => '30 s')"
+            "SET ROLE {role}_{schema}; SELECT {schema}.onward_submit('mail', 'new', key => 'new', heartbeat_timeout => '30 s', retention => '7 days')"
         );
         let submitted = old.client.batch_execute(&submit).await;
         old.client.batch_execute("RESET ROLE").await.unwrap();
@@ -168,6 +168,25 @@ async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterward
         }
     };
     tokio::time::timeout(Duration::from_secs(20), there).await.expect("it becomes a task");
+}
+
+/// Shows: Q6
+#[tokio::test]
+async fn what_had_ended_in_a_store_of_schema_1_is_pruned_and_what_says_how_long_it_is_kept_is_not() {
+    let Some(old) = Old::schema_1().await else { return };
+    let store = old.open().await;
+    let ended = TaskFilter {
+        states: TaskState::ALL.into_iter().filter(|state| state.is_ended()).collect(),
+        ..TaskFilter::default()
+    };
+    let before = store.count(ended).await.unwrap();
+    let kept = NewTask { retention: Some(Duration::from_secs(3600)), ..NewTask::new("mail").unwrap() };
+    let Outcome::Submitted(kept) = apply(&store, Write::Submit(Box::new(kept))).await else { panic!("no task") };
+    apply(&store, Write::Cancel { task: kept.id() }).await;
+    let prune = Prune { older_than: None, keep: Some(0), limit: 10 };
+    assert_eq!(apply(&store, Write::Prune(prune)).await, Outcome::Removed { tasks: before, more: false });
+    assert!(before > 0);
+    assert_eq!(store.task(kept.id()).await.unwrap().unwrap().retention, Some(Duration::from_secs(3600)));
 }
 
 #[tokio::test]

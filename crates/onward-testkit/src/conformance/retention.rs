@@ -1,0 +1,230 @@
+//! Tasks that say how long they are kept after their end.
+
+use std::time::Duration;
+
+use onward_store::{
+    AfterFailure, Change, NewTask, OnDuplicate, Outcome, Prune, Refusal, TaskId, TaskState, Ttl, TtlFrom, When, Write,
+};
+
+use crate::bench::{Bench, after, keyed, task};
+
+const MICROSECOND: Duration = Duration::from_micros(1);
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn kept_for(retention: Duration) -> NewTask {
+    NewTask { retention: Some(retention), ..task("k") }
+}
+
+/// A prune that says nothing of tasks that say nothing.
+fn prune(limit: usize) -> Write {
+    Write::Prune(Prune { older_than: None, keep: None, limit })
+}
+
+fn prune_older_than(age: Duration) -> Write {
+    Write::Prune(Prune { older_than: Some(age), keep: None, limit: 10 })
+}
+
+fn prune_but(keep: u64) -> Write {
+    Write::Prune(Prune { older_than: None, keep: Some(keep), limit: 10 })
+}
+
+/// Shows: Q6, T17
+pub async fn a_task_is_kept_with_its_result_for_as_long_as_it_says(bench: Bench) {
+    let lease = bench.running(kept_for(SECOND * 2)).await;
+    bench.done(Write::Complete { lease, result: Some("sent".into()) }).await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune(10)).await, (0, false));
+    assert_eq!(bench.record(lease.task).await.result.as_deref(), Some(&b"sent"[..]));
+    bench.advance(MICROSECOND);
+    assert_eq!(bench.removed(prune(10)).await, (1, false));
+    assert_eq!(bench.find(lease.task).await, None);
+}
+
+/// Shows: Q6
+pub async fn many_tasks_without_a_result_are_kept_for_as_long_as_they_say(bench: Bench) {
+    let tasks: Vec<Write> = (0..8).map(|_| Write::Submit(Box::new(kept_for(SECOND)))).collect();
+    bench.apply(tasks).await;
+    let session = bench.session().await;
+    let claimed = bench.claim(session, 8).await;
+    bench.apply(claimed.iter().map(|task| Write::Complete { lease: task.lease, result: None }).collect()).await;
+    bench.advance(SECOND + MICROSECOND);
+    assert_eq!(bench.removed(prune(10)).await, (8, false));
+}
+
+/// Shows: Q6
+pub async fn a_task_is_kept_longer_than_others_where_it_says_so(bench: Bench) {
+    let kept = bench.completed(kept_for(MINUTE)).await;
+    bench.completed(task("k")).await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune_older_than(SECOND)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [kept]);
+}
+
+/// Shows: Q6
+pub async fn a_task_is_forgotten_sooner_than_others_where_it_says_so(bench: Bench) {
+    let other = bench.completed(task("k")).await;
+    bench.completed(kept_for(SECOND)).await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune_older_than(MINUTE)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [other]);
+}
+
+/// Shows: Q6
+pub async fn a_task_that_says_how_long_is_not_among_those_of_which_so_many_are_kept(bench: Bench) {
+    let kept = bench.completed(kept_for(MINUTE)).await;
+    bench.completed(task("k")).await;
+    let newest = bench.completed(task("k")).await;
+    bench.completed(kept_for(MINUTE)).await;
+    assert_eq!(bench.removed(prune_but(1)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [TaskId(4), newest, kept]);
+}
+
+/// Shows: Q6
+pub async fn however_a_task_ends_it_is_kept_for_as_long_as_it_says(bench: Bench) {
+    let dead = bench.running(kept_for(SECOND)).await;
+    bench.fail(dead, AfterFailure::Dead).await;
+    let failed = bench.running(kept_for(SECOND)).await;
+    bench.fail(failed, AfterFailure::Fail).await;
+    let cancelled = bench.submit_new(kept_for(SECOND)).await;
+    bench.cancel(cancelled).await;
+    let ttl = Some(Ttl { duration: MICROSECOND, from: TtlFrom::Submission });
+    let expired = bench.submit_new(NewTask { ttl, ..kept_for(SECOND) }).await;
+    bench.advance(MICROSECOND);
+    bench.sweep().await;
+    let states = [bench.state(dead.task).await, bench.state(cancelled).await, bench.state(expired).await];
+    assert_eq!(states, [TaskState::Dead, TaskState::Cancelled, TaskState::Expired]);
+    bench.advance(SECOND);
+    assert_eq!(bench.removed(prune(10)).await, (3, false));
+    bench.advance(MICROSECOND);
+    assert_eq!(bench.removed(prune(10)).await, (1, false));
+}
+
+/// Shows: Q6
+pub async fn the_first_to_be_over_is_forgotten_first_and_before_others(bench: Bench) {
+    let other = bench.completed(task("k")).await;
+    let long = bench.completed(kept_for(SECOND * 2)).await;
+    let short = bench.completed(kept_for(SECOND)).await;
+    bench.advance(MINUTE);
+    let prune = |limit| Write::Prune(Prune { older_than: Some(SECOND), keep: None, limit });
+    assert_eq!(bench.removed(prune(1)).await, (1, true));
+    assert_eq!(bench.list(Default::default()).await, [long, other]);
+    assert_eq!(bench.find(short).await, None);
+    assert_eq!(bench.removed(prune(1)).await, (1, true));
+    assert_eq!(bench.list(Default::default()).await, [other]);
+    assert_eq!(bench.removed(prune(0)).await, (0, true));
+    assert_eq!(bench.removed(prune(1)).await, (1, false));
+}
+
+/// Shows: Q6
+pub async fn a_task_to_be_kept_for_no_time_is_forgotten_by_the_next_prune(bench: Bench) {
+    bench.completed(kept_for(Duration::ZERO)).await;
+    bench.advance(MICROSECOND);
+    assert_eq!(bench.removed(prune(10)).await, (1, false));
+}
+
+/// Shows: Q6
+pub async fn a_retention_without_end_is_never_over(bench: Bench) {
+    let kept = bench.completed(kept_for(Duration::MAX)).await;
+    bench.advance(Duration::from_secs(1000 * 365 * 24 * 3600));
+    assert_eq!(
+        bench.removed(Write::Prune(Prune { older_than: Some(SECOND), keep: Some(0), limit: 9 })).await,
+        (0, false)
+    );
+    assert_eq!(bench.list(Default::default()).await, [kept]);
+}
+
+/// Shows: Q6
+pub async fn a_retention_begins_with_the_last_end(bench: Bench) {
+    let id = bench.completed(kept_for(SECOND)).await;
+    bench.retry(id).await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune(10)).await, (0, false));
+    bench.complete_next().await;
+    bench.advance(SECOND);
+    assert_eq!(bench.removed(prune(10)).await, (0, false));
+    bench.advance(MICROSECOND);
+    assert_eq!(bench.removed(prune(10)).await, (1, false));
+}
+
+/// Shows: Q6
+pub async fn a_task_that_has_not_ended_is_not_forgotten(bench: Bench) {
+    let later = bench.submit_new(NewTask { when: When::After(MINUTE), ..kept_for(Duration::ZERO) }).await;
+    let runs = bench.running(kept_for(Duration::ZERO)).await;
+    bench.fail(runs, after(MINUTE)).await;
+    bench.advance(SECOND);
+    assert_eq!(bench.removed(prune(10)).await, (0, false));
+    assert_eq!(bench.list(Default::default()).await, [runs.task, later]);
+}
+
+/// Shows: Q6
+pub async fn no_prune_counts_a_task_that_was_purged(bench: Bench) {
+    bench.completed(kept_for(SECOND)).await;
+    let purge = Write::Purge { queue: crate::bench::name("default"), states: vec![TaskState::Completed], limit: 9 };
+    assert_eq!(bench.removed(purge).await, (1, false));
+    bench.advance(MINUTE);
+    assert_eq!(bench.removed(prune(10)).await, (0, false));
+}
+
+/// Shows: Q6
+pub async fn how_long_a_task_is_kept_is_known_after_a_restart(mut bench: Bench) {
+    let kept = bench.completed(kept_for(MINUTE)).await;
+    bench.completed(kept_for(SECOND)).await;
+    bench.reopen().await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune_older_than(SECOND)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [kept]);
+}
+
+/// Shows: Q6
+pub async fn what_follows_a_task_is_kept_as_it_says_itself(bench: Bench) {
+    let first = bench.running(NewTask { retention: Some(SECOND), ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.submitted(NewTask { retention: Some(MINUTE), ..keyed("a", OnDuplicate::Requeue) }).await;
+    bench.complete(first).await;
+    let follower = bench.complete_next().await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune_older_than(SECOND)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [follower]);
+}
+
+/// Shows: T16
+pub async fn events_of_forgotten_tasks_go_but_none_of_a_task_that_is_kept_without_end(bench: Bench) {
+    bench.completed(kept_for(SECOND)).await;
+    let other = bench.completed(task("k")).await;
+    bench.completed(kept_for(SECOND)).await;
+    bench.advance(SECOND * 2);
+    assert_eq!(bench.removed(prune(10)).await, (2, false));
+    let changes = bench.changes().await;
+    assert_eq!(changes.first().map(|(task, _)| *task), Some(other));
+    assert!(changes.contains(&(other, Change::Completed)), "{changes:?}");
+}
+
+/// Shows: T16
+pub async fn events_are_forgotten_though_a_task_that_ended_before_is_kept_as_it_says(bench: Bench) {
+    let kept = bench.completed(kept_for(MINUTE)).await;
+    bench.completed(task("k")).await;
+    let newest = bench.completed(task("k")).await;
+    assert_eq!(bench.removed(prune_but(1)).await, (1, false));
+    assert_eq!(bench.list(Default::default()).await, [newest, kept]);
+    let ends: Vec<_> = bench.changes().await.into_iter().filter(|(_, change)| *change == Change::Completed).collect();
+    assert_eq!(ends, [(newest, Change::Completed)]);
+}
+
+/// Shows: Q6
+pub async fn a_refused_member_undoes_a_prune_of_what_was_over(bench: Bench) {
+    let (kept, other) = (bench.completed(kept_for(SECOND)).await, bench.completed(task("k")).await);
+    bench.advance(MINUTE);
+    let unknown = Write::Cancel { task: TaskId(99) };
+    let refusal = bench.refused(Write::All(vec![prune_older_than(SECOND), unknown])).await;
+    assert!(matches!(refusal, Refusal::Member { .. }), "{refusal:?}");
+    assert_eq!(bench.list(Default::default()).await, [other, kept]);
+    assert_eq!(bench.removed(prune_older_than(SECOND)).await, (2, false));
+}
+
+/// Shows: Q6
+pub async fn a_task_that_ends_in_the_call_of_a_prune_is_kept_as_it_says(bench: Bench) {
+    let task = bench.submit_new(kept_for(SECOND)).await;
+    let outcomes = bench.apply(vec![Write::Cancel { task }, prune_but(0)]).await;
+    assert_eq!(outcomes[1], Outcome::Removed { tasks: 0, more: false });
+    assert_eq!(bench.list(Default::default()).await, [task]);
+}
