@@ -16,10 +16,10 @@
 //           does so behind an envelope with one address
 //   send-push
 //           sends a message of each shape
-//   count-push, count-dealer, count-pub
+//   count-push, count-dealer, count-pair, count-pub, count-xpub
 //           send the numbers from 0 on, in decimal, each below what the last line of standard input said
-//   number-sub
-//           prints messages in the same way as pull; subscribed to everything
+//   number-sub, number-xsub, number-pair
+//           print messages in the same way as pull; subscribed to everything
 //   number-req
 //           asks each line of standard input, and prints the answer
 //   ignore-pull
@@ -418,7 +418,7 @@ int main(int count, char **arguments) {
         int one = 1;
         check(zmq_setsockopt(socket, ZMQ_RCVHWM, &one, sizeof one), "mark");
     }
-    if (type == ZMQ_PUB) {
+    if (type == ZMQ_PUB || type == ZMQ_XPUB) {
         // It hears late of what has left its queue, and would drop what there is room for.
         int unlimited = 0;
         check(zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof unlimited), "mark");

@@ -1,20 +1,25 @@
 //! Publications that are numbers. What is published while nobody is subscribed is lost, and nothing once a subscriber has heard.
 
-use onward_zmtp::SubSocket;
-use onward_zmtp::socket::kind::{Pub, Sub};
+use onward_zmtp::Socket;
+use onward_zmtp::socket::kind::{Pub, Receives, Sends, Sub, Xpub, Xsub};
 use tokio::time::{Duration, interval};
 
 use super::site::{Arrived, COUNT, Site, printed};
 use crate::socket::events::{disconnected, within};
 use crate::socket::interoperation::field::Field;
 
-fn subscribe(sub: &SubSocket) {
+fn subscribe(sub: &mut Socket<Sub>) {
     sub.subscribe("").unwrap();
+}
+
+/// To everything, by a message.
+fn subscribe_upstream(xsub: &mut Socket<Xsub>) {
+    xsub.try_send(&b"\x01"[..]).unwrap();
 }
 
 /// Waits until something is heard that was counted from now on, for what was on its way before says nothing of a subscription. Then receives some more, of
 /// which nothing is missing.
-async fn hear(site: &mut Site<Sub>, arrived: &mut Arrived) {
+async fn hear<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
     let counted = site.allowed;
     within(async {
         while arrived.next <= counted {
@@ -27,12 +32,10 @@ async fn hear(site: &mut Site<Sub>, arrived: &mut Arrived) {
     assert_eq!(arrived.missing, missing, "{:?}", site.field);
 }
 
-/// Shows: M4
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_sub_subscribes_again_at_a_pub_of_libzmq_that_is_killed_and_started_again() {
+async fn their_publisher_is_killed<T: Receives>(kind: &str, subscribe: fn(&mut Socket<T>)) {
     for field in Field::few() {
-        let Some(mut site) = Site::<Sub>::new(field, "count-pub").await else { return };
-        subscribe(&site.socket);
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
         hear(&mut site, &mut arrived).await;
         let mut monitor = site.socket.monitor();
@@ -41,28 +44,50 @@ async fn our_sub_subscribes_again_at_a_pub_of_libzmq_that_is_killed_and_started_
         while let Some(message) = site.socket.try_recv() {
             arrived.note(printed(std::str::from_utf8(&message.frames()[0]).unwrap()));
         }
-        site.revive("count-pub");
+        site.revive(kind);
         hear(&mut site, &mut Arrived::default()).await;
     }
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pub_of_libzmq_is_heard_again_by_the_sub_that_takes_the_place_of_ours() {
+async fn our_sub_subscribes_again_at_a_pub_of_libzmq_that_is_killed_and_started_again() {
+    their_publisher_is_killed("count-pub", subscribe).await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_xsub_subscribes_again_at_an_xpub_of_libzmq_that_is_killed_and_started_again() {
+    their_publisher_is_killed("count-xpub", subscribe_upstream).await;
+}
+
+async fn our_subscriber_is_dropped<T: Receives>(kind: &str, subscribe: fn(&mut Socket<T>)) {
     for field in Field::few() {
-        let Some(mut site) = Site::<Sub>::new(field, "count-pub").await else { return };
-        subscribe(&site.socket);
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
+        subscribe(&mut site.socket);
         let mut arrived = Arrived::default();
         hear(&mut site, &mut arrived).await;
         within(site.take().close()).await;
-        subscribe(&site.socket);
+        subscribe(&mut site.socket);
         site.replace().await;
         hear(&mut site, &mut arrived).await;
     }
 }
 
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pub_of_libzmq_is_heard_again_by_the_sub_that_takes_the_place_of_ours() {
+    our_subscriber_is_dropped("count-pub", subscribe).await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_xpub_of_libzmq_is_heard_again_by_the_xsub_that_takes_the_place_of_ours() {
+    our_subscriber_is_dropped("count-xpub", subscribe_upstream).await;
+}
+
 /// Publishes until something is heard that was published from now on, then some more, of which nothing is missing.
-async fn be_heard(site: &mut Site<Pub>, sent: &mut u64, arrived: &mut Arrived) {
+async fn be_heard<T: Sends>(site: &mut Site<T>, sent: &mut u64, arrived: &mut Arrived) {
     let (before, mut ticks) = (*sent, interval(Duration::from_millis(1)));
     within(async {
         while arrived.next <= before {
@@ -78,24 +103,32 @@ async fn be_heard(site: &mut Site<Pub>, sent: &mut u64, arrived: &mut Arrived) {
     assert_eq!(arrived.missing, missing, "{:?}", site.field);
 }
 
-/// Shows: M4
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_pub_is_heard_again_by_a_sub_of_libzmq_that_is_killed_and_started_again() {
+async fn their_subscriber_is_killed<T: Sends>(kind: &str) {
     for field in Field::few() {
-        let Some(mut site) = Site::<Pub>::new(field, "number-sub").await else { return };
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let (mut sent, mut arrived) = (0, Arrived::default());
         be_heard(&mut site, &mut sent, &mut arrived).await;
         site.peer.kill().iter().for_each(|line| arrived.note(printed(line)));
-        site.revive("number-sub");
+        site.revive(kind);
         be_heard(&mut site, &mut sent, &mut arrived).await;
     }
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sub_of_libzmq_subscribes_again_at_the_pub_that_takes_the_place_of_ours() {
+async fn our_pub_is_heard_again_by_a_sub_of_libzmq_that_is_killed_and_started_again() {
+    their_subscriber_is_killed::<Pub>("number-sub").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_xpub_is_heard_again_by_an_xsub_of_libzmq_that_is_killed_and_started_again() {
+    their_subscriber_is_killed::<Xpub>("number-xsub").await;
+}
+
+async fn our_publisher_is_dropped<T: Sends>(kind: &str) {
     for field in Field::few() {
-        let Some(mut site) = Site::<Pub>::new(field, "number-sub").await else { return };
+        let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let (mut sent, mut arrived) = (0, Arrived::default());
         be_heard(&mut site, &mut sent, &mut arrived).await;
         // A libzmq that is bound takes what comes over the old connection and the new one in turns.
@@ -106,4 +139,16 @@ async fn a_sub_of_libzmq_subscribes_again_at_the_pub_that_takes_the_place_of_our
         site.replace().await;
         be_heard(&mut site, &mut sent, &mut arrived).await;
     }
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sub_of_libzmq_subscribes_again_at_the_pub_that_takes_the_place_of_ours() {
+    our_publisher_is_dropped::<Pub>("number-sub").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_xsub_of_libzmq_subscribes_again_at_the_xpub_that_takes_the_place_of_ours() {
+    our_publisher_is_dropped::<Xpub>("number-xsub").await;
 }
