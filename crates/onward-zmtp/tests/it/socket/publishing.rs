@@ -59,6 +59,19 @@ async fn what_was_subscribed_to_twice_must_be_cancelled_twice() {
     assert_eq!(notice(&mut xpub).await, b"\x00a");
 }
 
+/// A publisher that takes the place of another.
+async fn another(publisher: XpubSocket, endpoint: &Endpoint) -> XpubSocket {
+    drop(publisher);
+    let xpub = XpubSocket::new();
+    within(async {
+        while xpub.bind(endpoint).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    xpub
+}
+
 /// Shows: M3
 #[tokio::test]
 async fn subscriptions_are_made_again_after_a_reconnect() {
@@ -67,17 +80,31 @@ async fn subscriptions_are_made_again_after_a_reconnect() {
     sub.subscribe("topic").unwrap();
     sub.connect(&endpoint).unwrap();
     peers(1, || xpub_one.statistics()).await;
-    drop(xpub_one);
-    let mut xpub = XpubSocket::new();
-    within(async {
-        while xpub.bind(&endpoint).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    let mut xpub = another(xpub_one, &endpoint).await;
     assert_eq!(notice(&mut xpub).await, b"\x01topic");
     xpub.send("topic!").await.unwrap();
     assert_eq!(within(sub.recv()).await.unwrap().frames(), ["topic!"]);
+}
+
+/// A fault of zmq.rs 0.7, which keeps a set: what was subscribed to twice is in it once.
+///
+/// Shows: M3
+#[tokio::test]
+async fn what_was_subscribed_to_twice_must_be_cancelled_twice_after_a_reconnect_too() {
+    let (xpub, endpoint) = xpub(SocketOptions::new()).await;
+    let sub = SubSocket::new();
+    for _ in 0..2 {
+        sub.subscribe("a").unwrap();
+    }
+    sub.connect(&endpoint).unwrap();
+    peers(1, || xpub.statistics()).await;
+    let mut xpub = another(xpub, &endpoint).await;
+    assert_eq!(notice(&mut xpub).await, b"\x01a");
+    sub.cancel("a");
+    sub.subscribe("b").unwrap();
+    assert_eq!(notice(&mut xpub).await, b"\x01b");
+    sub.cancel("a");
+    assert_eq!(notice(&mut xpub).await, b"\x00a");
 }
 
 /// Shows: M3
