@@ -22,7 +22,7 @@ pub(crate) fn join(records: Vec<Record>) -> Result<Record> {
 }
 
 fn add(entries: &mut Vec<Entry>, entry: Entry) {
-    let Entry::Line(line) = entry else { return entries.push(entry) };
+    let Entry::Line(line) = entry else { return insert(entries, entry) };
     let is_same = |other: &Line| {
         (&other.row, other.class, &other.system, &other.settings)
             == (&line.row, line.class, &line.system, &line.settings)
@@ -33,8 +33,14 @@ fn add(entries: &mut Vec<Entry>, entry: Entry) {
     });
     match known {
         Some(known) => extend(known, *line),
-        None => entries.push(Entry::Line(line)),
+        None => insert(entries, Entry::Line(line)),
     }
+}
+
+/// Behind the others of its row and class.
+fn insert(entries: &mut Vec<Entry>, entry: Entry) {
+    let last = entries.iter().rposition(|other| other.group() == entry.group());
+    entries.insert(last.map_or(entries.len(), |last| last + 1), entry);
 }
 
 /// Adds the runs of another line. Of what is not kept for each run (percentiles, CPU time, memory, commits), the line with more runs tells.
@@ -72,6 +78,24 @@ mod tests {
             machine: serde_json::from_str(&machine).unwrap(),
             entries: vec![Entry::Line(serde_json::from_str(&line).unwrap())],
         }
+    }
+
+    #[test]
+    fn a_system_that_one_record_alone_has_stands_beside_the_others_of_its_row() {
+        let mut first = record("a", &[1.0]);
+        let mut of_next_row = first.entries[0].clone();
+        let mut of_other_system = first.entries[0].clone();
+        if let Entry::Line(line) = &mut of_next_row {
+            line.row = "T/b".to_owned();
+        }
+        if let Entry::Line(line) = &mut of_other_system {
+            line.system = "ceiling".to_owned();
+        }
+        first.entries.push(of_next_row);
+        let joined = join(vec![first, Record { entries: vec![of_other_system], ..record("a", &[1.0]) }]).unwrap();
+        let systems =
+            joined.entries.iter().filter_map(Entry::line).map(|line| (line.row.as_str(), line.system.as_str()));
+        assert_eq!(systems.collect::<Vec<_>>(), [("T/a", "onward"), ("T/a", "ceiling"), ("T/b", "onward")]);
     }
 
     #[test]

@@ -2,10 +2,16 @@
 
 use onward_zmtp::protocol::{Connection, KeyPair, Options, PublicKey, SecretKey, Security, SocketType};
 
+use super::allocations::counted;
 use super::link::{Seen, connection, drain, error, exchange, feed, frame, greeting, keys, mechanisms, message, pair};
 
 const HELLO: usize = 202;
 const WELCOME: usize = 170;
+
+/// More bytes than a connection takes until a client is refused.
+const REFUSAL_BYTES: i64 = 8 * 1024;
+/// More allocations than that needs.
+const REFUSAL_ALLOCATIONS: u64 = 40;
 
 fn client() -> Connection {
     connection(Options::new(SocketType::Push).security(mechanisms()[2].1.clone()), 1)
@@ -56,6 +62,33 @@ fn no_octet_of_hello_can_be_changed() {
         // The highest bit of a key means nothing in X25519; the lowest does everywhere.
         assert!(matches!(seen[..], [Seen::Error(_)]), "octet {at}: {seen:?}");
         assert!(drain(&mut server).is_empty(), "an answer in spite of octet {at}");
+    }
+}
+
+/// Shows: M2
+#[test]
+fn a_client_that_is_refused_has_cost_little_and_leaves_nothing() {
+    let [greeting, hello, initiate] = said();
+    let changed = |command: &[u8]| {
+        let mut command = command.to_vec();
+        if let Some(last) = command.last_mut() {
+            *last ^= 1;
+        }
+        command
+    };
+    for refused in [[&greeting[..], &changed(&hello)].concat(), [&greeting[..], &hello, &changed(&initiate)].concat()] {
+        let cost = counted(|| {
+            let mut server = server(2);
+            drain(&mut server);
+            assert!(error(&feed(&mut server, &refused)).is_cryptographic());
+        });
+        assert_eq!(cost.live, 0);
+        assert!(
+            cost.peak <= REFUSAL_BYTES && cost.calls <= REFUSAL_ALLOCATIONS,
+            "{} bytes, {} allocations",
+            cost.peak,
+            cost.calls
+        );
     }
 }
 
