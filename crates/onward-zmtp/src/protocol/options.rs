@@ -135,20 +135,22 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// Asks so often, and takes the peer for dead when nothing came for as long after a question. Tells the peer no time to live.
+    ///
+    /// More than zero: with none, the peer has no time to answer. (A socket is not bound or connected with that; to ask nobody, set no heartbeat.)
     #[must_use]
     pub fn every(interval: Duration) -> Self {
         Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), asks_version_3_0: false }
     }
 
-    /// How long the peer may be silent after a `PING` before it is taken for dead. Default: the interval.
+    /// How long the peer may be silent after a `PING` before it is taken for dead; more than zero. Default: the interval.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Tells the peer to take us for dead when it has not heard from us for so long; rounded down to tenths of a second.
-    /// Default: zero, which says nothing. At most [`HEARTBEAT_TTL_LONGEST`]; what is longer is cut.
+    /// Tells the peer to take us for dead when it has not heard from us for so long; rounded down to tenths of a second, but to no
+    /// less than one. Default: zero, which says nothing. At most [`HEARTBEAT_TTL_LONGEST`]; what is longer is cut.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.min(HEARTBEAT_TTL_LONGEST);
@@ -177,6 +179,8 @@ impl Heartbeat {
     }
 
     pub(crate) fn ttl_in_tenths(&self) -> u16 {
-        u16::try_from(self.ttl.as_millis() / 100).unwrap_or(u16::MAX)
+        let tenths = u16::try_from(self.ttl.as_millis() / 100).unwrap_or(u16::MAX);
+        // Zero would say that we may be silent for ever.
+        tenths.max(u16::from(!self.ttl.is_zero()))
     }
 }

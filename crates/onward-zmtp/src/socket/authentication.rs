@@ -44,7 +44,8 @@ impl Candidate {
 pub enum Decision {
     /// It may connect.
     Accept,
-    /// It may not, and is told this: up to 255 bytes, by convention a status code like `400`. Say no more than it may know.
+    /// It may not, and is told this: up to 255 bytes, of which what is longer is cut to whole characters; by convention a status code like `400`. Say no more
+    /// than it may know.
     Refuse(String),
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::limits::RECONNECT_SHORTEST;
 use super::options::Reconnect;
 
 /// The time before the next attempt.
@@ -13,6 +14,8 @@ pub(super) struct Backoff {
 
 impl Backoff {
     pub(super) fn new(reconnect: Reconnect) -> Self {
+        let Reconnect { first, longest } = reconnect;
+        let reconnect = Reconnect { first: first.max(RECONNECT_SHORTEST), longest: longest.max(RECONNECT_SHORTEST) };
         Self { reconnect, next: reconnect.first }
     }
 
@@ -70,6 +73,16 @@ mod tests {
         backoff.delay(0.5);
         backoff.connection_lasted(Duration::from_millis(399));
         assert_eq!(backoff.delay(0.5), Duration::from_millis(400));
+    }
+
+    #[test]
+    fn a_first_time_of_zero_is_no_reason_to_try_without_a_pause() {
+        for longest in [Duration::ZERO, Duration::from_secs(1)] {
+            let mut backoff = Backoff::new(Reconnect { first: Duration::ZERO, longest });
+            assert!((0..4).all(|_| !backoff.delay(0.0).is_zero()));
+            backoff.connection_lasted(Duration::from_secs(1));
+            assert!(!backoff.delay(0.0).is_zero());
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Socket<Req> {
     /// # Errors
     ///
     /// If the answer to the question before has not been received ([`Error::is_state`]), unless questions are
-    /// [numbered](super::SocketOptions::correlate); then that one is given up.
+    /// [numbered](super::SocketOptions::correlate); then that one is given up. If the message has no frame: [`Error::is_state`].
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let options = &self.sender.core.owner.shared.options;
         if matches!(self.dialogue, Dialogue::Asked { .. }) && !options.correlates {

@@ -152,7 +152,8 @@ impl Error {
         self.kind == Kind::Refused || self.protocol().is_some_and(protocol::Error::is_refused)
     }
 
-    /// The socket was made with an option that its type, or this endpoint, has no use for.
+    /// The socket was made with an option that its type, or this endpoint, has no use for, or with which nothing could work; or a
+    /// [`Proxy`](super::Proxy) joins two types between which nothing passes.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         self.kind == Kind::Misuse || self.protocol().is_some_and(protocol::Error::is_misuse)

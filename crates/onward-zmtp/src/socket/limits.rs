@@ -32,6 +32,9 @@ pub const LINGER: Duration = Duration::from_secs(1);
 /// How long a socket waits before it connects again for the first time, unless it was made with another time.
 pub const RECONNECT_FIRST: Duration = Duration::from_millis(100);
 
+/// The shortest time between two attempts to connect, whatever a socket was made with, before it is multiplied by a random number.
+pub const RECONNECT_SHORTEST: Duration = Duration::from_millis(1);
+
 /// The longest time between two attempts to connect, unless the socket was made with another time.
 pub const RECONNECT_LONGEST: Duration = Duration::from_secs(5);
 

@@ -1,12 +1,13 @@
-//! Options that a socket has no use for. They are refused: who sets one believes in what it says.
+//! Options that a socket has no use for, or could not work with. They are refused: who sets one believes in what it says.
 
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::options::{DuplicateIdentity, Overflow, SocketOptions};
+use crate::protocol::limits::PLAIN_FIELD_BYTES;
 use crate::protocol::{Security, SocketType};
 
 impl SocketOptions {
-    /// Refuses what a socket of this type would ignore.
+    /// Refuses what a socket of this type would ignore, and what no socket could work with.
     pub(super) fn check_type(&self, socket_type: SocketType) -> Result<()> {
         use SocketType::{Dealer, Pair, Pub, Push, Req, Router, Xpub, Xsub};
         let takes_over = self.duplicate_identity != DuplicateIdentity::default();
@@ -21,6 +22,31 @@ impl SocketOptions {
         match uses.iter().find(|(_, is_set, types)| *is_set && !types.contains(&socket_type)) {
             Some((option, _, types)) => Err(useless(option, socket_type, types)),
             None => self.check_authenticator(),
+        }?;
+        self.check_heartbeat()?;
+        self.check_username()
+    }
+
+    /// Every connection would end at its first heartbeat.
+    fn check_heartbeat(&self) -> Result<()> {
+        match &self.protocol.heartbeat {
+            Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
+                "a `heartbeat` needs an interval and a timeout of more than zero; leave it out to ask for none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every handshake would fail.
+    fn check_username(&self) -> Result<()> {
+        match &self.protocol.security {
+            Security::PlainClient { username, .. } if username.len() > PLAIN_FIELD_BYTES => {
+                Err(Error::misuse(format!(
+                    "a user name of PLAIN has at most {PLAIN_FIELD_BYTES} bytes, not {}; use a shorter one",
+                    username.len()
+                )))
+            }
+            _ => Ok(()),
         }
     }
 

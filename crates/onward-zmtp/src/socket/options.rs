@@ -84,6 +84,8 @@ impl Default for HighWaterMark {
 /// The time doubles from `first` with every attempt that fails, up to `longest`. Each is multiplied by a random number from 0.5 to 1.5, so
 /// that clients that lost a server together do not come back together. After a connection that lasted at least as long as the next wait would be, it is
 /// `first` again; a peer that ends each connection at once is asked ever more rarely.
+///
+/// Times below [`RECONNECT_SHORTEST`](super::limits::RECONNECT_SHORTEST), zero too, count as that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
     /// Before the first new attempt. Default: [`RECONNECT_FIRST`].
@@ -228,14 +230,14 @@ impl SocketOptions {
         self
     }
 
-    /// How much may wait to be sent to one peer. Default: [`HighWaterMark::default`].
+    /// How much may wait to be sent to one peer. Default: [`HighWaterMark::default`]. (PULL and SUB send no messages.)
     #[must_use]
     pub fn send_mark(mut self, mark: HighWaterMark) -> Self {
         self.send_mark = mark.usable();
         self
     }
 
-    /// How much may have been received from one peer and wait for the program. Default: [`HighWaterMark::default`].
+    /// How much may have been received from one peer and wait for the program. Default: [`HighWaterMark::default`]. (PUSH and PUB receive none.)
     ///
     /// Several peers share its messages, as long as each has [`READ_AHEAD_MESSAGES`](super::limits::READ_AHEAD_MESSAGES): what each of many had read ahead would be more
     /// than fits a processor's cache, and is quicker to read later.
@@ -272,7 +274,7 @@ impl SocketOptions {
         self
     }
 
-    /// How many peers the socket has at a time; more are refused. Default: [`PEERS`], which is also the most.
+    /// How many peers the socket has at a time; more are refused. Default: [`PEERS`], which is also the most. (A PAIR has one, whatever this says.)
     #[must_use]
     pub fn peers(mut self, peers: usize) -> Self {
         self.peers = peers.min(PEERS);

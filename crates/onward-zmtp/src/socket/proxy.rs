@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::kind::Kind;
 use super::receive::ReceiveCore;
 use super::send::SendCore;
@@ -36,6 +36,7 @@ const MESSAGES_IN_A_ROW: usize = 256;
 /// # }
 /// ```
 pub struct Proxy<'a> {
+    types: (SocketType, SocketType),
     there: Way<'a>,
     back: Way<'a>,
     capture: Box<dyn FnMut(&Message) + Send + 'a>,
@@ -50,11 +51,12 @@ struct Way<'a> {
 }
 
 impl<'a> Proxy<'a> {
-    /// Joins two sockets.
+    /// Joins two sockets. REQ and REP take turns, and are not joined to anything: ROUTER and DEALER stand between them.
     pub fn new<F: Kind, B: Kind>(frontend: &'a mut Socket<F>, backend: &'a mut Socket<B>) -> Self {
         let (there, back) = (receives(F::TYPE) && sends(B::TYPE), receives(B::TYPE) && sends(F::TYPE));
         let (front, rear) = (frontend, backend);
         Self {
+            types: (F::TYPE, B::TYPE),
             there: Way { from: &mut front.receiver.core, to: &mut rear.sender.core, held: None, is_open: there },
             back: Way { from: &mut rear.receiver.core, to: &mut front.sender.core, held: None, is_open: back },
             capture: Box::new(|_| {}),
@@ -75,8 +77,14 @@ impl<'a> Proxy<'a> {
     ///
     /// # Errors
     ///
-    /// If one of the sockets is closed.
+    /// If one of the sockets is closed; if messages can pass neither way between the two types, from a PUSH to a PUSH say ([`Error::is_misuse`]).
     pub async fn run(&mut self) -> Result<()> {
+        if !self.there.is_open && !self.back.is_open {
+            let (front, back) = self.types;
+            return Err(Error::misuse(format!(
+                "nothing passes between a {front} and a {back}; join a ROUTER and a DEALER, an XSUB and an XPUB, or a PULL and a PUSH"
+            )));
+        }
         poll_fn(|context| self.poll(context)).await
     }
 

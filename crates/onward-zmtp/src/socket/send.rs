@@ -345,7 +345,8 @@ impl<T> fmt::Debug for Sender<T> {
 
 impl<T> Unpin for Sender<T> {}
 
-/// Keeps one message beyond the queues; flushing gives it to a queue, and says nothing of whether it has left the machine.
+/// Keeps one message beyond the queues; flushing gives it to a queue, and says nothing of whether it has left the machine. To close it is to flush it, and
+/// leaves the socket open. What is dropped before it was flushed is not sent, and not counted.
 impl<T: Sends> Sink<Message> for Sender<T> {
     type Error = Error;
 

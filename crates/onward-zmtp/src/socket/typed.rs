@@ -68,11 +68,13 @@ impl<T: Kind> Socket<T> {
     ///
     /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed.
     ///
+    /// Cancel safe: a future that is dropped before it is ready has bound nothing.
+    ///
     /// # Errors
     ///
     /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
     /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), if the socket was made with an option that would be ignored
-    /// ([`Error::is_misuse`]), or outside a tokio runtime.
+    /// or with which nothing could work ([`Error::is_misuse`]), or outside a tokio runtime.
     pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
     where
         E: TryInto<Endpoint>,
@@ -92,7 +94,8 @@ impl<T: Kind> Socket<T> {
     /// # Errors
     ///
     /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
-    /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored ([`Error::is_misuse`]), or outside a tokio runtime.
+    /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored or with which nothing could work ([`Error::is_misuse`]),
+    /// or outside a tokio runtime.
     pub fn connect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,

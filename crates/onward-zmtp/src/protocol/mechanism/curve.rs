@@ -46,8 +46,13 @@ pub(super) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
 }
 
 /// The box between two keys.
-pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> SalsaBox {
-    SalsaBox::new(&public.to_crypto(), secret.as_crypto())
+pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> {
+    if public.is_weak() {
+        return Err(Error::cryptographic("a public key is of those with which nothing is secret"));
+    }
+    #[cfg(all(test, not(miri)))]
+    super::curve_costs::multiply();
+    Ok(SalsaBox::new(&public.to_crypto(), secret.as_crypto()))
 }
 
 /// Encrypts: the tag, then the text.

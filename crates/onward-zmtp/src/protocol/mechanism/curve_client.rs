@@ -40,7 +40,7 @@ impl CurveClient {
         let transient = KeyPair::from(SecretKey::from_bytes(entropy.transient_key()));
         let mut sent = 0;
         let number = cipher::next(&mut sent)?;
-        let to_server = shared(server, transient.secret());
+        let to_server = shared(server, transient.secret())?;
         let mut hello = VERSION.to_vec();
         hello.extend_from_slice(&[0; HELLO_PADDING]);
         hello.extend_from_slice(transient.public().as_bytes());
@@ -79,7 +79,7 @@ impl CurveClient {
         local: &Local<'_>,
         output: &mut Output,
     ) -> Result<()> {
-        let between = shared(server_transient, self.transient.secret());
+        let between = shared(server_transient, self.transient.secret())?;
         let number = cipher::next(&mut self.sent)?;
         let mut plain = self.keys.public().as_bytes().to_vec();
         plain.extend_from_slice(&self.vouch(server_transient)?);
@@ -96,7 +96,7 @@ impl CurveClient {
     fn vouch(&self, server_transient: PublicKey) -> Result<Vec<u8>> {
         let plain = [*self.transient.public().as_bytes(), *self.server.as_bytes()].concat();
         let sealed =
-            seal(&shared(server_transient, self.keys.secret()), &long_nonce(b"VOUCH---", &self.vouch_nonce), &plain)?;
+            seal(&shared(server_transient, self.keys.secret())?, &long_nonce(b"VOUCH---", &self.vouch_nonce), &plain)?;
         Ok([&self.vouch_nonce[..], &sealed].concat())
     }
 

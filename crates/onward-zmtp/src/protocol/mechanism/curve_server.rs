@@ -80,7 +80,7 @@ impl CurveServer {
         let client_transient = PublicKey::from_bytes(array(data, 2 + HELLO_PADDING));
         let number = u64::from_be_bytes(array(data, 34 + HELLO_PADDING));
         cipher::advance_to(&mut self.received, number)?;
-        let to_client = shared(client_transient, keys.secret());
+        let to_client = shared(client_transient, keys.secret())?;
         let plain = open(&to_client, &short_nonce(b"CurveZMQHELLO---", number), &data[42 + HELLO_PADDING..], "HELLO")?;
         if plain[..] != HELLO_PLAIN {
             return Err(cannot_open("HELLO"));
@@ -109,7 +109,7 @@ impl CurveServer {
             return Err(Error::malformed("the peer's INITIATE is too short"));
         }
         let (client_transient, transient) = self.open_cookie(data)?;
-        let between = shared(client_transient, &transient);
+        let between = shared(client_transient, &transient)?;
         let number = u64::from_be_bytes(array(data, COOKIE_BYTES));
         cipher::advance_to(&mut self.received, number)?;
         let nonce = short_nonce(b"CurveZMQINITIATE", number);
@@ -167,7 +167,7 @@ fn check_vouch(
     transient: &SecretKey,
 ) -> Result<()> {
     let nonce = long_nonce(b"VOUCH---", &array(plain, 32));
-    let vouch = open(&shared(key, transient), &nonce, &plain[48..128], "vouch")?;
+    let vouch = open(&shared(key, transient)?, &nonce, &plain[48..128], "vouch")?;
     let expected = [*client_transient.as_bytes(), *ours.as_bytes()].concat();
     if bool::from(vouch.ct_eq(&expected)) { Ok(()) } else { Err(cannot_open("vouch")) }
 }
@@ -175,5 +175,36 @@ fn check_vouch(
 impl fmt::Debug for CurveServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("CurveServer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+
+    fn keys(seed: u8) -> KeyPair {
+        KeyPair::from(SecretKey::from_bytes([seed; 32]))
+    }
+
+    /// Whether a server with the keys 9 takes it from the client 7 that this server got the transient key of this number.
+    fn is_taken(server: u8, transient_of_client: u8) -> bool {
+        let (ours, client, transient) = (keys(9), keys(7), keys(2));
+        let says = [*keys(transient_of_client).public().as_bytes(), *keys(server).public().as_bytes()].concat();
+        let between = shared(transient.public(), client.secret()).unwrap();
+        let vouch = seal(&between, &long_nonce(b"VOUCH---", &[4; 16]), &says).unwrap();
+        let plain = [&client.public().as_bytes()[..], &[4; 16], &vouch].concat();
+        check_vouch(&plain, client.public(), keys(1).public(), ours.public(), transient.secret()).is_ok()
+    }
+
+    #[test]
+    fn a_vouch_that_was_made_for_another_server_is_not_taken() {
+        assert!(is_taken(9, 1));
+        assert!(!is_taken(8, 1));
+    }
+
+    #[test]
+    fn a_vouch_for_another_transient_key_is_not_taken() {
+        assert!(!is_taken(9, 3));
     }
 }

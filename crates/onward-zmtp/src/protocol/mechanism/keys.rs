@@ -34,6 +34,14 @@ impl PublicKey {
         &self.0
     }
 
+    /// Whether anybody can pass for its owner.
+    pub(super) fn is_weak(&self) -> bool {
+        let mut point = self.0;
+        // It means nothing in X25519.
+        point[31] &= 0x7F;
+        WEAK.contains(&point)
+    }
+
     pub(super) fn to_crypto(self) -> crypto_box::PublicKey {
         crypto_box::PublicKey::from_bytes(self.0)
     }
@@ -50,6 +58,29 @@ impl fmt::Debug for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PublicKey({self})")
     }
+}
+
+/// The points of small order, of which one finds no secret in a box: it is the same with every secret key.
+pub(super) const WEAK: [[u8; 32]; 7] = [
+    [0; 32],
+    with_ends(1, 0, 0),
+    [
+        0xE0, 0xEB, 0x7A, 0x7C, 0x3B, 0x41, 0xB8, 0xAE, 0x16, 0x56, 0xE3, 0xFA, 0xF1, 0x9F, 0xC4, 0x6A, 0xDA, 0x09,
+        0x8D, 0xEB, 0x9C, 0x32, 0xB1, 0xFD, 0x86, 0x62, 0x05, 0x16, 0x5F, 0x49, 0xB8, 0x00,
+    ],
+    [
+        0x5F, 0x9C, 0x95, 0xBC, 0xA3, 0x50, 0x8C, 0x24, 0xB1, 0xD0, 0xB1, 0x55, 0x9C, 0x83, 0xEF, 0x5B, 0x04, 0x44,
+        0x5C, 0xC4, 0x58, 0x1C, 0x8E, 0x86, 0xD8, 0x22, 0x4E, 0xDD, 0xD0, 0x9F, 0x11, 0x57,
+    ],
+    with_ends(0xEC, 0xFF, 0x7F),
+    with_ends(0xED, 0xFF, 0x7F),
+    with_ends(0xEE, 0xFF, 0x7F),
+];
+
+const fn with_ends(first: u8, between: u8, last: u8) -> [u8; 32] {
+    let mut key = [between; 32];
+    (key[0], key[31]) = (first, last);
+    key
 }
 
 /// A secret key of CURVE. Wiped when dropped; never shown.
@@ -148,8 +179,18 @@ impl KeyPair {
 
 impl From<SecretKey> for KeyPair {
     fn from(secret: SecretKey) -> Self {
+        #[cfg(all(test, not(miri)))]
+        super::curve_costs::multiply();
         let public = PublicKey(secret.0.public_key().to_bytes());
         Self { public, secret }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+impl KeyPair {
+    /// What somebody shows who has another's public key and not the secret one to it.
+    pub(super) fn claimed(public: PublicKey, secret: &SecretKey) -> Self {
+        Self { public, secret: secret.clone() }
     }
 }
 

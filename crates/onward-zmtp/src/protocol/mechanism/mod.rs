@@ -3,6 +3,9 @@
 mod cipher;
 mod curve;
 mod curve_client;
+#[cfg(test)]
+#[cfg(not(miri))]
+mod curve_costs;
 mod curve_server;
 mod entropy;
 mod keys;

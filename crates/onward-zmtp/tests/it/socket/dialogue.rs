@@ -1,6 +1,7 @@
 //! REQ and REP.
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{Endpoint, SocketOptions};
 use onward_zmtp::{DealerSocket, RepSocket, ReqSocket, RouterSocket};
@@ -159,4 +160,19 @@ async fn an_answer_may_have_empty_frames() {
     assert_eq!(within(rep.recv()).await.unwrap(), Message::from(""));
     rep.send(Message::from_iter(["", ""])).await.unwrap();
     assert_eq!(within(req.recv()).await.unwrap().len(), 2);
+}
+
+/// libzmq queues it for whoever comes, or never comes.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_question_waits_for_somebody_who_can_be_asked() {
+    let mut req = ReqSocket::new();
+    req.connect("tcp://127.0.0.1:1").unwrap();
+    assert!(req.send("too early").now_or_never().is_none());
+    assert_eq!(req.statistics().outgoing.messages, 0);
+    let (mut rep, endpoint) = rep().await;
+    req.connect(&endpoint).unwrap();
+    within(req.send("in time")).await.unwrap();
+    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["in time"]);
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
+use onward_zmtp::socket::limits::ENDPOINTS;
 use onward_zmtp::socket::{Endpoint, MonitorEvent, Reconnect, SocketOptions};
 use onward_zmtp::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
 };
+use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
 use super::events::{connected, disconnected, event, failed, no_tasks, peers, until, within};
@@ -327,4 +329,45 @@ async fn what_was_received_before_the_peer_left_can_be_read() {
         assert_eq!(within(pull.recv()).await.unwrap().frames(), [expected]);
     }
     assert!(pull.try_recv().is_none());
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_socket_that_does_not_linger_says_that_nothing_was_sent() {
+    let mut push = PushSocket::with_options(quick().linger(Duration::ZERO));
+    push.connect("tcp://127.0.0.1:1").unwrap();
+    push.send("one").await.unwrap();
+    push.send("two").await.unwrap();
+    assert_eq!(within(push.close()).await, 2);
+    no_tasks().await;
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_socket_has_as_many_endpoints_as_the_limit_and_no_more() {
+    let push = PushSocket::new();
+    for number in 0..ENDPOINTS {
+        push.connect(format!("inproc://limited-{number}").as_str()).unwrap();
+    }
+    assert!(push.connect("inproc://one-too-many").unwrap_err().is_limit());
+    push.disconnect("inproc://limited-0").unwrap();
+    push.connect("inproc://one-too-many").unwrap();
+}
+
+/// Two are in the queue of a listener that accepts none, and what comes then is not answered.
+///
+/// Shows: M3
+#[tokio::test]
+async fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let endpoint: Endpoint = format!("tcp://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let _queued = [Raw::connect(&endpoint).await, Raw::connect(&endpoint).await];
+    let push = PushSocket::with_options(quick().connect_timeout(Duration::from_millis(20)));
+    let mut monitor = push.monitor();
+    push.connect(&endpoint).unwrap();
+    let reason = failed(&mut monitor).await;
+    let source = std::error::Error::source(&reason).and_then(|error| error.downcast_ref::<std::io::Error>());
+    assert_eq!(source.map(std::io::Error::kind), Some(std::io::ErrorKind::TimedOut), "{reason:?}");
 }

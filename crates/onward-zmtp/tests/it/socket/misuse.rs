@@ -1,6 +1,9 @@
 //! Options that a socket would ignore are refused, before anything has begun.
 
-use onward_zmtp::protocol::{Identity, KeyPair, Security};
+use std::time::Duration;
+
+use onward_zmtp::protocol::limits::PLAIN_FIELD_BYTES;
+use onward_zmtp::protocol::{Heartbeat, Identity, KeyPair, Password, Security};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsub};
 use onward_zmtp::socket::{Decision, DuplicateIdentity, Error, Overflow, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket, Socket};
@@ -96,4 +99,31 @@ async fn a_socket_with_a_mechanism_is_neither_bound_nor_connected_within_a_proce
     let push = PushSocket::with_options(SocketOptions::new().security(client));
     let error = push.connect("inproc://guarded").unwrap_err();
     assert!(error.is_misuse() && error.to_string().contains("inproc://guarded"), "{error}");
+}
+
+/// With libzmq zero means to ask nobody; here it would mean to wait for no answer.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_heartbeat_without_time_is_refused() {
+    let (second, none) = (Duration::from_secs(1), Duration::ZERO);
+    for heartbeat in [Heartbeat::every(none), Heartbeat::every(second).timeout(none)] {
+        let [bound, connected] = refusals::<Pull>(&SocketOptions::new().heartbeat(heartbeat)).await;
+        assert!(bound.is_some_and(|error| error.is_misuse() && error.to_string().contains("`heartbeat`")));
+        assert!(connected.is_some_and(|error| error.is_misuse()));
+    }
+}
+
+/// Otherwise no connection would ever come to anything, and each would be tried again.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_user_name_that_is_too_long_is_refused() {
+    let client = |length| {
+        let (username, password) = ("x".repeat(length), Password::new("open sesame").unwrap());
+        SocketOptions::new().security(Security::PlainClient { username, password })
+    };
+    assert!(matches!(refusals::<Push>(&client(PLAIN_FIELD_BYTES)).await, [None, None]));
+    let [bound, connected] = refusals::<Push>(&client(PLAIN_FIELD_BYTES + 1)).await;
+    assert!(bound.is_some_and(|error| error.is_misuse()) && connected.is_some_and(|error| error.is_misuse()));
 }

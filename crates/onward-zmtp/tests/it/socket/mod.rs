@@ -10,6 +10,7 @@ mod dialogue;
 mod dropped;
 mod events;
 mod faults;
+mod floods;
 mod heartbeats;
 mod identities;
 mod interoperation;

@@ -130,3 +130,14 @@ async fn a_backend_that_is_full_is_felt_at_the_frontend() {
     drop(proxy);
     until(|| front.statistics().incoming.messages <= 5).await;
 }
+
+/// Otherwise it would wait for ever.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_proxy_between_sockets_that_have_nothing_to_say_to_each_other_is_an_error() {
+    let error = within(Proxy::new(&mut PushSocket::new(), &mut PushSocket::new()).run()).await.unwrap_err();
+    assert!(error.is_misuse() && error.to_string().contains("PUSH"), "{error}");
+    assert!(within(Proxy::new(&mut PullSocket::new(), &mut PullSocket::new()).run()).await.unwrap_err().is_misuse());
+    assert!(within(Proxy::new(&mut RepSocket::new(), &mut ReqSocket::new()).run()).await.unwrap_err().is_misuse());
+}

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
+use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
+use onward_zmtp::socket::limits::SUBSCRIPTIONS;
 use onward_zmtp::socket::{Endpoint, HighWaterMark, Overflow, Reconnect, SocketOptions};
 use onward_zmtp::{PubSocket, SubSocket, XpubSocket, XsubSocket};
+use tokio::io::AsyncWriteExt as _;
 
 use super::events::{peers, until, within};
 use super::raw::{Raw, accept, listen};
@@ -59,6 +62,19 @@ async fn what_was_subscribed_to_twice_must_be_cancelled_twice() {
     assert_eq!(notice(&mut xpub).await, b"\x00a");
 }
 
+/// A publisher that takes the place of another.
+async fn another(publisher: XpubSocket, endpoint: &Endpoint) -> XpubSocket {
+    drop(publisher);
+    let xpub = XpubSocket::new();
+    within(async {
+        while xpub.bind(endpoint).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    xpub
+}
+
 /// Shows: M3
 #[tokio::test]
 async fn subscriptions_are_made_again_after_a_reconnect() {
@@ -67,17 +83,31 @@ async fn subscriptions_are_made_again_after_a_reconnect() {
     sub.subscribe("topic").unwrap();
     sub.connect(&endpoint).unwrap();
     peers(1, || xpub_one.statistics()).await;
-    drop(xpub_one);
-    let mut xpub = XpubSocket::new();
-    within(async {
-        while xpub.bind(&endpoint).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    let mut xpub = another(xpub_one, &endpoint).await;
     assert_eq!(notice(&mut xpub).await, b"\x01topic");
     xpub.send("topic!").await.unwrap();
     assert_eq!(within(sub.recv()).await.unwrap().frames(), ["topic!"]);
+}
+
+/// A fault of zmq.rs 0.7, which keeps a set: what was subscribed to twice is in it once.
+///
+/// Shows: M3
+#[tokio::test]
+async fn what_was_subscribed_to_twice_must_be_cancelled_twice_after_a_reconnect_too() {
+    let (xpub, endpoint) = xpub(SocketOptions::new()).await;
+    let sub = SubSocket::new();
+    for _ in 0..2 {
+        sub.subscribe("a").unwrap();
+    }
+    sub.connect(&endpoint).unwrap();
+    peers(1, || xpub.statistics()).await;
+    let mut xpub = another(xpub, &endpoint).await;
+    assert_eq!(notice(&mut xpub).await, b"\x01a");
+    sub.cancel("a");
+    sub.subscribe("b").unwrap();
+    assert_eq!(notice(&mut xpub).await, b"\x01b");
+    sub.cancel("a");
+    assert_eq!(notice(&mut xpub).await, b"\x00a");
 }
 
 /// Shows: M3
@@ -314,4 +344,47 @@ async fn topics_that_nest_as_deeply_as_they_can_cost_no_stack() {
     }
     xpub.send(vec![b'a'; 2000]).await.unwrap();
     until(|| sub.statistics().incoming.messages == 1).await;
+}
+
+/// Shows: M3
+#[test]
+fn a_socket_has_as_many_subscriptions_as_the_limit_and_no_more() {
+    let sub = SubSocket::new();
+    for number in 0..SUBSCRIPTIONS as u32 {
+        sub.subscribe(number.to_be_bytes().to_vec()).unwrap();
+    }
+    assert!(sub.subscribe("one too many").unwrap_err().is_limit());
+    sub.subscribe(0_u32.to_be_bytes().to_vec()).unwrap();
+    for _ in 0..2 {
+        sub.cancel(0_u32.to_be_bytes().to_vec());
+    }
+    sub.subscribe("one too many").unwrap();
+}
+
+/// The subscriber says that it has no more to say, and then reads all that was sent to it until the publisher went.
+///
+/// Shows: M3
+#[tokio::test]
+async fn what_a_publisher_has_queued_for_a_subscriber_that_leaves_is_counted_to_the_message() {
+    // As large as a batch, so that none is written together with another.
+    const SIZE: usize = WRITE_BATCH_BYTES;
+    let (mut xpub, endpoint) = xpub(SocketOptions::new().overflow(Overflow::Wait)).await;
+    let mut stuck = Raw::introduced(&endpoint, "SUB").await;
+    stuck.write(&command("SUBSCRIBE", b"")).await;
+    notice(&mut xpub).await;
+    let (mut sent, mut rounds_without_room) = (0, 0);
+    until(|| {
+        let before = sent;
+        while xpub.try_send(vec![0; SIZE]).is_ok() {
+            sent += 1;
+        }
+        rounds_without_room = if sent == before { rounds_without_room + 1 } else { 0 };
+        rounds_without_room == 20
+    })
+    .await;
+    stuck.0.shutdown().await.unwrap();
+    peers(0, || xpub.statistics()).await;
+    let read = stuck.read_to_end().await.len() / (9 + SIZE);
+    assert!(read < sent, "all of {sent} were read");
+    assert_eq!(xpub.statistics().dropped, (sent - read) as u64, "of {sent} that were sent, {read} were read");
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use onward_zmtp::protocol::Message;
+use onward_zmtp::socket::limits::HIGH_WATER_MARK_MESSAGES;
 use onward_zmtp::socket::{Reconnect, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
@@ -140,4 +142,32 @@ async fn a_peer_that_is_killed_in_the_middle_of_a_message_disturbs_nobody() {
         assert_eq!(within(pull.recv()).await.unwrap().frames(), ["good"]);
     }
     assert!(pull.try_recv().is_none());
+}
+
+/// libzmq drops it.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_router_waits_for_a_peer_whose_queue_is_full_and_drops_nothing() {
+    let mut router = RouterSocket::new();
+    let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut dealer = DealerSocket::new();
+    dealer.connect(&endpoint).unwrap();
+    dealer.send("here I am").await.unwrap();
+    let identity = within(router.recv()).await.unwrap().frames()[0].clone();
+    let mut sent: u32 = 0;
+    let message = |number: u32| {
+        let body: Vec<u8> = [&number.to_be_bytes()[..], &[0; 64 * 1024]].concat();
+        Message::from_iter([identity.clone(), body.into()])
+    };
+    // As many as the mark allows are more than it allows in bytes.
+    while sent < HIGH_WATER_MARK_MESSAGES as u32 && router.try_send(message(sent)).is_ok() {
+        sent += 1;
+    }
+    assert!(router.send(message(sent)).now_or_never().is_none());
+    within(router.send(message(sent))).await.unwrap();
+    for number in 0..=sent {
+        assert_eq!(within(dealer.recv()).await.unwrap().frames()[0][..4], number.to_be_bytes());
+    }
+    assert_eq!(router.statistics().dropped, 0);
 }

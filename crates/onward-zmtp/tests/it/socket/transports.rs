@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixListener;
 
+use futures_util::FutureExt as _;
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::Endpoint;
 use onward_zmtp::{DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RouterSocket, SubSocket, XpubSocket};
@@ -200,6 +201,17 @@ async fn a_socket_is_bound_and_connected_to_many_endpoints() {
         within(pull.recv()).await.unwrap();
     }
     assert_eq!(pull.statistics().peers, 3);
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_bind_that_is_cancelled_has_bound_nothing() {
+    let pull = PullSocket::new();
+    let mut monitor = pull.monitor();
+    // It waits for the address of the name.
+    assert!(pull.bind("tcp://localhost:*").now_or_never().is_none());
+    no_tasks().await;
+    assert!(monitor.try_next().is_none());
 }
 
 #[tokio::test]

@@ -129,3 +129,13 @@ fn a_time_to_live_beyond_the_longest_is_cut() {
     pull.handle_timeout(after(1000)).unwrap();
     assert_eq!(drain(&mut pull), command("PING", b"\xFF\xFF"));
 }
+
+/// Rounded to zero it would mean for ever.
+///
+/// Shows: M2
+#[test]
+fn a_time_to_live_of_less_than_a_tenth_of_a_second_is_a_tenth() {
+    let mut pull = introduced(asks(every_second().ttl(Duration::from_millis(1))), "PUSH");
+    pull.handle_timeout(after(1000)).unwrap();
+    assert_eq!(drain(&mut pull), command("PING", b"\x00\x01"));
+}

@@ -17,7 +17,7 @@ mod mechanisms;
 mod output;
 #[cfg(not(miri))]
 pub(crate) mod peer;
-mod pitfalls;
+pub(crate) mod pitfalls;
 mod splits;
 mod subscriptions;
 mod transcript;

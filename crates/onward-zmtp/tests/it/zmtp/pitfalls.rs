@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_zmtp::protocol::{Connection, Event, Limits, Options, Security, SocketType};
 
-use super::allocations::counted;
+use super::allocations::{Counted, counted};
 use super::link::{
     Seen, after, command, connection, drain, error, exchange, feed, feed_at, frame, greeting, introduced, introduction,
     keys, mechanisms, metadata, null, start,
@@ -13,6 +13,8 @@ use super::link::{
 
 /// What somebody who is refused may cost until then, in bytes.
 const REFUSED: i64 = 2048;
+/// And how many allocations.
+const REFUSED_CALLS: u64 = 24;
 
 #[test]
 fn a_peer_that_drips_its_handshake_is_given_up_in_time_all_the_same() {
@@ -52,7 +54,7 @@ fn undecided(options: Arc<Options>, said: &[Vec<u8>]) -> Connection {
 }
 
 /// All that a client says until such a server has to decide about it.
-fn said_until_decision(client: Security, options: &Arc<Options>) -> Vec<Vec<u8>> {
+pub(crate) fn said_until_decision(client: Security, options: &Arc<Options>) -> Vec<Vec<u8>> {
     let mut client = connection(Options::new(SocketType::Push).security(client), 1);
     let mut server = Connection::accepted(options.clone(), super::link::entropy(2), start());
     let mut said = Vec::new();
@@ -78,6 +80,47 @@ fn whoever_is_refused_costs_little_memory_until_then_over_every_mechanism() {
             server
         });
         assert!(counted.peak < REFUSED, "{name}: {} bytes at the most", counted.peak);
+    }
+}
+
+/// A greeting and `HELLO` as they are not to be, of which the first is only refused for what is in its box.
+pub(crate) fn false_hellos(said: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (greeting, hello) = (&said[0][..], &said[1][..]);
+    let changed = |at: usize| {
+        let mut hello = hello.to_vec();
+        hello[at] ^= 0x40;
+        hello
+    };
+    let [tag, key, version, padding] = [hello.len() - 1, 82, 8, 10].map(changed);
+    let long = [&[6][..], &8192_u64.to_be_bytes(), b"\x05HELLO", &[7; 8186]].concat();
+    let hellos = [tag, key, version, padding, command("HELLO", &[7; 20]), command("HELLO", &[7; 240]), long];
+    let twice = [greeting, hello, hello].concat();
+    hellos.iter().map(|hello| [greeting, hello].concat()).chain([twice]).collect()
+}
+
+/// How much and how often is allocated for somebody who says this until he is refused, and what is left of it.
+fn refused(options: &Arc<Options>, said: &[u8]) -> Counted<()> {
+    counted(|| {
+        let mut server = Connection::accepted(options.clone(), super::link::entropy(2), start());
+        let mut rest = said;
+        while server.poll_event(start()).is_ok() {
+            assert!(!rest.is_empty(), "nobody is refused");
+            rest = &rest[server.receive(rest)..];
+            drain(&mut server);
+        }
+    })
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "keys, which take it minutes")]
+fn a_false_hello_costs_hardly_more_memory_than_it_is_and_few_allocations_and_leaves_nothing() {
+    let (_, client, server) = mechanisms().remove(2);
+    let options = Arc::new(Options::new(SocketType::Pull).security(server));
+    for said in false_hellos(&said_until_decision(client, &options)) {
+        let Counted { calls, peak, live, .. } = refused(&options, &said);
+        assert!(peak < REFUSED + said.len() as i64, "{peak} bytes for {} of theirs", said.len());
+        assert!(calls <= REFUSED_CALLS, "{calls} allocations");
+        assert_eq!(live, 0);
     }
 }
 

@@ -28,6 +28,10 @@ impl Field {
         Self::of(&["tcp", "ipc"], &MECHANISMS)
     }
 
+    pub(super) fn few_that_we_bind() -> Vec<Self> {
+        Self::few().into_iter().filter(|field| field.we_bind).collect()
+    }
+
     fn of(transports: &[&'static str], mechanisms: &[&'static str]) -> Vec<Self> {
         let mut all = Vec::new();
         for transport in transports {

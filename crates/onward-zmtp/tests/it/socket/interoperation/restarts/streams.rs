@@ -1,7 +1,7 @@
 //! Messages that are numbers, one way.
 //!
-//! Of PAIR only the libzmq is started again: to one that has not noticed yet that its peer is gone, the next is one too many, and libzmq neither
-//! closes the connection of that nor ever reads from it.
+//! Of PAIR we are started again only where libzmq connects: to one that is bound, and has not noticed yet that its peer is gone, the next is one too many, and
+//! libzmq neither closes the connection of that nor ever reads from it.
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::kind::{self, Receives, Sends};
@@ -57,8 +57,8 @@ async fn our_pair_finds_a_pair_of_libzmq_again_that_is_killed_and_started_again_
 
 /// What the socket before had received and the program had not is missing, and what was on its way to it: at most what libzmq was let count before, and
 /// the few that it counts before it has noticed. Once a number has reached the new socket none is.
-async fn our_receiver_is_dropped<T: Receives>(kind: &str) {
-    for field in Field::few() {
+async fn our_receiver_is_dropped<T: Receives>(fields: Vec<Field>, kind: &str) {
+    for field in fields {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let mut arrived = Arrived::default();
         site.receive(&mut arrived, COUNT).await;
@@ -77,13 +77,19 @@ async fn our_receiver_is_dropped<T: Receives>(kind: &str) {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_push_of_libzmq_finds_us_again_when_we_start_again_in_the_middle_of_a_stream() {
-    our_receiver_is_dropped::<kind::Pull>("count-push").await;
+    our_receiver_is_dropped::<kind::Pull>(Field::few(), "count-push").await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dealer_of_libzmq_finds_us_again_when_we_start_again_in_the_middle_of_a_stream() {
-    our_receiver_is_dropped::<kind::Router>("count-dealer").await;
+    our_receiver_is_dropped::<kind::Router>(Field::few(), "count-dealer").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pair_of_libzmq_that_connects_finds_us_again_when_we_start_again_in_the_middle_of_a_stream() {
+    our_receiver_is_dropped::<kind::Pair>(Field::few_that_we_bind(), "count-pair").await;
 }
 
 /// Every number that `send` accepted is printed by the killed libzmq or waits in our queue and is printed by the next one, except what our socket had
@@ -162,8 +168,8 @@ fn expect_all_of_both<T: Sends>(site: &Site<T>) {
 }
 
 /// Nothing that was sent is missing: a socket lingers.
-async fn our_sender_is_dropped<T: Sends>(kind: &str) {
-    for field in Field::few() {
+async fn our_sender_is_dropped<T: Sends>(fields: Vec<Field>, kind: &str) {
+    for field in fields {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let mut sent = 0;
         site.send_until(&mut sent, COUNT).await;
@@ -177,13 +183,19 @@ async fn our_sender_is_dropped<T: Sends>(kind: &str) {
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pull_of_libzmq_misses_nothing_when_our_push_is_dropped_and_another_takes_its_place() {
-    our_sender_is_dropped::<kind::Push>("pull").await;
+    our_sender_is_dropped::<kind::Push>(Field::few(), "pull").await;
 }
 
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_router_of_libzmq_misses_nothing_when_our_dealer_is_dropped_and_another_takes_its_place() {
-    our_sender_is_dropped::<kind::Dealer>("router").await;
+    our_sender_is_dropped::<kind::Dealer>(Field::few(), "router").await;
+}
+
+/// Shows: M4
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pair_of_libzmq_that_connects_misses_nothing_when_ours_is_dropped_and_another_takes_its_place() {
+    our_sender_is_dropped::<kind::Pair>(Field::few_that_we_bind(), "number-pair").await;
 }
 
 /// Shows: M4
