@@ -8,6 +8,7 @@ mod backends;
 mod bench;
 mod ci;
 mod command;
+mod commit;
 mod deny;
 mod examples;
 mod failures;

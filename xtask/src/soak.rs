@@ -12,9 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::backends::{self, Ready};
-use crate::command;
 use crate::project::Project;
-use crate::soak_record;
+use crate::{command, commit, soak_record};
 
 /// What `cargo xtask soak` takes.
 #[derive(Debug, clap::Args)]
@@ -208,7 +207,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         SOAKS.iter().for_each(|soak| println!("{:14} {} ({} rounds)", soak.name, soak.what, soak.rounds));
         return Ok(());
     }
-    let commit = options.record.then(|| soak_record::commit(project.root())).transpose()?;
+    let commit = options.record.then(|| commit::checked_out(project.root(), soak_record::FILE)).transpose()?;
     let mut total = Summary::default();
     for soak in named(&options.name)? {
         let (runs, summary) = repeat(project, soak, options)?;

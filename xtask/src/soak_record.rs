@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
-const FILE: &str = "docs/soaks.md";
+pub(crate) const FILE: &str = "docs/soaks.md";
 
 const HEAD: &str = "\
 # Soaks
@@ -27,22 +26,6 @@ pub(crate) struct Row<'a> {
     pub(crate) runs: u64,
     /// Attempted, acknowledged, lost, duplicated, recovered, seed.
     pub(crate) counts: [u64; 6],
-}
-
-/// The commit that is about to be soaked: its number and its date.
-///
-/// # Errors
-/// If what is checked out differs from it: a record must say what was run.
-pub(crate) fn commit(root: &Path) -> Result<String> {
-    let changed = git(root, &["status", "--porcelain", "--untracked-files=no", "--", ".", &format!(":!{FILE}")])?;
-    ensure!(changed.is_empty(), "a soak is recorded for a commit; commit these changes first:\n{changed}");
-    git(root, &["log", "-1", "--format=%h | %cs"])
-}
-
-fn git(root: &Path, arguments: &[&str]) -> Result<String> {
-    let output = Command::new("git").args(arguments).current_dir(root).output().context("cannot run git")?;
-    ensure!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Adds a row; the first makes the file.

@@ -4,6 +4,8 @@
 //! is the fault that the test guards against.
 
 mod patch;
+mod places;
+mod record;
 mod run;
 mod table;
 mod tree;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::places;
 use crate::command;
 use crate::project::Project;
 use crate::tidy::Finding;
@@ -82,6 +83,8 @@ pub(crate) fn check(project: &Project, known: &BTreeSet<String>, required: &BTre
         }
         if let Err(error) = applies(project.root(), &patch.path) {
             find(format!("does not apply any more; make it anew: {error:#}"));
+        } else {
+            places::doubtful(project.root(), &project.read(&patch.path)?)?.into_iter().for_each(find);
         }
     }
     Ok(findings)

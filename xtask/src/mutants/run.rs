@@ -10,11 +10,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::patch::{self, Patch, Test};
+use super::record;
 use super::table::{Row, Verdict, table};
 use super::tree::Tree;
 use crate::postgres::Server;
 use crate::project::Project;
-use crate::{artifacts, command};
+use crate::{artifacts, command, commit};
 
 /// How long a test may take before it counts as failed: a variant may well hang.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -27,11 +28,15 @@ pub(crate) struct Options {
     /// Print the verdicts as JSON on standard output; progress goes to standard error in any case.
     #[arg(long)]
     json: bool,
+    /// Write what became of them to `docs/mutants.md`; for all of them, and for a commit without further changes.
+    #[arg(long, conflicts_with = "names")]
+    record: bool,
 }
 
 /// Tries the variants; an error unless all of them are caught.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let patches = chosen(project, &options.names)?;
+    let commit = options.record.then(|| commit::checked_out(project.root(), record::FILE)).transpose()?;
     let workshop = Workshop { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
     let sound = workshop.sound_tests(&patches)?;
     let mut rows = Vec::new();
@@ -48,7 +53,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     } else {
         println!("\n{}", table(&rows));
     }
-    let escaped = rows.iter().filter(|row| row.verdict != Verdict::Caught).count();
+    if let Some(commit) = commit {
+        record::write(project.root(), &commit, &rows)?;
+    }
+    let escaped = rows.iter().filter(|row| !row.is_caught()).count();
     ensure!(escaped == 0, "{escaped} of {} were not caught; target/mutants/NAME.log says what happened", rows.len());
     Ok(())
 }

@@ -43,6 +43,12 @@ pub(crate) struct Row {
     pub(crate) seconds: f64,
 }
 
+impl Row {
+    pub(super) fn is_caught(&self) -> bool {
+        self.verdict == Verdict::Caught
+    }
+}
+
 /// The rows as a table.
 pub(crate) fn table(rows: &[Row]) -> String {
     let width = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0).max(7);
