@@ -90,7 +90,7 @@ pub use orchestration::{
 };
 pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 #[cfg(feature = "postgres")]
-pub use postgres::{AppliedOnServer, PostgresOptions, PostgresReport, PostgresStore};
+pub use postgres::{AppliedOnServer, CompletionStatement, PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection

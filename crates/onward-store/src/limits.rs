@@ -44,6 +44,9 @@ pub const ALL: usize = 100_000;
 /// How many callers' calls one commit takes in.
 pub const COMMIT: usize = 8192;
 
+/// How many tasks that were completed by the function `onward_complete` a store on PostgreSQL takes in at a time.
+pub const COMPLETIONS: usize = if cfg!(debug_assertions) { 2 } else { 1000 };
+
 /// After how many writes of a batch a store on PostgreSQL looks what of them can be written while the rest is decided. Few in a build for tests.
 pub const DECIDED_AT_ONCE: usize = if cfg!(debug_assertions) { 2 } else { 512 };
 

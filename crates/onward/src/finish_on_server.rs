@@ -1,7 +1,7 @@
 //! Finishing a task in a transaction on the PostgreSQL server of its store.
 
 use onward_store::tokio_postgres::GenericClient;
-use onward_store::{AppliedOnServer, PostgresStore};
+use onward_store::{AppliedOnServer, CompletionStatement, PostgresStore, Write};
 
 use crate::attempt::Attempt;
 use crate::context::Context;
@@ -28,6 +28,35 @@ impl FinishingOnServer<'_> {
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
+        Finished::told()
+    }
+}
+
+/// A statement that finishes this attempt within a transaction of any driver, and what is to be done when that has committed.
+///
+/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then ends as its handler answers.
+#[must_use = "the engine learns from `committed` that the task is finished"]
+#[derive(Debug)]
+pub struct FinishingByStatement<'c> {
+    attempt: &'c Attempt,
+    store: &'c PostgresStore,
+    statement: CompletionStatement,
+}
+
+impl FinishingByStatement<'_> {
+    /// The statement and its four values.
+    #[must_use]
+    pub fn statement(&self) -> &CompletionStatement {
+        &self.statement
+    }
+
+    /// Tells the engine that the transaction has committed.
+    ///
+    /// If it is called although the transaction did not commit, the task stays this attempt's until the engine stops or its session
+    /// ends, and is then tried again.
+    pub fn committed(self) -> Finished {
+        self.attempt.mark_finished();
+        self.store.look_for_completions();
         Finished::told()
     }
 }
@@ -65,6 +94,52 @@ impl Context {
         let writes = self.finishing_writes(output.into());
         let applied = postgres(&self.run.inner)?.apply_in(transaction, writes).await?;
         Ok(FinishingOnServer { attempt: &self.attempt, applied })
+    }
+
+    /// The statement that completes the task in a transaction of the handler's own on the store's database, for every other driver, such as sqlx: see
+    /// [`PostgresStore::completion_statement`], also for the right that its role needs. Run it last in the transaction, and commit at once. How far the attempt said
+    /// it was is written before, and apart from it.
+    ///
+    /// ```no_run
+    /// # use onward::{Context, Failure, Finished};
+    /// use sqlx::{Connection, PgConnection};
+    ///
+    /// async fn pay(context: Context) -> Result<Finished, Failure> {
+    ///     let mut connection = PgConnection::connect("postgres://shop@db.example/shop").await?;
+    ///     let mut transaction = connection.begin().await?;
+    ///     sqlx::query("UPDATE account SET cents = cents + 100 WHERE name = 'ada'").execute(&mut *transaction).await?;
+    ///     let finishing = context.finish_by_statement("paid").await?;
+    ///     let statement = finishing.statement();
+    ///     sqlx::query(statement.text())
+    ///         .bind(statement.task())
+    ///         .bind(statement.session())
+    ///         .bind(statement.claim())
+    ///         .bind(statement.result())
+    ///         .execute(&mut *transaction)
+    ///         .await?;
+    ///     transaction.commit().await?;
+    ///     Ok(finishing.committed())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// A permanent failure if the store is not on PostgreSQL, or the attempt has [spawned](Self::spawn_task) tasks: these would come apart from its end; submit them by `onward_submit` in the
+    /// transaction instead. A failure that may pass if the store cannot be written to.
+    pub async fn finish_by_statement(&self, output: impl Into<Output>) -> Result<FinishingByStatement<'_>, Failure> {
+        let store = postgres(&self.run.inner)?;
+        let mut writes = self.finishing_writes(output.into());
+        if writes.iter().any(|write| matches!(write, Write::Submit(_))) {
+            return Err(Failure::permanent(
+                "the attempt has spawned tasks, which would be apart from its end; submit them by `onward_submit` in its transaction",
+            ));
+        }
+        let Some(Write::Complete { lease, result }) = writes.pop() else {
+            return Err(Failure::permanent("an attempt that completes nothing cannot be finished by a statement"));
+        };
+        if !writes.is_empty() {
+            self.run.inner.store.apply(writes).await?;
+        }
+        Ok(FinishingByStatement { attempt: &self.attempt, store, statement: store.completion_statement(lease, result) })
     }
 }
 

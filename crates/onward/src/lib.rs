@@ -157,7 +157,7 @@ pub use failure::Failure;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub use finish::{Finished, Finishing};
 #[cfg(feature = "postgres")]
-pub use finish_on_server::FinishingOnServer;
+pub use finish_on_server::{FinishingByStatement, FinishingOnServer};
 pub use forecast::Forecast;
 pub use handle::{Handle, TaskError};
 pub use handler::HandlerOptions;

@@ -16,9 +16,10 @@ use super::numbers::{COUNTERS_TO_READ, COUNTERS_TO_WRITE, Numbers, Said, SaidToW
 use super::row::{ITEMS, item};
 use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
-use super::transaction::Last;
+use super::transaction::{Completions, Last};
 use super::unchanged::Compared;
 use crate::error::Result;
+use crate::limits;
 use crate::memory::{Decision, Items, Kept, Now, Partial, Want, wanted_by};
 use crate::write::Write;
 
@@ -32,8 +33,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    fn of(said: Said, shared: &Shared, items: Items) -> Result<Self> {
-        let partial = Partial::new(said.counters, said.latest_day, shared.options.payload_limit, items)?;
+    fn of(said: Said, payload_limit: usize, items: Items) -> Result<Self> {
+        let partial = Partial::new(said.counters, said.latest_day, payload_limit, items)?;
         Ok(Self { now: said.now, partial, is_ahead: false })
     }
 }
@@ -180,7 +181,8 @@ fn counted_if(counts: bool, want: Want) -> Want {
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
-/// changed what is not a task, or tasks of which the writer knows something that is wanted. `None` where it is not as it was when calls were decided ahead.
+/// changed what is not a task, or tasks of which the writer knows something that is wanted. `None` where it is not as it was when calls were decided ahead, and
+/// where completions are to be taken in first.
 pub(super) async fn begin_to_write<'c>(
     client: &'c LinkTo<'c>,
     shared: &Shared,
@@ -198,7 +200,13 @@ pub(super) async fn begin_to_write<'c>(
     let (First { begun, rows, items, fetched, unchanged }, mut for_claims) =
         ask.first(fetcher, &mut sorted, early).await;
     begun.map_err(classified)?;
-    let SaidToWriter { said, numbers, batch } = SaidToWriter::of(shared, &rows.map_err(classified)?)?;
+    let SaidToWriter { said, numbers, batch, has_completions } = SaidToWriter::of(shared, &rows.map_err(classified)?)?;
+    if matches!(last.completions, Completions::None | Completions::Found) {
+        last.completions = if has_completions { Completions::Found } else { Completions::None };
+    }
+    if last.completions == Completions::Found {
+        return Ok(None);
+    }
     let mut unchanged = unchanged?;
     if batch != last.marker.batch {
         // The server crashed, and lost what this writer had written last.
@@ -213,10 +221,19 @@ pub(super) async fn begin_to_write<'c>(
         Some(rows) => items_of(&rows)?,
         None => items_now(client, shared, last.items.take(), numbers.version, &mut for_claims).await?,
     };
-    let (known, unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), items.counts_running());
+    let (known, mut unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), items.counts_running());
+    if last.completions == Completions::Taking && items.counts_running() {
+        // To count costs less than to have everybody look for work that there cannot be.
+        unknown.insert(Want::Running);
+    }
+    let payload_limit = match last.completions {
+        // Who completed them was told that they can be.
+        Completions::Taking => limits::PAYLOAD_BYTES_CEILING,
+        Completions::None | Completions::Found | Completions::Taken => shared.options.payload_limit,
+    };
     let (mut header, mut decision) = match presumed.map(|presumed| *presumed) {
         Some(Presumed { header, decision, .. }) => (header, Some(decision)),
-        None => (Header::of(said, shared, items)?, None),
+        None => (Header::of(said, payload_limit, items)?, None),
     };
     take(&mut header.partial, fetched?)?;
     let kept = give_known(last, is_alone, &known, &mut header.partial);
@@ -278,7 +295,7 @@ pub(super) async fn begin_to_read(
     begun.map_err(classified)?;
     let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
     let items = items_of(&items)?;
-    let mut header = Header::of(Said::of(shared, &rows)?, shared, items)?;
+    let mut header = Header::of(Said::of(shared, &rows)?, shared.options.payload_limit, items)?;
     let row = rows.first().ok_or_else(nothing_said)?;
     header.is_ahead = row.try_get(7).map_err(classified)?;
     take(&mut header.partial, fetched?)?;

@@ -176,7 +176,7 @@ fn check(writes: &[Write]) -> Result<()> {
 /// What is decided on an old picture of the store would be wrong, and what is written outside of a transaction would not be together with anything.
 async fn check_transaction(link: &LinkTo<'_>, shared: &Shared) -> Result<()> {
     let text =
-        "SELECT current_setting('transaction_isolation') = 'read committed', to_regclass('{s}.inbox') IS NOT NULL";
+        "SELECT current_setting('transaction_isolation') = 'read committed', to_regclass('{s}.completion') IS NOT NULL";
     let rows = link.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
     let row = rows.first().ok_or_else(Error::closed)?;
     let holds = |at: usize| row.try_get::<_, bool>(at).map_err(classified);

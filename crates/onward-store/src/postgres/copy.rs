@@ -215,17 +215,17 @@ impl Source for PostgresSource {
         self.client.batch_execute(&self.sql.and_lock(&lock)).await.map_err(classified)?;
         let (stamp, _) = stamp(&self.client, &self.sql).await?;
         // What nobody has taken in moves no number.
-        let is_waiting = inbox::is_waiting(&self.client, &self.sql).await?;
+        let (has_tasks, has_completions) = inbox::is_waiting(&self.client, &self.sql).await?;
         self.client.batch_execute("COMMIT").await.map_err(classified)?;
         if stamp != self.stamp {
             return Err(Error::invalid(
                 "somebody changed the store while it was copied; stop whoever uses it, and copy again",
             ));
         }
-        if is_waiting {
+        if has_tasks || has_completions {
             return Err(Error::invalid(
-                "tasks that were submitted by `onward_submit` wait in the inbox and would be left behind; \
-                 stop whoever submits, have a node take them in (start one once, or wait for one that runs), and copy again",
+                "what was submitted by `onward_submit` waits in the inbox, or what `onward_complete` completed has not ended, and would be left behind; \
+                 stop whoever calls these, have a node take them in (start one once, or wait for one that runs), and copy again",
             ));
         }
         Ok(())

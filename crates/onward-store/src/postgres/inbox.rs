@@ -1,4 +1,5 @@
-//! The inbox: what was submitted by the function `onward_submit`, in transactions of others, becomes tasks here.
+//! The inbox: what was submitted by the function `onward_submit`, in transactions of others, becomes tasks here. Completions without anything else to be written are
+//! taken in here, too.
 //!
 //! A row is taken out in the transaction that submits its task, by whichever process comes first. What cannot be submitted stays, with the reason.
 
@@ -7,6 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -17,7 +19,7 @@ use super::patience::{LONG_PAUSE, PAUSE};
 use super::sql::Sql;
 use super::store::Shared;
 use super::transaction::apply_within;
-use super::writer::connect_to_write;
+use super::writer::{Call, apply_until_kept, connect_to_write};
 use crate::dependency::Dependency;
 use crate::error::{Error, Result};
 use crate::memory::Ran;
@@ -33,13 +35,13 @@ use crate::write::Write;
 const BATCH: i64 = 500;
 
 /// Empties the inbox whenever there may be something in it, until the store is gone.
-pub(super) async fn run(shared: Weak<Shared>) {
+pub(super) async fn run(shared: Weak<Shared>, calls: mpsc::WeakSender<Call>) {
     let (mut client, mut pause) = (None, PAUSE);
     loop {
-        let Some(shared) = shared.upgrade() else { return };
-        let outcome = take_all(&shared, &mut client).await;
+        let (Some(shared), Some(calls)) = (shared.upgrade(), calls.upgrade()) else { return };
+        let outcome = take_all(&shared, &calls, &mut client).await;
         let inbox = Arc::clone(&shared.inbox);
-        drop(shared);
+        drop((shared, calls));
         let Err(error) = outcome else {
             pause = PAUSE;
             inbox.notified().await;
@@ -57,26 +59,36 @@ pub(super) async fn run(shared: Weak<Shared>) {
     }
 }
 
-/// Whether anything is in the inbox that nobody has looked at.
-pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<bool> {
-    let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL)";
+/// Whether anything is in the inbox that nobody has looked at, and whether there are completions.
+pub(super) async fn is_waiting(client: &Link, sql: &Sql) -> Result<(bool, bool)> {
+    let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL), EXISTS (SELECT 1 FROM {s}.completion)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
-    rows.first().map_or(Ok(false), |row| row.try_get(0).map_err(classified))
+    let is_so = |at: usize| rows.first().map_or(Ok(false), |row| row.try_get(at).map_err(classified));
+    Ok((is_so(0)?, is_so(1)?))
 }
 
 /// Takes everything that is there, over a connection that is made when it is needed.
-pub(super) async fn take_all(shared: &Shared, client: &mut Option<Link>) -> Result<()> {
+pub(super) async fn take_all(shared: &Shared, calls: &mpsc::Sender<Call>, client: &mut Option<Link>) -> Result<()> {
     let reader = shared.pool.get().await?;
-    let is_waiting = is_waiting(&reader, &shared.sql).await?;
+    let (has_tasks, has_completions) = is_waiting(&reader, &shared.sql).await?;
     shared.sees_inbox.store(true, Ordering::Relaxed);
     reader.give_back();
-    if !is_waiting {
+    if has_completions {
+        // Whatever is written, they come first.
+        apply_until_kept(shared, calls, Vec::new()).await?;
+    }
+    if !has_tasks {
         return Ok(());
     }
     let client = match client {
         Some(client) => client,
         none => none.insert(connect_to_write(shared).await?),
     };
+    submit(client, shared).await
+}
+
+/// Makes tasks of everything in the inbox.
+async fn submit(client: &Link, shared: &Shared) -> Result<()> {
     // How many are to be taken one by one, for together they were refused.
     let mut alone = 0;
     loop {

@@ -16,6 +16,7 @@ mod beside;
 mod caller;
 mod check;
 mod clock;
+mod completions;
 mod connection;
 #[cfg(feature = "sqlite")]
 mod copy;
@@ -44,6 +45,7 @@ mod writer;
 
 pub use caller::AppliedOnServer;
 pub use check::PostgresReport;
+pub use completions::CompletionStatement;
 #[cfg(feature = "sqlite")]
 pub(crate) use copy::{PostgresSource, PostgresTarget};
 pub use options::PostgresOptions;

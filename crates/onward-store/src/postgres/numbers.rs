@@ -43,6 +43,8 @@ pub(super) struct SaidToWriter {
     pub(super) numbers: Numbers,
     /// The last batch of this writer; 0 for none.
     pub(super) batch: i64,
+    /// Whether there are completions, which come first.
+    pub(super) has_completions: bool,
 }
 
 impl Said {
@@ -64,7 +66,8 @@ impl SaidToWriter {
         migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
         let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified).map(Option::unwrap_or_default);
         let numbers = Numbers { version: number(7)?, write: number(10)?, transaction: number(11)? };
-        Ok(Self { said: Said::of(shared, rows)?, numbers, batch: number(8)? })
+        let has_completions = row.try_get(12).map_err(classified)?;
+        Ok(Self { said: Said::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
     }
 }
 
@@ -87,7 +90,7 @@ pub(super) const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
-     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint"
+     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint, EXISTS (SELECT 1 FROM {s}.completion)"
 );
 
 pub(super) const COUNTERS_TO_READ: &str = counters!(

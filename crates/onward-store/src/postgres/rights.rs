@@ -10,7 +10,7 @@ use super::sql::Sql;
 use crate::error::Result;
 
 /// Tables that every process reads and writes.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "task",
     "ended",
     "turn",
@@ -25,6 +25,7 @@ const TABLES: [&str; 14] = [
     "day",
     "writer",
     "inbox",
+    "completion",
 ];
 
 /// Sequences that every process reads and sets.
@@ -66,13 +67,14 @@ const OF_SCHEMA: &str = "SELECT CASE \
        EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'version') AS is_made \
        FROM (SELECT to_regnamespace($1)::oid AS oid) n) s";
 
-/// The owner of the schema may have tables of their own there, which are nobody's business. Rows come into the inbox by a function.
+/// The owner of the schema may have tables of their own there, which are nobody's business. Rows come into the inbox, and completions, by functions.
 const OF_RELATIONS: &str = "SELECT format('GRANT %s ON %s %I.%I TO %I', array_to_string(l.rights, ', '), \
        CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, $1, c.relname, current_user) \
      FROM pg_class c CROSS JOIN LATERAL (SELECT ARRAY(SELECT p FROM unnest(CASE \
          WHEN c.relkind = 'S' THEN '{SELECT,UPDATE}'::text[] \
          WHEN c.relname = 'version' THEN '{SELECT}' \
          WHEN c.relname = 'inbox' THEN '{SELECT,UPDATE,DELETE}' \
+         WHEN c.relname = 'completion' THEN '{SELECT,DELETE}' \
          ELSE '{SELECT,INSERT,UPDATE,DELETE}' END) p \
        WHERE NOT CASE c.relkind WHEN 'S' THEN has_sequence_privilege(c.oid, p) ELSE has_table_privilege(c.oid, p) END) AS rights) l \
      WHERE c.relnamespace = to_regnamespace($1)::oid AND l.rights <> '{}' \

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
@@ -21,7 +21,7 @@ use super::patience::{Patience, is_passing};
 use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
-use super::writer::{self, Answered, Call};
+use super::writer::{self, Call, apply_until_kept};
 use super::{inbox, reads, wake};
 use crate::aggregate::{CollectionRecord, CollectionSelection};
 use crate::clock::Clock;
@@ -274,10 +274,10 @@ impl PostgresStore {
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
         // Before anybody asks whether there is work. A role that may not do it can do everything else.
-        if let Err(error) = inbox::take_all(&shared, &mut None).await {
+        if let Err(error) = inbox::take_all(&shared, &calls, &mut None).await {
             tracing::warn!(%error, "what was submitted by others cannot be taken in");
         }
-        let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared)));
+        let taker = tokio::spawn(inbox::run(Arc::downgrade(&shared), calls.downgrade()));
         let waker = tokio::spawn(wake::run(Arc::downgrade(&shared), listener, shared.options.poll));
         Ok(Self { shared, calls, tasks: [waker, taker] })
     }
@@ -306,22 +306,6 @@ pub(super) fn node() -> u64 {
 }
 
 impl PostgresStore {
-    /// Has the writer apply them, again where the server crashed before they were on its disk.
-    async fn apply_until_kept(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
-        let mut patience = Patience::new(self.shared.options.patience);
-        loop {
-            let (answer, answered) = oneshot::channel();
-            self.calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
-            match answered.await.map_err(|_| Error::closed())? {
-                Answered::Done(result) => return self.shared.named(result),
-                Answered::Lost(again) => writes = again,
-            }
-            if !patience.lasts() {
-                return Err(lost());
-            }
-        }
-    }
-
     /// Reads in a task of its own, again while the server is away. Within the caller's, one that is polled no more would keep its connection from
     /// those that the caller waits for meanwhile: a caller of many reads at once would wait for itself.
     fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
@@ -342,16 +326,9 @@ impl PostgresStore {
     }
 }
 
-#[cold]
-fn lost() -> Error {
-    Error::busy(
-        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
-    )
-}
-
 impl Store for PostgresStore {
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
-        Box::pin(self.apply_until_kept(writes))
+        Box::pin(async move { self.shared.named(apply_until_kept(&self.shared, &self.calls, writes).await) })
     }
 
     fn changes(&self) -> Changes {

@@ -8,6 +8,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::ahead::Ahead;
 use super::append::append;
 use super::begin::{Beginning, Begun, ForClaims, Header, begin_to_write};
+use super::completions::{self, TakenIn};
 use super::connection::{Link, LinkTo};
 use super::early::Early;
 use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
@@ -19,7 +20,7 @@ use super::store::Shared;
 use super::wake;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::memory::{Answered, Counters, Decision, Items, Kept, Now, Partial, Ran, claimed_by};
+use crate::memory::{Answered, Counters, Decision, Items, Kept, Now, Partial, Ran, Written, claimed_by};
 use crate::store::Hint;
 use crate::write::Write;
 
@@ -41,6 +42,19 @@ pub(super) struct Marker {
     pub(super) batch: i64,
 }
 
+/// Whether a transaction has to do with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Completions {
+    /// There are none.
+    None,
+    /// There are some, which are to be taken in before anything else is decided.
+    Found,
+    /// It takes them in.
+    Taking,
+    /// It has taken them in, and is about to do something else.
+    Taken,
+}
+
 /// What a writer knows of the store since its last transaction.
 #[derive(Debug)]
 pub(super) struct Last {
@@ -60,6 +74,7 @@ pub(super) struct Last {
     few_wait: bool,
     /// For how many transactions yet claims are expected to look into more lanes than the first ones.
     pub(super) every_lane: u8,
+    pub(super) completions: Completions,
 }
 
 impl Last {
@@ -76,6 +91,7 @@ impl Last {
             others: 0,
             few_wait: false,
             every_lane: 0,
+            completions: Completions::None,
         }
     }
 
@@ -139,7 +155,7 @@ pub(super) async fn apply(
         drop(early);
         early = Early::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
-            Ok(()) => decide(client, shared, calls, last, client.begin(), (&mut early, None)).await,
+            Ok(()) => decide_in_turn(client, shared, calls, last, client.begin(), &mut early).await,
             Err(error) => Err(error),
         };
     }
@@ -192,7 +208,8 @@ async fn commit(
     let write = Some((numbers.write, difference.counters));
     let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
     let every_lane = last.every_lane;
-    let after = Last { marker, items, write, kept, time: Some(time), latest_day, others, few_wait, every_lane };
+    let after =
+        Last { marker, items, write, kept, time: Some(time), latest_day, others, few_wait, every_lane, ..Last::new() };
     let after = Box::new(after);
     let saved = match at_once {
         Some(saved) => saved,
@@ -223,10 +240,28 @@ pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[
     let mut early = Early::never(client, &shared.sql);
     // It is large, and may be part of what opens a store.
     let mut last = Last::new();
-    let decided = Box::pin(decide(client, shared, calls, &mut last, begin, (&mut early, None))).await?;
-    let Decided { partial, numbers, mut ran, .. } = decided.ok_or_else(undecided)?;
-    let difference = partial.difference(&mut ran, &early.written)?;
-    let notify = (ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
+    let decided = Box::pin(decide_in_turn(client, shared, calls, &mut last, begin, &mut early)).await?;
+    save(client, shared, decided.ok_or_else(undecided)?, true).await
+}
+
+/// The same without a look for completions, and without a word to others; `items` is what may be known of what is no task.
+pub(super) async fn apply_completions(
+    client: &LinkTo<'_>,
+    shared: &Shared,
+    calls: &[&[Write]],
+    items: Option<(i64, Items)>,
+) -> Result<Ran> {
+    let mut early = Early::never(client, &shared.sql);
+    let mut last = Last { completions: Completions::Taking, items, ..Last::new() };
+    let decided = Box::pin(decide(client, shared, calls, &mut last, "", (&mut early, None))).await?;
+    save(client, shared, decided.ok_or_else(undecided)?, false).await
+}
+
+/// Writes what was decided, and has others told when it is committed.
+async fn save(client: &LinkTo<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Ran> {
+    let Decided { partial, numbers, mut ran, .. } = decided;
+    let difference = partial.difference(&mut ran, &Written::default())?;
+    let notify = (tells && ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
     let numbers = numbers.after(&difference);
     save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(ran)
@@ -246,8 +281,32 @@ struct Decided {
     ran: Ran,
 }
 
+/// Decides calls in a transaction in which nothing has been written yet, behind the completions, if there are any.
+async fn decide_in_turn<'c>(
+    client: &'c LinkTo<'c>,
+    shared: &'c Shared,
+    calls: &[&[Write]],
+    last: &mut Last,
+    begin: &str,
+    early: &mut Early<'c>,
+) -> Result<Option<Decided>> {
+    let decided = decide(client, shared, calls, last, begin, (early, None)).await?;
+    if last.completions == Completions::None {
+        return Ok(decided);
+    }
+    let TakenIn { hint, news } = completions::take_in(client, shared, last.items.as_ref()).await?;
+    last.forget();
+    last.completions = Completions::Taken;
+    let mut decided = decide(client, shared, calls, last, "", (early, None)).await?;
+    if let Some(Decided { ran, .. }) = &mut decided {
+        ran.hint.add(hint);
+        ran.news.splice(..0, news);
+    }
+    Ok(decided)
+}
+
 /// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already, or where it is
-/// not as it was when they were decided ahead.
+/// not as it was when they were decided ahead, or completions are to be taken in first.
 async fn decide<'c>(
     client: &'c LinkTo<'c>,
     shared: &'c Shared,
@@ -265,7 +324,9 @@ async fn decide<'c>(
         return Ok(None);
     };
     let Begun { mut header, mut decision, numbers, kept, is_alone, mut for_claims } = begun;
-    shared.saw(header.partial.stamp());
+    if last.completions == Completions::None {
+        shared.saw(header.partial.stamp());
+    }
     for _ in 0..ROUNDS {
         match step_by_step(&mut header, calls, early, for_claims.take(), decision.take()).await? {
             Ok(ran) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
-use super::connection::{Address, Link};
+use super::connection::{Address, Link, LinkTo};
 use super::error::{classified, nothing_said};
 use super::sql::Sql;
 use super::store::Shared;
@@ -126,7 +126,7 @@ impl Listener {
 /// In the place of a process: everybody is told, the one that wrote too, for it does not know whether that commits.
 pub(super) const NOBODY: u64 = 0;
 
-/// What is told of tasks in the inbox.
+/// What is told of tasks in the inbox, and of completions.
 const INBOX: &str = "inbox";
 
 /// What other processes are told.
@@ -168,7 +168,9 @@ async fn look(client: &Link, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;
     }
-    let text = format!("{STAMP}, EXISTS (SELECT 1 FROM {{s}}.inbox WHERE error IS NULL)");
+    let text = format!(
+        "{STAMP}, EXISTS (SELECT 1 FROM {{s}}.inbox WHERE error IS NULL) OR EXISTS (SELECT 1 FROM {{s}}.completion)"
+    );
     let rows = client.query_typed(&shared.sql.text(&text), &[]).await.map_err(classified)?;
     let row = rows.first().ok_or_else(nothing_said)?;
     if row.try_get(1).map_err(classified)? {
@@ -180,7 +182,7 @@ async fn look(client: &Link, shared: &Shared) -> Result<i64> {
 const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
 
 /// A number that is another one after every write that changes anything.
-pub(super) async fn stamp(client: &Link, shared: &Shared) -> Result<i64> {
+pub(super) async fn stamp(client: &LinkTo<'_>, shared: &Shared) -> Result<i64> {
     let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
 }

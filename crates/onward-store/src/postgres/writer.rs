@@ -45,6 +45,33 @@ impl Call {
     }
 }
 
+/// Has the writer apply writes, again where the server crashed before they were on its disk.
+pub(super) async fn apply_until_kept(
+    shared: &Shared,
+    calls: &mpsc::Sender<Call>,
+    mut writes: Vec<Write>,
+) -> Result<Vec<Outcome>> {
+    let mut patience = Patience::new(shared.options.patience);
+    loop {
+        let (answer, answered) = oneshot::channel();
+        calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
+        match answered.await.map_err(|_| Error::closed())? {
+            Answered::Done(result) => return result,
+            Answered::Lost(again) => writes = again,
+        }
+        if !patience.lasts() {
+            return Err(lost());
+        }
+    }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::busy(
+        "the server crashed again and again before this was on its disk, so that nothing of it happened; do it again",
+    )
+}
+
 /// Writes until the store is dropped, at first over the connection on which it was opened. What is not yet on disk goes to `flusher`.
 pub(super) async fn run(
     shared: Arc<Shared>,

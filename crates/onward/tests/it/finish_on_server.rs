@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use onward::{
-    Backoff, Context, Engine, EngineBuilder, Failure, Finished, PostgresStore, RetryPolicy, SqliteStore, TaskState,
+    Backoff, Context, Engine, EngineBuilder, Failure, Finished, NewTask, PostgresStore, RetryPolicy, SqliteStore,
+    TaskState,
 };
 use onward_store::Durability;
 use onward_store::tokio_postgres::{Client, NoTls, connect};
+use sqlx::{Connection as _, PgConnection};
 
 use crate::fixture::{start, stop, submit};
 
@@ -69,6 +71,28 @@ impl Shop {
         transaction.commit().await?;
         Ok(finishing.committed())
     }
+
+    /// The same through a driver that the store does not know.
+    async fn pay_with_sqlx(self, context: Context, last: u32) -> Result<Finished, Failure> {
+        let mut connection = PgConnection::connect(&self.url).await?;
+        let mut transaction = connection.begin().await?;
+        let insert = format!("INSERT INTO {}.shop_payment VALUES ($1)", self.schema);
+        sqlx::query(&insert).bind(context.id().0).execute(&mut *transaction).await?;
+        let finishing = context.finish_by_statement("paid").await?;
+        let statement = finishing.statement();
+        sqlx::query(statement.text())
+            .bind(statement.task())
+            .bind(statement.session())
+            .bind(statement.claim())
+            .bind(statement.result())
+            .execute(&mut *transaction)
+            .await?;
+        if context.attempt() < last {
+            return Err(Failure::retryable("it did not come to the commit"));
+        }
+        transaction.commit().await?;
+        Ok(finishing.committed())
+    }
 }
 
 /// Shows: T22
@@ -95,6 +119,58 @@ async fn attempts_that_do_not_commit_leave_no_effect_on_the_server_and_the_last_
     engine.drain().await.unwrap();
     let record = engine.wait(id).await.unwrap();
     assert_eq!((record.state, record.attempts, shop.payments().await), (TaskState::Completed, 3, 1));
+}
+
+/// Shows: T22
+#[tokio::test]
+async fn a_task_is_finished_with_what_its_handler_wrote_through_sqlx() {
+    let Some(shop) = Shop::open().await else { return };
+    let engine = shop.builder().open().await.unwrap();
+    let paying = shop.clone();
+    engine.handle("pay", move |context| paying.clone().pay_with_sqlx(context, 3));
+    let id = submit(&engine, "pay").await;
+    let summary = engine.drain().await.unwrap();
+    let record = engine.wait(id).await.unwrap();
+    assert_eq!((record.state, record.result.as_deref()), (TaskState::Completed, Some(&b"paid"[..])));
+    assert_eq!((summary.completed, record.attempts, shop.payments().await), (1, 3, 1));
+}
+
+/// Shows: T22
+#[tokio::test]
+async fn how_far_an_attempt_was_that_is_finished_through_another_driver_is_kept() {
+    let Some(shop) = Shop::open().await else { return };
+    let engine = shop.builder().open().await.unwrap();
+    let paying = shop.clone();
+    engine.handle("pay", move |context: Context| {
+        context.progress_message(0.5, "at the till");
+        paying.clone().pay_with_sqlx(context, 1)
+    });
+    let id = submit(&engine, "pay").await;
+    engine.drain().await.unwrap();
+    let record = engine.wait(id).await.unwrap();
+    assert_eq!(record.progress.and_then(|progress| progress.message).as_deref(), Some("at the till"));
+}
+
+/// They would come apart from its end.
+///
+/// Shows: T22
+#[tokio::test]
+async fn an_attempt_that_has_spawned_tasks_is_not_finished_through_another_driver() {
+    let Some(shop) = Shop::open().await else { return };
+    let engine = shop.builder().open().await.unwrap();
+    let paying = shop.clone();
+    engine.handle("pay", move |context: Context| {
+        let paying = paying.clone();
+        async move {
+            context.spawn_task(NewTask::new("mail")?);
+            paying.pay_with_sqlx(context, 1).await
+        }
+    });
+    let id = submit(&engine, "pay").await;
+    engine.drain().await.unwrap();
+    let record = engine.wait(id).await.unwrap();
+    assert_eq!((record.state, shop.payments().await), (TaskState::Failed, 0));
+    assert!(record.errors[0].message.contains("onward_submit"), "{record:?}");
 }
 
 /// Shows: T22

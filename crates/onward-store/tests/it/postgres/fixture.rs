@@ -1,12 +1,16 @@
 //! Stores on the server that the tests have.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use onward_store::{
-    Changes, Clock, Durability, NewsReceiver, PostgresOptions, PostgresStore, Store, StoreDecorator, StoreInfo,
+    Answer, Changes, Clock, Durability, Lease, NewsReceiver, Outcome, PostgresOptions, PostgresStore, Store,
+    StoreDecorator, StoreInfo, Write,
 };
 use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
+use tokio_postgres::{Client, NoTls};
 
 use super::schemas::{self, Schema};
 use super::server::Way;
@@ -78,22 +82,29 @@ impl Place for ServerPlace {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let conditions = conditions.clone();
         Box::pin(async move {
-            let url = self.way.url().expect("there is a server");
-            if self.schema.is_none() {
-                self.schema = Some(schemas::take(&Way::Direct.url().expect("there is a server")).await);
-            }
-            let schema = self.schema.as_ref().expect("it was taken");
-            let options = with(&schema.0).payload_limit(conditions.payload_limit).clock(conditions.clock);
-            // A pooler passes no messages in this mode.
-            let options = options.listen(matches!(self.way, Way::Direct));
-            let mut nodes = Vec::new();
-            for _ in 0..self.nodes {
-                nodes.push(options.clone().open(&url).await.expect("a store opens"));
-            }
-            // Nobody else has the store open, so what is left is of the one that was dropped.
-            close_sessions(&nodes[0]).await;
+            let nodes = self.open_nodes(&conditions).await;
             Arc::new(Turns { nodes, calls: AtomicUsize::new(0) }) as Arc<dyn Store>
         })
+    }
+}
+
+impl ServerPlace {
+    async fn open_nodes(&mut self, conditions: &Conditions) -> Vec<PostgresStore> {
+        let url = self.way.url().expect("there is a server");
+        if self.schema.is_none() {
+            self.schema = Some(schemas::take(&Way::Direct.url().expect("there is a server")).await);
+        }
+        let schema = self.schema.as_ref().expect("it was taken");
+        let options = with(&schema.0).payload_limit(conditions.payload_limit).clock(conditions.clock.clone());
+        // A pooler passes no messages in this mode.
+        let options = options.listen(matches!(self.way, Way::Direct));
+        let mut nodes = Vec::new();
+        for _ in 0..self.nodes {
+            nodes.push(options.clone().open(&url).await.expect("a store opens"));
+        }
+        // Nobody else has the store open, so what is left is of the one that was dropped.
+        close_sessions(&nodes[0]).await;
+        nodes
     }
 }
 
@@ -122,5 +133,80 @@ impl StoreDecorator for Turns {
 
     fn info(&self) -> StoreInfo {
         self.nodes[0].info()
+    }
+}
+
+/// Stores on whose tasks the function `onward_complete` is called, from elsewhere, wherever one is completed alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CompletedByFunction;
+
+impl Fixture for CompletedByFunction {
+    fn place(&self) -> Box<dyn Place> {
+        Box::new(FunctionPlace { server: ServerPlace { way: Way::Direct, nodes: 1, schema: None } })
+    }
+
+    fn missing(&self) -> Option<String> {
+        Way::Direct.url().err()
+    }
+}
+
+#[derive(Debug)]
+struct FunctionPlace {
+    server: ServerPlace,
+}
+
+impl Place for FunctionPlace {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let conditions = conditions.clone();
+        Box::pin(async move {
+            let node = self.server.open_nodes(&conditions).await.remove(0);
+            let url = self.server.way.url().expect("there is a server");
+            let (client, connection) = tokio_postgres::connect(&url, NoTls).await.expect("the server can be reached");
+            tokio::spawn(connection);
+            let schema = &self.server.schema.as_ref().expect("it was taken").0;
+            let limit = format!("UPDATE {schema}.version SET payload_limit = {}", conditions.payload_limit);
+            client.batch_execute(&limit).await.expect("the limit is set");
+            Arc::new(Elsewhere { node, client }) as Arc<dyn Store>
+        })
+    }
+}
+
+struct Elsewhere {
+    node: PostgresStore,
+    client: Client,
+}
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.node.fmt(f)
+    }
+}
+
+impl Elsewhere {
+    /// Answers as the store does, which would refuse what the server refuses.
+    async fn complete(&self, lease: Lease, result: Option<Bytes>) -> onward_store::Result<Vec<Outcome>> {
+        let statement = self.node.completion_statement(lease, result.clone());
+        let (task, session, claim) = (statement.task(), statement.session(), statement.claim());
+        let completed =
+            self.client.query(statement.text(), &[&task, &session, &claim, &statement.result()]).await.map(drop);
+        let outcomes = self.node.apply(vec![Write::Complete { lease, result }]).await?;
+        assert!(matches!(outcomes[..], [Outcome::Refused(_)]), "{outcomes:?} after {completed:?}");
+        Ok(if completed.is_ok() { vec![Outcome::Done] } else { outcomes })
+    }
+}
+
+impl StoreDecorator for Elsewhere {
+    fn inner(&self) -> &dyn Store {
+        &self.node
+    }
+
+    fn apply(&self, mut writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        match writes.pop() {
+            Some(Write::Complete { lease, result }) if writes.is_empty() => Box::pin(self.complete(lease, result)),
+            last => {
+                writes.extend(last);
+                Store::apply(&self.node, writes)
+            }
+        }
     }
 }

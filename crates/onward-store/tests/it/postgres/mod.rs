@@ -4,6 +4,7 @@ mod ahead;
 mod bloat;
 mod caller;
 mod cluster;
+mod completions;
 mod copy;
 mod disk;
 mod early;

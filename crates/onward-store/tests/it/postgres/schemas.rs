@@ -57,7 +57,7 @@ async fn empty(url: &str, statements: &str) {
 
 /// Under the lock of the store, so that what its last user has under way is over.
 fn emptying(schema: &str) -> String {
-    const TABLES: [&str; 14] = [
+    const TABLES: [&str; 15] = [
         "task",
         "ended",
         "turn",
@@ -72,6 +72,7 @@ fn emptying(schema: &str) -> String {
         "day",
         "writer",
         "inbox",
+        "completion",
     ];
     const SEQUENCES: [&str; 6] = ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write"];
     let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();

@@ -2,7 +2,7 @@
 
 use onward_testkit::{MemoryFixture, agreement};
 
-use super::fixture::{Direct, InTurn, ThroughPooler};
+use super::fixture::{CompletedByFunction, Direct, InTurn, ThroughPooler};
 
 /// How many sequences are played: each read is a transaction. `cargo xtask soak postgres-agrees` plays more.
 const SEQUENCES: u64 = 12;
@@ -13,6 +13,11 @@ const TURNS: usize = 12;
 #[test]
 fn postgres_agrees_with_the_specification() {
     agreement::run_by_turns(&MemoryFixture, &Direct, SEQUENCES, TURNS);
+}
+
+#[test]
+fn postgres_where_tasks_are_completed_by_the_function_agrees_with_the_specification() {
+    agreement::run_by_turns(&MemoryFixture, &CompletedByFunction, SEQUENCES, TURNS);
 }
 
 #[test]

@@ -7,6 +7,10 @@ mod direct {
     onward_testkit::conformance!(crate::postgres::fixture::Direct);
 }
 
+mod completed_by_the_function {
+    onward_testkit::conformance!(crate::postgres::fixture::CompletedByFunction);
+}
+
 mod through_a_pooler {
     onward_testkit::conformance!(crate::postgres::fixture::ThroughPooler);
 }
