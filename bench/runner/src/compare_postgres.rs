@@ -9,7 +9,8 @@ const CLASS: Class = Class::Full;
 
 /// How far a start is above two bare commits, what limits and backlogs leave of the throughput, and what two nodes do together.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
-    above_two_commits(entries).into_iter().chain(limits(entries)).chain(kept(entries)).chain(nodes(entries)).collect()
+    let parts = [above_two_commits(entries), limits(entries), kept(entries), claims(entries)];
+    parts.into_iter().flatten().chain(nodes(entries)).collect()
 }
 
 fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
@@ -50,6 +51,19 @@ fn kept(entries: &[Entry]) -> Vec<Comparison> {
         Some(Comparison::of(what, ours / theirs))
     };
     rows.filter_map(kept).collect()
+}
+
+/// What a claim costs where the most are ready over what it costs where the fewest are.
+fn claims(entries: &[Entry]) -> Vec<Comparison> {
+    let of = |settings: &'static str| {
+        let lines = entries.iter().filter_map(Entry::line);
+        lines.filter(move |line| line.row.starts_with("P/claim/") && line.settings == settings).map(|line| line.value)
+    };
+    let over = |settings| {
+        let (most, least) = (of(settings).reduce(f64::max)?, of(settings).reduce(f64::min)?);
+        Some(Comparison::of(format!("P/claim: the dearest over the cheapest, {settings}"), most / least))
+    };
+    ["one lane", "groups"].into_iter().filter_map(over).collect()
 }
 
 fn nodes(entries: &[Entry]) -> Option<Comparison> {

@@ -5,6 +5,7 @@
 
 mod database;
 mod lives;
+mod notify;
 mod submits;
 mod wake;
 
@@ -20,6 +21,7 @@ async fn work(request: &Request) -> Result<Measurement> {
         ("drain" | "bulk_lives", "best batch") => lives::best_batch(request).await,
         ("bulk_submit", "same batch") => submits::in_batches(request).await,
         ("each_submit", "one commit each") => submits::one_by_one(request).await,
+        ("notify", "one commit") => notify::one_commit(request).await,
         ("wake", "two commits") => wake::two_commits(request).await,
         (workload, settings) => bail!("the ceiling has no workload `{workload}` with settings `{settings}`"),
     }

@@ -83,6 +83,8 @@ fn work(request: &Request) -> Result<Measurement> {
         "bulk_submit" => runtime.block_on(server::submits(request)),
         "each_submit" => runtime.block_on(server::each_submit(request)),
         "wake" => runtime.block_on(server::wake(request)),
+        "notify" => runtime.block_on(server::notify(request)),
+        "claim_cost" => runtime.block_on(server::claim_cost(request)),
         "nodes" => runtime.block_on(server::nodes(request)),
         "rates" => runtime.block_on(rates::run(request)),
         "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
