@@ -28,14 +28,15 @@ pub(crate) struct Options {
     /// Print the verdicts as JSON on standard output; progress goes to standard error in any case.
     #[arg(long)]
     json: bool,
-    /// Write what became of them to `docs/mutants.md`; for all of them, and for a commit without further changes.
-    #[arg(long, conflicts_with = "names")]
+    /// Write what became of each to `docs/mutants.md`; for a commit without further changes.
+    #[arg(long)]
     record: bool,
 }
 
 /// Tries the variants; an error unless all of them are caught.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let patches = chosen(project, &options.names)?;
+    let all = patch::all(project)?;
+    let patches = chosen(&all, &options.names)?;
     let commit = options.record.then(|| commit::checked_out(project.root(), record::FILE)).transpose()?;
     let workshop = Workshop { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
     let sound = workshop.sound_tests(&patches)?;
@@ -46,15 +47,16 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let verdict = if sound.contains(&patch.name) { workshop.try_patch(patch)? } else { Verdict::FailsAnyway };
         let seconds = started.elapsed().as_secs_f64();
         eprintln!("{verdict} ({seconds:.1} s)");
-        rows.push(row(patch, verdict, seconds));
+        let row = row(patch, verdict, seconds);
+        if let Some(commit) = &commit {
+            record::put(project.root(), commit, &row, &all)?;
+        }
+        rows.push(row);
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
         println!("\n{}", table(&rows));
-    }
-    if let Some(commit) = commit {
-        record::write(project.root(), &commit, &rows)?;
     }
     let escaped = rows.iter().filter(|row| !row.is_caught()).count();
     ensure!(escaped == 0, "{escaped} of {} were not caught; target/mutants/NAME.log says what happened", rows.len());
@@ -71,14 +73,13 @@ fn row(patch: &Patch, verdict: Verdict, seconds: f64) -> Row {
     Row { name, breaks, package, test: path, verdict, seconds }
 }
 
-fn chosen(project: &Project, names: &[String]) -> Result<Vec<Patch>> {
-    let mut patches = patch::all(project)?;
-    if let Some(unknown) = names.iter().find(|name| !patches.iter().any(|patch| patch.name == **name)) {
-        let known: Vec<&str> = patches.iter().map(|patch| patch.name.as_str()).collect();
+fn chosen(all: &[Patch], names: &[String]) -> Result<Vec<Patch>> {
+    if let Some(unknown) = names.iter().find(|name| !all.iter().any(|patch| patch.name == **name)) {
+        let known: Vec<&str> = all.iter().map(|patch| patch.name.as_str()).collect();
         bail!("there is no variant `{unknown}`; there are: {}", known.join(", "));
     }
-    patches.retain(|patch| names.is_empty() || names.contains(&patch.name));
-    Ok(patches)
+    let is_chosen = |patch: &&Patch| names.is_empty() || names.contains(&patch.name);
+    Ok(all.iter().filter(is_chosen).cloned().collect())
 }
 
 /// Where variants are made and tried.

@@ -116,6 +116,17 @@ impl Place {
         Running::start(&mut self.command(arguments), stdin)
     }
 
+    /// Runs the binary to its end with more in its environment.
+    pub(crate) fn onward_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> Ran {
+        self.start_as(environment, arguments).wait()
+    }
+
+    /// Starts the binary with more in its environment.
+    pub(crate) fn start_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> Running {
+        let mut command = self.command(arguments);
+        Running::start(command.envs(environment.iter().map(|(name, value)| (name, value))), "")
+    }
+
     /// Makes a named pipe. A command that writes to it waits for [`await_writer`](Self::await_writer); one that reads from it
     /// waits for [`write`](Self::write).
     pub(crate) fn pipe(&self, name: &str) {

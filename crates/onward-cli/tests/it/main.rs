@@ -31,4 +31,6 @@ mod terminal;
 mod top;
 mod unwritable;
 mod work;
+#[cfg(feature = "postgres")]
+mod wrong_clock;
 mod wrong_usage;

@@ -11,7 +11,7 @@ use crate::harness::Place;
 use crate::processes::taken_over_after;
 
 /// A place whose store is in a schema of its own; where there is no server, that is said, and the test is over.
-fn place() -> Option<(Place, String)> {
+pub(crate) fn place() -> Option<(Place, String)> {
     static SCHEMAS: AtomicU64 = AtomicU64::new(0);
     let url = std::env::var("ONWARD_POSTGRES_URL").ok();
     let required = std::env::var("ONWARD_REQUIRE_BACKENDS").unwrap_or_default();

@@ -10,7 +10,7 @@ use tokio_postgres::Error as DriverError;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::Link;
-use super::error::{classified, is_lost, is_to_be_repeated};
+use super::error::{classified, is_to_be_repeated, leaves_commit_unknown};
 use super::migrate::SCHEMA;
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode};
@@ -76,7 +76,7 @@ pub(super) async fn append(
 }
 
 fn fate_of(error: DriverError, ran: Ran, marker: Marker) -> Fate {
-    if is_lost(&error) {
+    if leaves_commit_unknown(&error) {
         return Fate::Unknown { ran, marker, error: classified(error) };
     }
     let again = is_to_be_repeated(&error);

@@ -1,6 +1,6 @@
 //! What an error of the server means.
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::encryption;
 use crate::error::Error;
@@ -77,7 +77,8 @@ pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
         // A plan of before a migration.
         SqlState::FEATURE_NOT_SUPPORTED,
     ];
-    is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
+    let crashes = severity(error) == Some(Severity::Panic);
+    crashes || is_lost(error) || is_plan_gone(error) || error.code().is_some_and(|code| again.contains(code))
 }
 
 /// Whether an error is none of the writes' doing, so that it is no use to try them one by one.
@@ -104,6 +105,15 @@ pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
         }
         None => true,
     }
+}
+
+/// Whether a commit that was answered so may have happened: the server process has ended over it, and what it had written by then counts when the server recovers.
+pub(super) fn leaves_commit_unknown(error: &tokio_postgres::Error) -> bool {
+    is_lost(error) || matches!(severity(error), Some(Severity::Fatal | Severity::Panic))
+}
+
+fn severity(error: &tokio_postgres::Error) -> Option<Severity> {
+    error.as_db_error().and_then(DbError::parsed_severity)
 }
 
 /// Whether the server process does not know a statement that was prepared, or knows another of its name.

@@ -11,7 +11,7 @@ use super::begin::{Beginning, Begun, ForClaims, Header, begin_to_write};
 use super::completions::{self, TakenIn};
 use super::connection::{Link, LinkTo};
 use super::early::Early;
-use super::error::{classified, driver_error, is_lost, is_to_be_repeated};
+use super::error::{classified, driver_error, is_to_be_repeated, leaves_commit_unknown};
 use super::fetch::{Fetcher, take};
 use super::next::Next;
 use super::numbers::Numbers;
@@ -149,6 +149,8 @@ pub(super) async fn apply(
     if let Some(fate) = append(client, shared, calls, last, next.mode(shared, false)).await {
         return fate;
     }
+    // What a transaction took in that came to nothing is there again.
+    last.completions = Completions::None;
     let mut early = Early::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, last, client.begin(), (&mut early, ahead)).await;
     if let Ok(None) = decided {
@@ -220,7 +222,7 @@ async fn commit(
             *last = *after;
             Fate::Committed { ran, marker, mode }
         }
-        Err(error) if is_lost(&error) => Fate::Unknown { ran, marker, error: classified(error) },
+        Err(error) if leaves_commit_unknown(&error) => Fate::Unknown { ran, marker, error: classified(error) },
         Err(error) => {
             let again = is_to_be_repeated(&error);
             let _ = client.batch_execute("ROLLBACK").await;

@@ -50,10 +50,14 @@ pub(super) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: 
     }
 }
 
+/// How long to wait until the next look, after one that found a change or did not.
+fn pause_after(pause: Duration, has_changed: bool, poll: Duration) -> Duration {
+    if has_changed { SOON.min(poll) } else { (pause * 2).min(poll) }
+}
+
 /// Looks for changes over a connection of the readers: soon after a change, and half as often each time that there was none.
 async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
-    let soon = SOON.min(poll);
-    let mut pause = soon;
+    let mut pause = SOON.min(poll);
     loop {
         tokio::time::sleep(pause).await;
         let Some(shared) = shared.upgrade() else { return };
@@ -64,8 +68,7 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
             Ok::<i64, Error>(stamp)
         };
         match looked.await {
-            Ok(stamp) if shared.saw(stamp) => pause = soon,
-            Ok(_) => pause = (pause * 2).min(poll),
+            Ok(stamp) => pause = pause_after(pause, shared.saw(stamp), poll),
             Err(error) => tracing::debug!(%error, "cannot see what other processes wrote"),
         }
     }
@@ -185,4 +188,25 @@ const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT la
 pub(super) async fn stamp(client: &LinkTo<'_>, shared: &Shared) -> Result<i64> {
     let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLL: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn looks_that_find_nothing_become_half_as_frequent_each_time_up_to_the_longest_pause() {
+        let pauses = std::iter::successors(Some(SOON), |pause| Some(pause_after(*pause, false, POLL)));
+        let milliseconds: Vec<u128> = pauses.take(8).map(|pause| pause.as_millis()).collect();
+        assert_eq!(milliseconds, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+    }
+
+    #[test]
+    fn a_look_that_finds_a_change_is_followed_by_one_soon() {
+        assert_eq!(pause_after(POLL, true, POLL), SOON);
+        let shorter = SOON / 2;
+        assert_eq!(pause_after(shorter, true, shorter), shorter);
+    }
 }

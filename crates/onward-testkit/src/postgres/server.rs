@@ -60,6 +60,30 @@ impl Server {
         Some(server)
     }
 
+    /// Starts one with further settings whose log is in an empty directory of the server's user, in files of a megabyte.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[must_use]
+    pub fn with_log_in(directory: &Path, settings: &[&str]) -> Option<Self> {
+        let server = Self::new(settings)?;
+        let mut make = server.program("initdb");
+        make.args(["--username=onward", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        run(make.arg("--wal-segsize=1").arg("--waldir").arg(directory).arg("-D").arg(server.data()));
+        server.go_on();
+        Some(server)
+    }
+
+    /// Starts it again, whatever became of it.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn start_again(&self) {
+        // One that has ended by itself need not be stopped.
+        let _ = self.control("stop").args(["-m", "immediate"]).status();
+        self.go_on();
+    }
+
     fn new(settings: &[&str]) -> Option<Self> {
         let programs = programs()?;
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();

@@ -15,6 +15,9 @@ use crate::{backlog, running};
 /// How many tasks of a history are made by the engine; the others are copies.
 const SOME: usize = 4096;
 
+/// After how many copies the old rows of a table are cleared away, which is read whole for each.
+const VACUUMED: usize = 16;
+
 /// How often it is asked whether all have run.
 const POLL: Duration = Duration::from_millis(2);
 
@@ -106,7 +109,10 @@ async fn multiply(url: &str, times: usize) -> Result<()> {
     client.batch_execute(first).await?;
     let again = "UPDATE copied SET id = id + step.ids, end_number = end_number + step.ends FROM step; \
                  INSERT INTO onward.ended SELECT * FROM copied";
-    for _ in 1..times {
+    for time in 1..times {
+        if time % VACUUMED == 0 {
+            client.batch_execute("VACUUM copied").await?;
+        }
         client.batch_execute(again).await?;
     }
     let numbers =

@@ -147,6 +147,31 @@ async fn nobody_takes_away_the_lease_of_what_the_function_has_completed() {
     assert_eq!(shop.state(lease.task).await, TaskState::Completed);
 }
 
+/// The transaction that takes it in fails once and is tried again.
+///
+/// Shows: T22, B4
+#[tokio::test]
+async fn nobody_takes_away_the_lease_of_what_was_completed_when_to_take_it_in_fails_either() {
+    let clock = Arc::new(ManualClock::default());
+    let Some(shop) = Shop::deaf(options().clock(clock.clone())).await else { return };
+    let Shop { schema, store, client, .. } = &shop;
+    let lease = shop.claimed_one(Duration::from_secs(2)).await;
+    let trouble = format!(
+        "CREATE SEQUENCE {schema}.troubles; \
+         CREATE FUNCTION {schema}.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF nextval('{schema}.troubles') <= 1 THEN RAISE EXCEPTION 'on purpose' USING ERRCODE = '40001'; END IF; RETURN NULL; END $$; \
+         CREATE CONSTRAINT TRIGGER trouble AFTER INSERT ON {schema}.ended DEFERRABLE INITIALLY DEFERRED \
+           FOR EACH ROW EXECUTE FUNCTION {schema}.trouble()"
+    );
+    client.batch_execute(&trouble).await.unwrap();
+    run(client, &shop.completion(lease)).await.unwrap();
+    clock.advance(Duration::from_secs(3));
+    store.apply(vec![Write::Sweep]).await.unwrap();
+    assert_eq!(shop.state(lease.task).await, TaskState::Completed);
+    let troubles = client.query_one(&format!("SELECT last_value FROM {schema}.troubles"), &[]).await.unwrap();
+    assert_eq!(troubles.get::<_, i64>(0), 2, "it failed, and was tried again");
+}
+
 /// Its writer knows what it has claimed, and reads it again.
 ///
 /// Shows: T22

@@ -1,9 +1,11 @@
 //! What the server may answer, and what comes of it: tried again, or reported with the server's name and the remedy; nothing lost, nothing done twice.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    Claim, Error, KindSelection, Name, NewTask, OpenSession, Outcome, SessionId, SetQueue, Store, Write,
+    Claim, Error, KindSelection, Name, NewTask, OpenSession, Outcome, PostgresStore, SessionId, SetQueue, Store,
+    TaskFilter, Write,
 };
 use onward_testkit::mount::Mount;
 use onward_testkit::postgres::Server;
@@ -138,6 +140,51 @@ fn a_disk_of_the_server_that_is_full_is_reported_and_the_store_goes_on_when_ther
         administrator.batch_execute(&format!("DROP SCHEMA {} CASCADE", troubled.schema())).await.unwrap();
         administrator.batch_execute(&format!("DROP TABLESPACE {place}")).await.unwrap();
     });
+}
+
+/// A server that cannot write its log panics, and cannot recover either.
+///
+/// Shows: T21, B4
+#[test]
+fn a_server_whose_log_has_no_room_loses_nothing_and_callers_go_on_when_it_has() {
+    let Some(mount) = Mount::new("24m") else { return };
+    mount.give_to("postgres");
+    let sizes = ["min_wal_size=2MB", "max_wal_size=4MB"];
+    let place = mount.path().join("log");
+    let Some(server) = Server::with_log_in(&place, &sizes) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(PostgresStore::open(&server.url()).await.unwrap());
+        mount.fill_but(0);
+        let submitter = Arc::clone(&store);
+        let submitting = tokio::spawn(async move {
+            for _ in 0..BATCHES {
+                submitter.apply(large_submits()).await.expect("no caller hears of it");
+            }
+        });
+        in_time("the server panics", async {
+            while !server.log().contains("PANIC") {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        mount.make_room();
+        server.start_again();
+        in_time("all are submitted", submitting).await.unwrap();
+        assert_eq!(store.count(TaskFilter::default()).await.unwrap(), (BATCHES * BATCH) as u64);
+    });
+}
+
+/// Together more than the log keeps.
+const BATCHES: usize = 40;
+const BATCH: usize = 16;
+
+/// Of payloads that the server cannot make smaller.
+fn large_submits() -> Vec<Write> {
+    let payload: Vec<u8> =
+        (0..32 * 1024_u32).map(|at| at.wrapping_mul(at).wrapping_mul(0x9E37_79B1).to_be_bytes()[0]).collect();
+    let new = NewTask { payload: payload.into(), ..NewTask::new("mail").unwrap() };
+    vec![Write::Submit(Box::new(new)); BATCH]
 }
 
 /// Shows: T21, B4
@@ -298,7 +345,7 @@ async fn a_server_that_stays_read_only_is_reported_as_such() {
 async fn a_server_that_is_not_there_is_named_with_the_reason_and_the_remedy() {
     let Some(server) = Server::start() else { return };
     server.stop("immediate");
-    let error = onward_store::PostgresStore::open(&server.url()).await.unwrap_err();
+    let error = PostgresStore::open(&server.url()).await.unwrap_err();
     let text = error.to_string();
     for part in [&format!("127.0.0.1:{}", server.port()), "refused", "check that it runs"] {
         assert!(text.contains(part), "no `{part}`: {text}");
@@ -310,7 +357,7 @@ async fn a_server_that_is_not_there_is_named_with_the_reason_and_the_remedy() {
 #[tokio::test]
 async fn a_database_that_is_not_there_is_named_with_the_remedy() {
     let Some(url) = url() else { return };
-    let error = onward_store::PostgresStore::open(&url.replace("/postgres", "/nowhere")).await.unwrap_err();
+    let error = PostgresStore::open(&url.replace("/postgres", "/nowhere")).await.unwrap_err();
     assert!(error.is_invalid(), "{error:?}");
     assert_names_server_and_remedy(&error, "createdb");
 }
@@ -319,7 +366,7 @@ async fn a_database_that_is_not_there_is_named_with_the_remedy() {
 #[tokio::test]
 async fn a_user_who_may_not_connect_is_told_the_remedy() {
     let Some(url) = url() else { return };
-    let error = onward_store::PostgresStore::open(&url.replace("onward@", "nobody@")).await.unwrap_err();
+    let error = PostgresStore::open(&url.replace("onward@", "nobody@")).await.unwrap_err();
     assert!(error.is_invalid(), "{error:?}");
     assert_names_server_and_remedy(&error, "user and password");
 }

@@ -25,6 +25,14 @@ const SCHEMA_4: [&str; 5] = [
     include_str!("../fixtures/postgres_schema_1.sql"),
 ];
 
+/// What schema 8 has beside schema 4.
+const SCHEMA_5_TO_8: [&str; 4] = [
+    include_str!("../../../src/postgres/migrations/0005.sql"),
+    include_str!("../../../src/postgres/migrations/0006.sql"),
+    include_str!("../../../src/postgres/migrations/0007.sql"),
+    include_str!("../../../src/postgres/migrations/0008.sql"),
+];
+
 const SCHEMA_3: [&str; 4] = [
     include_str!("../../../src/postgres/migrations/0001.sql"),
     include_str!("../../../src/postgres/migrations/0002.sql"),
@@ -64,6 +72,13 @@ impl Old {
         let [one, two, three, four, store] = SCHEMA_4;
         let store = format!("{store} UPDATE {{schema}}.version SET version = 4;");
         Self::made(&[one, two, three, four].join("\n"), &store).await
+    }
+
+    async fn schema_8() -> Option<Self> {
+        let [one, two, three, four, store] = SCHEMA_4;
+        let store = format!("{store} UPDATE {{schema}}.version SET version = 8;");
+        let tables = [&[one, two, three, four][..], &SCHEMA_5_TO_8].concat();
+        Self::made(&tables.join("\n"), &store).await
     }
 
     async fn open(&self) -> PostgresStore {
@@ -168,6 +183,27 @@ async fn who_might_submit_in_a_transaction_before_an_upgrade_may_do_so_afterward
         }
     };
     tokio::time::timeout(Duration::from_secs(20), there).await.expect("it becomes a task");
+}
+
+/// Every write looks into a table that is new.
+///
+/// Shows: T22
+#[tokio::test]
+async fn a_role_that_might_write_before_an_upgrade_may_do_so_afterwards() {
+    let Some(old) = Old::schema_8().await else { return };
+    let schema = &old.schema;
+    let role = format!("worker_{schema}");
+    let roles = format!(
+        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role}; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+         GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}"
+    );
+    old.client.batch_execute(&roles).await.unwrap();
+    drop(old.open().await);
+    let url = old.url.replace("onward@", &format!("{role}@"));
+    let store = open(&url, options().schema(schema)).await;
+    apply(&store, Write::Submit(Box::new(NewTask::new("mail").unwrap()))).await;
+    assert_eq!(options().schema(schema).missing_rights(&url).await.unwrap(), [""; 0]);
 }
 
 /// Shows: Q6

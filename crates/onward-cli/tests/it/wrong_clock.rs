@@ -1,0 +1,94 @@
+//! Nodes on one PostgreSQL server whose own clocks are wrong by an hour: the server's counts.
+
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+
+use crate::harness::Place;
+use crate::postgres::place;
+
+const FAST: &str = "3600";
+const SLOW: &str = "-3600";
+
+/// What programs need in their environment to have a clock that is wrong.
+fn wrong_by(place: &Place, seconds: &str) -> Vec<(&'static str, String)> {
+    let library = place.path("wrong_clock.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/wrong_clock.c");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status().unwrap();
+    assert!(made.success());
+    let environment = vec![("LD_PRELOAD", library.display().to_string()), ("WRONG_CLOCK_SECONDS", seconds.to_owned())];
+    assert_is_wrong(&environment, seconds);
+    environment
+}
+
+/// Else the tests would show nothing.
+#[expect(clippy::disallowed_methods, reason = "what the clock of this process says is what is compared")]
+fn assert_is_wrong(environment: &[(&str, String)], seconds: &str) {
+    let date = Command::new("date").arg("+%s").envs(environment.iter().map(|(name, value)| (name, value))).output();
+    let said: i64 = String::from_utf8(date.unwrap().stdout).unwrap().trim().parse().unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
+    assert!((said - now - seconds.parse::<i64>().unwrap()).abs() < 60, "{said} at {now}");
+}
+
+/// A worker that runs what is due.
+const WORK: [&str; 5] = ["work", "--kind", "k", "--until-idle", "--"];
+
+/// Shows: B4
+#[test]
+fn a_node_whose_clock_is_fast_starts_nothing_early() {
+    let Some((place, store)) = place() else { return };
+    place.onward(&["--store", &store, "submit", "--kind", "k", "--after", "30m"]);
+    let worked = place.onward_as(&wrong_by(&place, FAST), &[&["--store", &store], &WORK[..], &["cat"]].concat());
+    assert_eq!(worked.code, Some(0), "{}", worked.stderr);
+    assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], "scheduled");
+}
+
+/// Shows: B4
+#[test]
+fn a_node_whose_clock_is_slow_starts_what_is_due() {
+    let Some((place, store)) = place() else { return };
+    place.onward(&["--store", &store, "submit", "--kind", "k"]);
+    let worked = place.onward_as(&wrong_by(&place, SLOW), &[&["--store", &store], &WORK[..], &["cat"]].concat());
+    assert_eq!(worked.code, Some(0), "{}", worked.stderr);
+    assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], "completed");
+}
+
+/// Shows: B4
+#[test]
+fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() {
+    for (seconds, after, expected) in [(FAST, "0s", "completed"), (SLOW, "30m", "scheduled")] {
+        let Some((place, store)) = place() else { return };
+        let submit = ["--store", &store, "submit", "--kind", "k", "--after", after];
+        assert_eq!(place.onward_as(&wrong_by(&place, seconds), &submit).code, Some(0));
+        place.onward(&[&["--store", &store], &WORK[..], &["cat"]].concat());
+        assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], expected, "{seconds}");
+    }
+}
+
+/// By its clock the last sign of life of the node that runs the task is an hour old.
+///
+/// Shows: B4
+#[test]
+fn a_node_whose_clock_is_fast_takes_no_lease_away() {
+    let Some((place, store)) = place() else { return };
+    ["begun", "go-on", "second"].into_iter().for_each(|pipe| place.pipe(pipe));
+    let script = "read number; if test $number = 1; then echo > begun; cat go-on; else echo > second; fi";
+    let work = ["--store", &store, "work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script];
+    let submit = ["--store", &store, "submit", "--kind", "k"];
+    place.onward(&[&submit[..], &["1"]].concat());
+    let holder = place.start(&work, "");
+    place.await_writer("begun");
+    place.onward(&[&submit[..], &["2"]].concat());
+    // What it claims it claims after a look at leases that are over.
+    let other = place.start_as(&wrong_by(&place, FAST), &work);
+    place.await_writer("second");
+    place.write("go-on", "");
+    for worker in [other, holder] {
+        worker.signal(Signal::INT);
+        assert_eq!(worker.wait().code, Some(130));
+    }
+    for task in place.json(&["--store", &store, "task", "list"]) {
+        assert_eq!((&task["state"], &task["attempts"]), (&"completed".into(), &1.into()), "{task}");
+    }
+}
