@@ -18,6 +18,9 @@ const ROUNDS: u64 = 30;
 /// How many tasks live and die in a round.
 const TASKS: usize = 100;
 
+/// How often a part looks how large the tables are.
+const LOOKS: u64 = 10;
+
 /// How many ended ones are kept.
 const KEPT: u64 = 500;
 
@@ -60,22 +63,37 @@ impl Site {
         outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count() as u64
     }
 
-    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended and how large the tables are.
+    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended and how large the tables were at the most: a vacuum that finds the last pages of one
+    /// empty makes it smaller for a while.
     async fn part(&self, name: &str, rounds: u64) -> (u64, i64) {
-        let (began, mut done) = (SystemClock.steady(), 0);
-        for _ in 0..rounds {
+        let (began, mut done, mut most) = (SystemClock.steady(), 0, 0);
+        for round in 1..=rounds {
             done += self.round().await;
+            if round % rounds.div_ceil(LOOKS) == 0 {
+                most = most.max(self.sizes().await.iter().map(|(_, size)| size).sum());
+            }
         }
         let took = (SystemClock.steady() - began) / u32::try_from(rounds).unwrap();
-        let mut sizes = Vec::new();
         for table in TABLES {
             self.client.batch_execute(&format!("VACUUM {}.{table}", self.schema)).await.unwrap();
+        }
+        let sizes = self.sizes().await;
+        let kib: Vec<String> = sizes.iter().map(|(table, size)| format!("{table} {}", size / 1024)).collect();
+        println!(
+            "{name}: {done} lives, {took:?} a round of {TASKS}; at most {} KiB, then {}",
+            most / 1024,
+            kib.join(", ")
+        );
+        (done, most)
+    }
+
+    async fn sizes(&self) -> Vec<(&'static str, i64)> {
+        let mut sizes = Vec::new();
+        for table in TABLES {
             let text = format!("SELECT pg_total_relation_size('{}.{table}')", self.schema);
             sizes.push((table, self.client.query_one(&text, &[]).await.unwrap().get::<_, i64>(0)));
         }
-        let kib: Vec<String> = sizes.iter().map(|(table, size)| format!("{table} {}", size / 1024)).collect();
-        println!("{name}: {done} lives, {took:?} a round of {TASKS}; KiB: {}", kib.join(", "));
-        (done, sizes.iter().map(|(_, size)| size).sum())
+        sizes
     }
 }
 
