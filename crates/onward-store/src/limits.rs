@@ -60,6 +60,9 @@ pub const HELD_UP: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 /// How many running tasks the writer of a store on PostgreSQL keeps in mind, so that it need not read them again when they end.
 pub const KEPT_TASKS: usize = 16_384;
 
+/// Of how many of the sessions that it has opened the writer of a store on PostgreSQL remembers that they are its own, and so counts on being told if others change what they run.
+pub const OWN_SESSIONS: usize = 256;
+
 /// How many bytes of payload and memo such a task may have, for it to be kept in mind.
 pub const KEPT_TASK_BYTES: usize = 4096;
 

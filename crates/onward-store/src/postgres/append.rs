@@ -61,7 +61,7 @@ pub(super) async fn append(
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     match send(client, shared, &difference, (write, last.marker, mode)).await {
         Ok(true) => {
-            last.kept.follow(&partial, &ran, None);
+            last.kept.follow(&partial, &ran, None, last.interference);
             last.marker = marker;
             last.write = Some((write + 1, difference.counters));
             last.items = last.items.take().map(|(version, _)| (version, ran.items()));
@@ -105,7 +105,8 @@ fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Dec
     while decision.advance(calls, usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
     let difference = partial.difference(&mut ran, &Written::default())?;
-    let is_that_all = difference.only_appends() && ran.hint == Hint::default();
+    let interferes = partial.interferes(&ran, &last.own.open_in(&partial));
+    let is_that_all = difference.only_appends() && ran.hint == Hint::default() && !interferes;
     Ok(is_that_all.then_some(Decided { partial, ran, difference, write }))
 }
 

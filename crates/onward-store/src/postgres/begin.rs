@@ -13,6 +13,7 @@ use super::early::Early;
 use super::error::{classified, nothing_said};
 use super::fetch::{Fetched, Fetcher, Reading, take};
 use super::numbers::{COUNTERS_TO_READ, COUNTERS_TO_WRITE, Numbers, Said, SaidToWriter};
+use super::own::is_as_kept;
 use super::row::{ITEMS, item};
 use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
@@ -21,6 +22,7 @@ use super::unchanged::Compared;
 use crate::error::Result;
 use crate::limits;
 use crate::memory::{Decision, Items, Kept, Now, Partial, Want, wanted_by};
+use crate::task::SessionId;
 use crate::write::Write;
 
 /// What a transaction begins with.
@@ -75,6 +77,8 @@ pub(super) struct Begun<'c> {
     /// What the writer knew.
     pub(super) kept: Kept,
     pub(super) is_alone: bool,
+    /// Which sessions are its own.
+    pub(super) own: BTreeSet<SessionId>,
     pub(super) for_claims: ForClaims<'c>,
 }
 
@@ -131,6 +135,8 @@ impl<'c> Ask<'c, '_> {
 struct Sorted {
     /// Nobody need be asked, if nobody else has written.
     known: BTreeSet<Want>,
+    /// Nobody need be asked, if nobody else has interfered with what this writer runs.
+    own: BTreeSet<Want>,
     compared: Compared,
     asked: BTreeSet<Want>,
     /// Asked last.
@@ -147,6 +153,8 @@ impl Sorted {
         for want in wants {
             if is_known(&want) {
                 sorted.known.insert(want);
+            } else if last.interferences == 0 && last.own.presume(&want, kept, last.interference) {
+                sorted.own.insert(want);
             } else if !sorted.compared.takes(&want, kept) {
                 sorted.asked.insert(counted_if(counts, want));
             }
@@ -162,11 +170,15 @@ impl Sorted {
         self,
         unchanged: &HashSet<i64>,
         (is_alone, transaction): (bool, i64),
+        is_as_kept: impl Fn(&Want) -> bool,
         counts: bool,
     ) -> (BTreeSet<Want>, BTreeSet<Want>) {
         let (mut known, mut unknown) = self.compared.parted(unchanged, transaction);
-        let mut presumed = self.known;
-        if is_alone { &mut known } else { &mut unknown }.append(&mut presumed);
+        let presumed = self.known.into_iter().chain(self.own);
+        let (mut as_kept, mut others): (BTreeSet<Want>, BTreeSet<Want>) =
+            presumed.partition(|want| is_alone || is_as_kept(want));
+        known.append(&mut as_kept);
+        unknown.append(&mut others);
         if is_alone && counts {
             // If it is here, an end shows by it whether it makes room for anybody.
             known.insert(Want::Running);
@@ -210,7 +222,7 @@ pub(super) async fn begin_to_write<'c>(
     let mut unchanged = unchanged?;
     if batch != last.marker.batch {
         // The server crashed, and lost what this writer had written last.
-        *last = Last::new();
+        last.again();
         unchanged = HashSet::new();
     }
     let is_alone = last.write.is_some_and(|(write, _)| write == numbers.write);
@@ -221,11 +233,7 @@ pub(super) async fn begin_to_write<'c>(
         Some(rows) => items_of(&rows)?,
         None => items_now(client, shared, last.items.take(), numbers.version, &mut for_claims).await?,
     };
-    let (known, mut unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), items.counts_running());
-    if last.completions == Completions::Taking && items.counts_running() {
-        // To count costs less than to have everybody look for work that there cannot be.
-        unknown.insert(Want::Running);
-    }
+    let counts = items.counts_running();
     let payload_limit = match last.completions {
         // Who completed them was told that they can be.
         Completions::Taking => limits::PAYLOAD_BYTES_CEILING,
@@ -236,13 +244,20 @@ pub(super) async fn begin_to_write<'c>(
         None => (Header::of(said, payload_limit, items)?, None),
     };
     take(&mut header.partial, fetched?)?;
+    let own = last.own.open_in(&header.partial);
+    let is_as_kept = |want: &Want| is_as_kept(want, &last.kept, numbers.interference, &own);
+    let (known, mut unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), is_as_kept, counts);
+    if last.completions == Completions::Taking && counts {
+        // To count costs less than to have everybody look for work that there cannot be.
+        unknown.insert(Want::Running);
+    }
     let kept = give_known(last, is_alone, &known, &mut header.partial);
     decision.iter_mut().for_each(|decision| decision.knows(&header.partial));
     if !unknown.is_empty() {
         let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
         take(&mut header.partial, fetched)?;
     }
-    Ok(Some(Begun { header, decision, numbers, kept, is_alone, for_claims }))
+    Ok(Some(Begun { header, decision, numbers, kept, is_alone, own, for_claims }))
 }
 
 /// What is no task: as the writer knows it, or where somebody has changed it, as the store has it.

@@ -298,6 +298,7 @@ impl Target for PostgresTarget {
                     SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \
                     SELECT setval('{s}.last_entry', greatest($4, last_value)) FROM {s}.last_entry UNION ALL \
                     SELECT setval('{s}.last_item', last_value + 1) FROM {s}.last_item UNION ALL \
+                    SELECT setval('{s}.last_interference', last_value + 1) FROM {s}.last_write UNION ALL \
                     SELECT setval('{s}.last_write', last_value + 1) FROM {s}.last_write";
         let Counters { last_task, last_session, ends, last_entry } = counters;
         let values: [(&(dyn ToSql + Sync), Type); 4] =

@@ -11,7 +11,7 @@ use crate::memory::Difference;
 use crate::orchestration::{decode_instance, encode_instance};
 
 /// The number of the schema that this version reads and writes.
-pub(super) const SCHEMA: u32 = 9;
+pub(super) const SCHEMA: u32 = 10;
 
 /// Each version's script, oldest first. Never changed once released; a later version adds one.
 const SCRIPTS: [&str; SCHEMA as usize] = [
@@ -24,6 +24,7 @@ const SCRIPTS: [&str; SCHEMA as usize] = [
     include_str!("migrations/0007.sql"),
     include_str!("migrations/0008.sql"),
     include_str!("migrations/0009.sql"),
+    include_str!("migrations/0010.sql"),
 ];
 
 /// The version since which messages that wait for orchestrations are rows.

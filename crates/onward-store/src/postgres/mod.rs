@@ -5,7 +5,7 @@
 //! memory store over the rows that were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
 //!
 //! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`] makes batches of calls and transactions of batches, [`append`] is the short way of steps,
-//! [`next`] has the calls of the next transaction, [`ahead`] what is decided of them meanwhile,
+//! [`next`] has the calls of the next transaction, [`ahead`] what is decided of them meanwhile, [`own`] and [`unchanged`] say what a writer need not read again,
 //! [`reads`] answers what is asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
 mod ahead;
@@ -30,6 +30,7 @@ mod migrate;
 mod next;
 mod numbers;
 mod options;
+mod own;
 mod patience;
 mod reads;
 mod rights;

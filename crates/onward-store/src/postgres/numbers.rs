@@ -17,13 +17,22 @@ pub(super) struct Numbers {
     pub(super) write: i64,
     /// The server's number of this one.
     pub(super) transaction: i64,
+    /// Which of them was the last that has interfered with what runs elsewhere.
+    pub(super) interference: i64,
 }
 
 impl Numbers {
     /// As they are when this has been written.
-    pub(super) fn after(self, difference: &Difference) -> Self {
+    pub(super) fn after(self, difference: &Difference, interferes: bool) -> Self {
         let version = self.version + i64::from(difference.changes_items());
-        Self { version, write: self.write + 1, ..self }
+        let write = self.write + 1;
+        let interference = if interferes { write } else { self.interference };
+        Self { version, write, interference, ..self }
+    }
+
+    /// Whether the transaction that has written last has interfered.
+    pub(super) fn are_of_interference(&self) -> bool {
+        self.interference == self.write
     }
 }
 
@@ -65,7 +74,8 @@ impl SaidToWriter {
         let row = rows.first().ok_or_else(nothing_said)?;
         migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
         let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified).map(Option::unwrap_or_default);
-        let numbers = Numbers { version: number(7)?, write: number(10)?, transaction: number(11)? };
+        let numbers =
+            Numbers { version: number(7)?, write: number(10)?, transaction: number(11)?, interference: number(13)? };
         let has_completions = row.try_get(12).map_err(classified)?;
         Ok(Self { said: Said::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
     }
@@ -90,7 +100,8 @@ pub(super) const COUNTERS_TO_WRITE: &str = counters!(
     "(SELECT day FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT queue FROM {s}.day ORDER BY day DESC LIMIT 1)",
     "(SELECT last_value FROM {s}.last_item), (SELECT batch FROM {s}.writer WHERE id = $1), (SELECT version FROM {s}.version), \
-     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint, EXISTS (SELECT 1 FROM {s}.completion)"
+     (SELECT last_value FROM {s}.last_write), pg_current_xact_id()::text::bigint, EXISTS (SELECT 1 FROM {s}.completion), \
+     (SELECT last_value FROM {s}.last_interference)"
 );
 
 pub(super) const COUNTERS_TO_READ: &str = counters!(

@@ -29,7 +29,8 @@ const TABLES: [&str; 15] = [
 ];
 
 /// Sequences that every process reads and sets.
-const SEQUENCES: [&str; 6] = ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write"];
+const SEQUENCES: [&str; 7] =
+    ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write", "last_interference"];
 
 /// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the database. Looks at catalogues, so that who may
 /// not even use the schema can ask.

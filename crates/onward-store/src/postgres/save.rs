@@ -336,6 +336,7 @@ fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numb
         ("last_entry", (before.last_entry != after.last_entry).then_some(after.last_entry)),
         ("last_item", version),
         ("last_write", Some(given.write)),
+        ("last_interference", given.are_of_interference().then_some(given.interference)),
     ];
     let mut set = Vec::new();
     for (sequence, number) in numbers.into_iter().filter_map(|(sequence, number)| Some((sequence, number?))) {

@@ -1,5 +1,6 @@
 //! One transaction: what calls look for, what they decide, what they change.
 
+use std::collections::BTreeSet;
 use std::pin::{Pin, pin};
 
 use futures_util::FutureExt;
@@ -15,6 +16,7 @@ use super::error::{classified, driver_error, is_to_be_repeated, leaves_commit_un
 use super::fetch::{Fetcher, take};
 use super::next::Next;
 use super::numbers::Numbers;
+use super::own::OwnSessions;
 use super::save::{Saving, save_and_commit, save_within};
 use super::store::Shared;
 use super::wake;
@@ -22,10 +24,14 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::memory::{Answered, Counters, Decision, Items, Kept, Now, Partial, Ran, Written, claimed_by};
 use crate::store::Hint;
+use crate::task::SessionId;
 use crate::write::Write;
 
 /// For how many transactions a writer that has found that others write expects that they do.
 const OTHERS_EXPECTED: u8 = 8;
+
+/// For how many transactions a writer that has found that somebody has interfered with what runs expects that.
+const INTERFERENCE_EXPECTED: u8 = 8;
 
 /// For how many transactions a writer one of whose claims has looked into many lanes expects that.
 const EVERY_LANE_EXPECTED: u8 = 8;
@@ -70,6 +76,11 @@ pub(super) struct Last {
     pub(super) latest_day: Option<(i64, String)>,
     /// For how many transactions yet others are expected to write between them.
     pub(super) others: u8,
+    /// The sessions that it has opened. It knows them whatever else it forgets.
+    pub(super) own: OwnSessions,
+    /// The number of the last transaction that has interfered with what runs in sessions of others, and for how many transactions yet more of that is expected.
+    pub(super) interference: i64,
+    pub(super) interferences: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
     /// For how many transactions yet claims are expected to look into more lanes than the first ones.
@@ -89,10 +100,18 @@ impl Last {
             time: None,
             latest_day: None,
             others: 0,
+            own: OwnSessions::default(),
+            interference: 0,
+            interferences: 0,
             few_wait: false,
             every_lane: 0,
             completions: Completions::None,
         }
+    }
+
+    /// Of the same writer over a connection of its own, or on a server that has lost what it had written last.
+    pub(super) fn again(&mut self) {
+        *self = Self { own: std::mem::take(&mut self.own), ..Self::new() };
     }
 
     /// Has it know nothing of the store but its own last batch.
@@ -187,7 +206,7 @@ async fn commit(
     mut early: Early<'_>,
     (calls, next): (&[&[Write]], &mut Next),
 ) -> Fate {
-    let Decided { partial, time, numbers, mut kept, is_alone, mut ran } = decided;
+    let Decided { partial, time, numbers, mut kept, is_alone, own, mut ran } = decided;
     let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
         Err(error) => return fail(client, error, &mut early).await,
@@ -196,23 +215,36 @@ async fn commit(
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
     let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= limits::HELD_UP;
     let mode = next.mode(shared, !is_alone && is_large);
-    let numbers = numbers.after(&difference);
+    let was_disturbed = last.write.is_some() && numbers.interference != last.interference;
+    let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
     let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
     let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, early.into_sent()));
     // All of it is on its way when this is first polled, and who carries it gets a turn.
     let at_once = saved.as_mut().now_or_never();
     tokio::task::yield_now().await;
-    kept.follow(&partial, &ran, Some(numbers.transaction));
+    kept.follow(&partial, &ran, Some(numbers.transaction), numbers.interference);
     let few_wait = partial.few_wait().unwrap_or(last.few_wait);
     let latest_day = ran.latest_day();
+    let (before, opened) = (difference.counters_before.last_session, difference.counters.last_session);
+    let own = last.own.with_those_of(&ran, before, opened);
     let items = Some((numbers.version, ran.items()));
     drop(partial);
     let write = Some((numbers.write, difference.counters));
-    let others = if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED };
-    let every_lane = last.every_lane;
-    let after =
-        Last { marker, items, write, kept, time: Some(time), latest_day, others, few_wait, every_lane, ..Last::new() };
-    let after = Box::new(after);
+    let after = Box::new(Last {
+        marker,
+        items,
+        write,
+        kept,
+        time: Some(time),
+        latest_day,
+        others: if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED },
+        own,
+        interference: numbers.interference,
+        interferences: if was_disturbed { INTERFERENCE_EXPECTED } else { last.interferences.saturating_sub(1) },
+        few_wait,
+        every_lane: last.every_lane,
+        completions: Completions::None,
+    });
     let saved = match at_once {
         Some(saved) => saved,
         None => next.prepare_until(shared, &after, saved).await,
@@ -261,10 +293,10 @@ pub(super) async fn apply_completions(
 
 /// Writes what was decided, and has others told when it is committed.
 async fn save(client: &LinkTo<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Ran> {
-    let Decided { partial, numbers, mut ran, .. } = decided;
+    let Decided { partial, numbers, own, mut ran, .. } = decided;
     let difference = partial.difference(&mut ran, &Written::default())?;
     let notify = (tells && ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
-    let numbers = numbers.after(&difference);
+    let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
     save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
     Ok(ran)
 }
@@ -280,6 +312,8 @@ struct Decided {
     kept: Kept,
     /// Whether nobody else has written since it wrote last.
     is_alone: bool,
+    /// Which sessions are its own.
+    own: BTreeSet<SessionId>,
     ran: Ran,
 }
 
@@ -325,7 +359,7 @@ async fn decide<'c>(
     let Some(begun) = begin_to_write(client, shared, &mut fetcher, beginning, last, (early, ahead)).await? else {
         return Ok(None);
     };
-    let Begun { mut header, mut decision, numbers, kept, is_alone, mut for_claims } = begun;
+    let Begun { mut header, mut decision, numbers, kept, is_alone, own, mut for_claims } = begun;
     if last.completions == Completions::None {
         shared.saw(header.partial.stamp());
     }
@@ -335,7 +369,7 @@ async fn decide<'c>(
                 let before = last.every_lane.saturating_sub(1);
                 last.every_lane = if fetcher.wanted_many_lanes() { EVERY_LANE_EXPECTED } else { before };
                 let Header { partial, now: time, .. } = header;
-                return Ok(Some(Decided { partial, time, numbers, kept, is_alone, ran }));
+                return Ok(Some(Decided { partial, time, numbers, kept, is_alone, own, ran }));
             }
             Err(wants) if !early.leaves(&wants) => return Ok(None),
             Err(wants) => {

@@ -198,7 +198,7 @@ impl Writer {
 
     /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
     async fn has_happened(&mut self, marker: Marker) -> Option<bool> {
-        self.last = Last::new();
+        self.last.again();
         let mut patience = Patience::new(self.shared.options.patience);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await

@@ -15,7 +15,7 @@ use crate::task::{SessionId, TaskId};
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
 /// waits for them; and how many run in all. It is brought up to date with what each batch changes. Once somebody else has written, nothing of it is
-/// sure: how many run is forgotten, and tasks are what they were if [their rows are](Self::written_by).
+/// sure: how many run is forgotten, and tasks are what they were if [nobody has interfered](Self::undisturbed), or if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     tasks: NumberMap<TaskId, KeptTask>,
@@ -34,6 +34,8 @@ struct KeptTask {
     task: Arc<Task>,
     /// The transaction of this writer that has written its row last; `None` if that is not known.
     written_by: Option<i64>,
+    /// The last interference that the writer had heard of when it was sure.
+    interference: i64,
     /// It is sure as long as there are no more interruptions than these.
     interruptions: u64,
 }
@@ -53,6 +55,12 @@ impl Kept {
     /// with others still, nothing of it need be loaded.
     pub(crate) fn written_by(&self, id: TaskId) -> Option<i64> {
         self.tasks.get(&id)?.written_by
+    }
+
+    /// In which session a task runs, and with which interference it was sure: it is so still if the session is the writer's and there has been none since.
+    pub(crate) fn undisturbed(&self, id: TaskId) -> Option<(SessionId, i64)> {
+        let kept = self.tasks.get(&id)?;
+        Some((kept.task.session?, kept.interference))
     }
 
     fn is_sure(&self, kept: &KeptTask) -> bool {
@@ -88,8 +96,8 @@ impl Kept {
         partial.settle();
     }
 
-    /// Follows what a batch has changed in a transaction, if its number is known.
-    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>) {
+    /// Follows what a batch has changed in a transaction, if its number is known, with this last interference.
+    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>, interference: i64) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
         let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
@@ -103,7 +111,7 @@ impl Kept {
             let is_as_before = before.tasks.share(task.id).is_some_and(|old| Arc::ptr_eq(old, task));
             let written_by = if is_as_before { written_before.get(&task.id).copied() } else { transaction };
             if !parents.contains(&task.id) && is_alone(after, task) {
-                self.keep(task, written_by);
+                self.keep(task, written_by, interference);
             }
         }
     }
@@ -156,7 +164,7 @@ impl Kept {
         Some(kept)
     }
 
-    fn keep(&mut self, task: &Arc<Task>, written_by: Option<i64>) {
+    fn keep(&mut self, task: &Arc<Task>, written_by: Option<i64>, interference: i64) {
         let Some(session) = task.session else { return };
         if self.tasks.len() >= limits::KEPT_TASKS {
             return;
@@ -169,7 +177,7 @@ impl Kept {
             let instance = Arc::make_mut(&mut task).instance.as_mut();
             instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
         }
-        self.tasks.insert(task.id, KeptTask { task, written_by, interruptions: self.interruptions });
+        self.tasks.insert(task.id, KeptTask { task, written_by, interference, interruptions: self.interruptions });
     }
 }
 

@@ -4,6 +4,7 @@ mod alike;
 mod changes;
 mod decision;
 mod difference;
+mod interference;
 mod items;
 mod kept;
 mod row;

@@ -13,6 +13,7 @@ mod errors;
 mod failover;
 mod fixture;
 mod inbox;
+mod interference;
 mod isolation;
 mod lanes;
 mod mailbox;

@@ -74,7 +74,8 @@ fn emptying(schema: &str) -> String {
         "inbox",
         "completion",
     ];
-    const SEQUENCES: [&str; 6] = ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write"];
+    const SEQUENCES: [&str; 7] =
+        ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write", "last_interference"];
     let deletes: String = TABLES.iter().map(|table| format!("DELETE FROM {schema}.{table}; ")).collect();
     let resets: String = SEQUENCES.iter().map(|name| format!("SELECT setval('{schema}.{name}', 0); ")).collect();
     format!("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('onward {schema}', 0)); {deletes}{resets}COMMIT")
