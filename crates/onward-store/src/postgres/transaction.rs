@@ -78,8 +78,9 @@ pub(super) struct Last {
     pub(super) others: u8,
     /// The sessions that it has opened. It knows them whatever else it forgets.
     pub(super) own: OwnSessions,
-    /// The number of the last transaction that has interfered with what runs in sessions of others, and for how many transactions yet more of that is expected.
+    /// The number of the last transaction that has interfered with what runs in sessions of others.
     pub(super) interference: i64,
+    /// For how many transactions yet more of that is expected.
     pub(super) interferences: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
@@ -109,7 +110,7 @@ impl Last {
         }
     }
 
-    /// Of the same writer over a connection of its own, or on a server that has lost what it had written last.
+    /// Has it start over, on another connection or on a server that has lost what it had written last: it knows no more than which sessions it has opened.
     pub(super) fn again(&mut self) {
         *self = Self { own: std::mem::take(&mut self.own), ..Self::new() };
     }
