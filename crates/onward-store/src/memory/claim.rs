@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::affinity::{SeriesLine, line_of};
 use super::known::Lane;
+use super::room::Room;
 use super::state::{Moment, State};
 use super::task::Task;
 use crate::event::Change;
-use crate::flow::LimitScope;
 use crate::limits;
 use crate::name::Name;
 use crate::outcome::{Claimed, Outcome, Refusal};
@@ -64,7 +64,9 @@ impl State {
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
         }
-        (tasks, lines.choice.turn)
+        let Lines { room, choice, .. } = lines;
+        room.settle(self);
+        (tasks, choice.turn)
     }
 
     /// How long until the first task that is not urgent enough will be, where a claim that handed out `taken` left room for more.
@@ -73,10 +75,10 @@ impl State {
         if taken >= claim.limit.min(limits::CLAIM) {
             return None;
         }
-        let lines = Lines::of(self, claim, self.now);
+        let mut lines = Lines::of(self, claim, self.now);
         let mut place = Some(last);
         while let Some((next, task)) = self.tasks.waiting_behind(place) {
-            if lines.wants(task) && self.may_start(task, self.now.steady) {
+            if lines.wants(task) && lines.may_start(self, task) {
                 lines.know_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
@@ -86,21 +88,15 @@ impl State {
         None
     }
 
-    /// Begins an attempt under a new lease.
+    /// Begins an attempt under a new lease. Its tokens are taken by whoever starts it.
     pub(super) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
-        self.take_tokens(id);
         self.tasks.know_messages(id);
         self.tasks.change(id, |task| task.start(session, now));
         let task = self.tasks.get(id)?;
         let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);
         self.log(id, Change::Started { attempt: claimed.attempt });
         Some(claimed)
-    }
-
-    /// Whether neither a pause nor a limit holds a waiting task back.
-    fn may_start(&self, task: &Task, now: Duration) -> bool {
-        !self.is_paused(task) && self.lets_start(task, now)
     }
 
     pub(super) fn is_paused(&self, task: &Task) -> bool {
@@ -128,13 +124,14 @@ impl State {
 /// The lines of tasks among which a claim chooses, each with the first task that it may take.
 struct Lines<'a> {
     claim: &'a Claim,
-    now: Duration,
+    /// What limits leave.
+    room: Room,
     /// What stands behind it is not urgent enough.
     last: Option<Place>,
     mode: QueueMode,
     choice: QueueChoice,
-    /// How many more from each queue.
-    room: BTreeMap<Name, usize>,
+    /// How many more the claim asks for from each queue.
+    asked: BTreeMap<Name, usize>,
     /// Up to where each line has been looked at; what comes before that later is left to the next claim.
     passed: BTreeMap<Line, Place>,
     heads: BTreeMap<Line, Place>,
@@ -151,11 +148,11 @@ impl<'a> Lines<'a> {
     fn of(state: &State, claim: &'a Claim, now: Moment) -> Self {
         let mut lines = Self {
             claim,
-            now: now.steady,
+            room: Room::at(state, now.steady),
             last: claim.last_place(now.wall),
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
-            room: BTreeMap::new(),
+            asked: BTreeMap::new(),
             passed: BTreeMap::new(),
             heads: BTreeMap::new(),
             picked: None,
@@ -170,29 +167,27 @@ impl<'a> Lines<'a> {
     /// Finds the first task of every line.
     fn look_again(&mut self, state: &State) {
         for (queue, asked) in asked(state, &self.claim.queues) {
-            self.room
-                .entry(queue.clone())
-                .or_insert_with(|| asked.min(state.room_in(&LimitScope::Queue(queue.clone()), self.now)));
+            self.asked.entry(queue.clone()).or_insert(asked);
         }
-        let lines: Vec<Line> = self.room.keys().map(|queue| self.line_of(state, queue)).collect();
+        let lines: Vec<Line> = self.asked.keys().map(|queue| self.line_of(state, queue)).collect();
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
     /// Wants more of the lanes of a line that may have a task before its head, or any if it has none.
-    fn know_before(&self, state: &State, line: &Line, head: Option<Place>) {
+    fn know_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.more_waiting_before(end) {
             let is_of_line = self.line_of(state, &task.new.queue) == *line;
-            if is_of_line && self.wants(task) && state.may_start(task, self.now) {
+            if is_of_line && self.wants(task) && self.may_start(state, task) {
                 state.tasks.want_lane_of(task);
             }
         }
     }
 
     /// Wants more of the lanes that may have a task before a place.
-    fn know_behind(&self, state: &State, end: Option<Place>) {
+    fn know_behind(&mut self, state: &State, end: Option<Place>) {
         for (_, task) in state.tasks.more_waiting_before(end) {
-            if self.wants(task) && state.may_start(task, self.now) {
+            if self.wants(task) && self.may_start(state, task) {
                 state.tasks.want_lane_of(task);
             }
         }
@@ -210,7 +205,7 @@ impl<'a> Lines<'a> {
         while let Some((next, task)) = state.tasks.waiting_behind(place)
             && self.last.is_none_or(|last| next <= last)
         {
-            if self.wants(task) && self.line_of(state, &task.new.queue) == line && state.may_start(task, self.now) {
+            if self.wants(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
                 self.know_before(state, &line, Some(next));
                 self.heads.insert(line, next);
                 return;
@@ -221,14 +216,16 @@ impl<'a> Lines<'a> {
         self.heads.remove(&line);
     }
 
-    fn know_of_every_lane(&self, state: &State, line: &Line) {
+    fn know_of_every_lane(&mut self, state: &State, line: &Line) {
         for (known, task) in state.tasks.more_waiting() {
-            let lane = Lane::of(task);
-            let is_next =
-                |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
             let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
-            if may_have && state.may_start(task, self.now) && !state.tasks.any_waiting(is_next) {
-                state.tasks.want_lane_of(task);
+            if may_have && self.may_start(state, task) {
+                let lane = Lane::of(task);
+                let is_next =
+                    |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+                if !state.tasks.any_waiting(is_next) {
+                    state.tasks.want_lane_of(task);
+                }
             }
         }
     }
@@ -243,7 +240,7 @@ impl<'a> Lines<'a> {
         {
             behind = Some(place);
             let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
-            if is_of_line && !self.looked_at.contains(&place.task) && state.may_start(task, self.now) {
+            if is_of_line && !self.looked_at.contains(&place.task) && self.may_start(state, task) {
                 let next = (state.rank(task), place);
                 first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
             }
@@ -255,10 +252,15 @@ impl<'a> Lines<'a> {
         };
     }
 
+    /// Whether neither a pause nor a limit holds a waiting task back.
+    fn may_start(&mut self, state: &State, task: &Task) -> bool {
+        !state.is_paused(task) && self.room.lets_start(state, task)
+    }
+
     fn wants(&self, task: &Task) -> bool {
         let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
         self.claim.kinds.selects(&task.new.kind)
-            && self.room.get(&task.new.queue).is_some_and(|room| *room > 0)
+            && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)
             && !is_reserved()
     }
 
@@ -267,8 +269,6 @@ impl<'a> Lines<'a> {
         if self.is_shared {
             // Each start may have changed whose turn it is.
             self.look_again(state);
-        } else {
-            self.drop_held_back(state);
         }
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
@@ -282,10 +282,9 @@ impl<'a> Lines<'a> {
 
     /// Has lines whose first task a limit holds back by now begin with a later one.
     fn drop_held_back(&mut self, state: &State) {
-        let may_start = |place: &Place| state.tasks.get(place.task).is_some_and(|task| state.may_start(task, self.now));
-        let held_back = self.heads.iter().filter(|(_, place)| !may_start(place));
-        let held_back: Vec<Line> = held_back.map(|(line, _)| line.clone()).collect();
-        held_back.into_iter().for_each(|line| self.find_head(state, line));
+        let mut held_back = self.heads.clone();
+        held_back.retain(|_, place| state.tasks.get(place.task).is_none_or(|task| !self.room.lets_start(state, task)));
+        held_back.into_keys().for_each(|line| self.find_head(state, line));
     }
 
     fn chooser(&self, state: &State) -> Chooser {
@@ -304,9 +303,13 @@ impl<'a> Lines<'a> {
         chooser.took();
         self.choice = chooser.choice();
         let Some(line) = self.picked.take() else { return };
-        let queue = self.heads.get(&line).and_then(|place| state.tasks.get(place.task)).map(|task| &task.new.queue);
-        if let Some(room) = queue.and_then(|queue| self.room.get_mut(queue)) {
-            *room -= 1;
+        let task = self.heads.remove(&line).and_then(|place| state.tasks.get(place.task));
+        if let Some(task) = task {
+            self.room.start(state, task);
+            self.asked.entry(task.new.queue.clone()).and_modify(|asked| *asked = asked.saturating_sub(1));
+        }
+        if self.room.is_limited() && !self.is_shared {
+            self.drop_held_back(state);
         }
         self.find_head(state, line);
     }

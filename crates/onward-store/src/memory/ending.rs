@@ -64,7 +64,7 @@ impl State {
     /// Hints at work where a running task that ends makes room where there was none.
     fn hint_room(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
-        if self.has_limits() && scopes(task).iter().any(|scope| self.is_just_full(scope)) {
+        if self.has_limits() && scopes(task).any(|scope| self.is_just_full(&scope)) {
             self.hint_work();
         }
     }

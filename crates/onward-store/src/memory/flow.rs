@@ -108,12 +108,6 @@ impl State {
             || self.settings.values().any(|queue| queue.concurrency.is_some())
     }
 
-    /// Whether every limit lets a task start at a moment.
-    pub(super) fn lets_start(&self, task: &Task, now: Duration) -> bool {
-        // Asked for each task that a claim looks at, and mostly there is no limit.
-        !self.has_limits() || scopes(task).iter().all(|scope| self.room_in(scope, now) > 0)
-    }
-
     /// Whether anything is limited.
     pub(super) fn has_limits(&self) -> bool {
         !self.limits.is_empty() || self.settings.values().any(|queue| queue.concurrency.is_some())
@@ -127,21 +121,21 @@ impl State {
 
     /// Whether a task falls under a rate.
     pub(super) fn is_rated(&self, task: &Task) -> bool {
-        scopes(task).iter().any(|scope| self.limit_for(scope).rate.is_some())
+        scopes(task).any(|scope| self.limit_for(&scope).rate.is_some())
     }
 
     /// Takes a token from every bucket under which a task falls that starts.
     pub(super) fn take_tokens(&mut self, id: TaskId) {
-        // Every rate is among the limits, and mostly there are none.
-        if self.limits.is_empty() {
-            return;
+        for scope in self.tasks.get(id).map(scopes).into_iter().flatten() {
+            self.take_tokens_of(scope, 1);
         }
-        let Some(task) = self.tasks.get(id) else { return };
-        for scope in scopes(task) {
-            if let Some(rate) = self.limit_for(&scope).rate {
-                let taken = self.bucket(&scope).take(rate, 1, self.now.steady);
-                self.buckets.insert(scope, taken);
-            }
+    }
+
+    /// Takes tokens from the bucket of a scope, if it has one.
+    pub(super) fn take_tokens_of(&mut self, scope: LimitScope, tokens: u32) {
+        if let Some(rate) = self.limit_for(&scope).rate {
+            let taken = self.bucket(&scope).take(rate, tokens, self.now.steady);
+            self.buckets.insert(scope, taken);
         }
     }
 
@@ -159,7 +153,7 @@ impl State {
         };
         let waits_for = |task: &Task| {
             let lets_start = self.group_lets_start(task);
-            scopes(task).into_iter().filter(move |scope| lets_start || matches!(scope, LimitScope::Group(_)))
+            scopes(task).filter(move |scope| lets_start || matches!(scope, LimitScope::Group(_)))
         };
         let until = |scope: LimitScope| {
             let rate = self.limit_for(&scope).rate?;
@@ -196,9 +190,8 @@ impl State {
 }
 
 /// The scopes whose limits a task falls under.
-pub(super) fn scopes(task: &Task) -> Vec<LimitScope> {
-    let mut scopes =
-        vec![LimitScope::All, LimitScope::Queue(task.new.queue.clone()), LimitScope::Kind(task.new.kind.clone())];
-    scopes.extend(task.new.group.clone().map(LimitScope::Group));
-    scopes
+pub(super) fn scopes(task: &Task) -> impl Iterator<Item = LimitScope> + use<> {
+    let (queue, kind) = (LimitScope::Queue(task.new.queue.clone()), LimitScope::Kind(task.new.kind.clone()));
+    let group = task.new.group.clone().map(LimitScope::Group);
+    [LimitScope::All, queue, kind].into_iter().chain(group)
 }

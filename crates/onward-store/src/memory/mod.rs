@@ -61,6 +61,7 @@ mod pausing;
 mod queues;
 mod reads;
 mod removal;
+mod room;
 mod running;
 mod schedules;
 mod sessions;

@@ -1,6 +1,8 @@
 //! How many tasks run, by what limits them. Counted as they start and end: a claim asks for each task that it looks at.
 
-use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use foldhash::HashMap;
 
 use crate::flow::LimitScope;
 use crate::name::Name;
@@ -10,10 +12,10 @@ use crate::task::SessionId;
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunningCounts {
     all: u64,
-    queues: BTreeMap<Name, u64>,
-    kinds: BTreeMap<Name, u64>,
-    groups: BTreeMap<Name, u64>,
-    sessions: BTreeMap<SessionId, u64>,
+    queues: HashMap<Name, u64>,
+    kinds: HashMap<Name, u64>,
+    groups: HashMap<Name, u64>,
+    sessions: HashMap<SessionId, u64>,
 }
 
 /// Tasks that are counted together.
@@ -85,14 +87,14 @@ impl RunningCounts {
     }
 }
 
-fn add_to<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, of: &K, count: u64) {
+fn add_to<K: Hash + Eq + Clone>(counts: &mut HashMap<K, u64>, of: &K, count: u64) {
     match counts.get_mut(of) {
         Some(counted) => *counted += count,
         None => drop(counts.insert(of.clone(), count)),
     }
 }
 
-fn take_from<K: Ord>(counts: &mut BTreeMap<K, u64>, of: &K, fewer: u64) {
+fn take_from<K: Hash + Eq>(counts: &mut HashMap<K, u64>, of: &K, fewer: u64) {
     let Some(count) = counts.get_mut(of) else { return };
     *count = count.saturating_sub(fewer);
     if *count == 0 {

@@ -63,7 +63,7 @@ impl State {
             bucket: self.bucket(&scope),
             scope: self.set_on(scope),
         };
-        scopes(task).into_iter().map(usage).filter(|usage| !usage.limit.is_none()).collect()
+        scopes(task).map(usage).filter(|usage| !usage.limit.is_none()).collect()
     }
 
     /// On what the limit of a scope was set.
