@@ -270,9 +270,7 @@ fn take_one(partial: &mut Partial, fetched: Fetched) -> Result<()> {
         }
         Query::Running => take_running(partial, &rows)?,
         Query::Holders(but) => take_holders(partial, but, &rows)?,
-        Query::Waiting(limit) if tasks.len() < limit => {
-            partial.lanes(LaneRows { tasks, limit: usize::MAX }, Vec::new());
-        }
+        Query::Waiting(limit) if tasks.len() < limit => partial.all_waiting(tasks),
         Query::Waiting(_) => take_tasks(partial, tasks),
         Query::Lanes { limit, .. } => {
             let limit = of_lane.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);

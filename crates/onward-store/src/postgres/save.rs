@@ -12,7 +12,7 @@ use super::numbers::Numbers;
 use super::sql::Sql;
 use super::tasks::tasks;
 use super::transaction::{Marker, Mode};
-use crate::memory::Difference;
+use crate::memory::{Difference, ItemRow};
 use crate::store::{EndedCounts, KindStatistics};
 
 /// What goes along with a statement.
@@ -215,19 +215,22 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
             vec![(Box::new(sorts), Type::TEXT_ARRAY), (Box::new(names), Type::TEXT_ARRAY)],
         );
     }
-    if !difference.items.is_empty() {
-        let column = |value: fn(&crate::memory::ItemRow) -> &str| -> Vec<&'a str> {
-            difference.items.iter().map(value).collect()
-        };
-        statements.send(
-            "INSERT INTO {s}.item (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
-             ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body",
-            vec![
-                (Box::new(column(|item| &item.sort)), Type::TEXT_ARRAY),
-                (Box::new(column(|item| &item.name)), Type::TEXT_ARRAY),
-                (Box::new(column(|item| &item.body)), Type::TEXT_ARRAY),
-            ],
-        );
+    let changed = "UPDATE {s}.item i SET body = u.body FROM unnest($1, $2, $3) AS u (sort, name, body) \
+                   WHERE i.sort = u.sort AND i.name = u.name";
+    let set = "INSERT INTO {s}.item (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
+               ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body";
+    for (statement, items) in [(changed, &difference.changed_items), (set, &difference.items)] {
+        if !items.is_empty() {
+            let column = |value: fn(&ItemRow) -> &str| -> Vec<&'a str> { items.iter().map(value).collect() };
+            statements.send(
+                statement,
+                vec![
+                    (Box::new(column(|item| &item.sort)), Type::TEXT_ARRAY),
+                    (Box::new(column(|item| &item.name)), Type::TEXT_ARRAY),
+                    (Box::new(column(|item| &item.body)), Type::TEXT_ARRAY),
+                ],
+            );
+        }
     }
 }
 

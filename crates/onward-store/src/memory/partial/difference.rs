@@ -100,6 +100,8 @@ pub(crate) struct Difference {
     pub(crate) members: Vec<(i64, i64)>,
     pub(crate) ended_members: Vec<i64>,
     pub(crate) items: Vec<ItemRow>,
+    /// Items that are there under their names already.
+    pub(crate) changed_items: Vec<ItemRow>,
     pub(crate) removed_items: Vec<(String, String)>,
     /// Number, number of the next task, changes.
     pub(crate) log: Vec<(i64, i64, String)>,
@@ -121,8 +123,8 @@ impl Difference {
         difference.keys(before, after);
         difference.links(before, after);
         difference.counts(before, after);
-        let items = ItemChanges::between(before, after)?;
-        (difference.items, difference.removed_items) = (items.set, items.gone);
+        let ItemChanges { set, changed, gone } = ItemChanges::between(before, after)?;
+        (difference.items, difference.changed_items, difference.removed_items) = (set, changed, gone);
         Ok(difference)
     }
 
@@ -157,6 +159,7 @@ impl Difference {
             members,
             ended_members,
             items,
+            changed_items,
             removed_items,
             log,
             forget_before,
@@ -172,7 +175,8 @@ impl Difference {
         let tags = gone_tags.len() + tags.len();
         let beside = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
         let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
-        let rest = [items.len(), removed_items.len(), statistics.len(), days.len()];
+        let items = items.len() + changed_items.len() + removed_items.len();
+        let rest = [items, statistics.len(), days.len()];
         let others: [&[usize]; 6] = [&tasks, &alike, &gone, &beside, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
         is_all && !turns.is_empty() && after == before
@@ -180,7 +184,7 @@ impl Difference {
 
     /// Whether anything that is not a task has changed.
     pub(crate) fn changes_items(&self) -> bool {
-        !self.items.is_empty() || !self.removed_items.is_empty()
+        !self.items.is_empty() || !self.changed_items.is_empty() || !self.removed_items.is_empty()
     }
 
     fn tasks(&mut self, before: &State, after: &State, written: &Written) -> Result<()> {

@@ -101,6 +101,8 @@ impl Settings {
 #[derive(Debug, Default)]
 pub(super) struct ItemChanges {
     pub(super) set: Vec<ItemRow>,
+    /// Those that are there under their names already.
+    pub(super) changed: Vec<ItemRow>,
     pub(super) gone: Vec<(String, String)>,
 }
 
@@ -149,13 +151,19 @@ impl ItemChanges {
         after: &BTreeMap<K, V>,
         body: impl Fn(&V) -> Result<String>,
     ) -> Result<()> {
+        let mut before = before.iter().peekable();
         for (key, value) in after {
-            if before.get(key) != Some(value) {
-                self.put(sort, json(key)?, body(value)?);
+            while let Some((gone, _)) = before.next_if(|(old, _)| *old < key) {
+                self.gone.push((sort.to_owned(), json(gone)?));
+            }
+            match before.next_if(|(old, _)| *old == key) {
+                Some((_, old)) if old == value => {}
+                Some(_) => self.changed.push(ItemRow { sort: sort.to_owned(), name: json(key)?, body: body(value)? }),
+                None => self.put(sort, json(key)?, body(value)?),
             }
         }
-        for key in before.keys().filter(|key| !after.contains_key(key)) {
-            self.gone.push((sort.to_owned(), json(key)?));
+        for (gone, _) in before {
+            self.gone.push((sort.to_owned(), json(gone)?));
         }
         Ok(())
     }

@@ -277,6 +277,14 @@ impl Partial {
         self.live.insert(queue, count);
     }
 
+    /// Takes everything that waits.
+    pub(crate) fn all_waiting(&mut self, tasks: Vec<LoadedTask>) {
+        for task in tasks {
+            self.task(task);
+        }
+        self.part(|part| part.lanes = Some(MoreWaiting::default()));
+    }
+
     /// Takes the first tasks of lanes, and those lanes of which there are none: of the others of their queue and kind everything is here up to the first of these.
     pub(crate) fn lanes(&mut self, lanes: LaneRows, heads: Vec<LaneHead>) {
         let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
