@@ -42,10 +42,10 @@ fn main() -> Result<()> {
     }
 }
 
-/// Where whole lives are all that the machine does, the runtime leaves a processor to the store's thread, as docs/guides/operating.md advises.
-fn runtime(workload: &str) -> Result<Runtime> {
+/// Where whole lives are all that the machine does, the runtime leaves a processor to the thread of a SQLite store, as docs/guides/operating.md advises.
+fn runtime(request: &Request) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
-    if matches!(workload, "file_lives" | "file_limits") {
+    if matches!(request.row.workload.as_str(), "file_lives" | "file_limits") && request.postgres.is_none() {
         builder.worker_threads(available_parallelism()?.get().saturating_sub(1).max(1));
     }
     Ok(builder.enable_all().build()?)
@@ -56,7 +56,7 @@ fn work(request: &Request) -> Result<Measurement> {
     if row.workload == "sockets" {
         return bench_sockets::run::<sockets::Ours>(request);
     }
-    let runtime = runtime(&row.workload)?;
+    let runtime = runtime(request)?;
     match row.workload.as_str() {
         "submit" => repeat(row, || runtime.block_on(submit::one_by_one(request))),
         "batch_submit" => repeat(row, || runtime.block_on(submit::batch(request))),
