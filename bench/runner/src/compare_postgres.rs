@@ -2,7 +2,7 @@
 
 use bench_protocol::{Class, Line};
 
-use crate::compare::{Comparison, find, onward};
+use crate::compare::{Comparison, by_rounds, find, onward};
 use crate::record::Entry;
 
 const CLASS: Class = Class::Full;
@@ -30,8 +30,8 @@ fn limits(entries: &[Entry]) -> Vec<Comparison> {
     const ROW: &str = "P/limits/4096";
     let with = |settings: &str| find(entries, ROW, CLASS, |line| line.settings == settings);
     let over = |settings: &str, base: &str| {
-        let value = with(settings)?.value / with(base)?.value;
-        Some(Comparison::of(format!("{ROW}: {settings} over {base}"), value))
+        let ratio = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
+        Some(Comparison::of_ratio(format!("{ROW}: {settings} over {base}"), ratio))
     };
     [over("groups", "no groups"), over("limits", "no groups"), over("limits", "groups")].into_iter().flatten().collect()
 }
