@@ -58,7 +58,6 @@ impl State {
             AfterAttempt::Hold { attempts } => {
                 self.log_retry(id, self.now.wall);
                 self.tasks.change(id, |task| task.attempts = attempts);
-                self.take_tokens(id);
                 let next = self.start(id, lease.session);
                 Failed { state: TaskState::Running, lease: next.map(|claimed| claimed.lease) }
             }

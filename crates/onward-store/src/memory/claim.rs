@@ -88,7 +88,7 @@ impl State {
         None
     }
 
-    /// Begins an attempt under a new lease. Its tokens are taken by whoever starts it.
+    /// Begins an attempt under a new lease. Takes no token: a claim takes those of all that it starts, and who holds on to a task falls under no rate.
     pub(super) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
         self.tasks.know_messages(id);
@@ -282,9 +282,12 @@ impl<'a> Lines<'a> {
 
     /// Has lines whose first task a limit holds back by now begin with a later one.
     fn drop_held_back(&mut self, state: &State) {
-        let mut held_back = self.heads.clone();
-        held_back.retain(|_, place| state.tasks.get(place.task).is_none_or(|task| !self.room.lets_start(state, task)));
-        held_back.into_keys().for_each(|line| self.find_head(state, line));
+        let Self { heads, room, .. } = self;
+        let mut is_held_back =
+            |place: &Place| state.tasks.get(place.task).is_none_or(|task| !room.lets_start(state, task));
+        let held_back = heads.iter().filter(|(_, place)| is_held_back(place)).map(|(line, _)| line.clone());
+        let held_back: Vec<Line> = held_back.collect();
+        held_back.into_iter().for_each(|line| self.find_head(state, line));
     }
 
     fn chooser(&self, state: &State) -> Chooser {

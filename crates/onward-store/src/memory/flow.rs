@@ -12,7 +12,6 @@ use crate::outcome::{Outcome, Refusal};
 use crate::queue::QueueSettings;
 use crate::rules;
 use crate::rules::flow::Bucket;
-use crate::task::TaskId;
 use crate::write::Claim;
 
 impl State {
@@ -124,15 +123,8 @@ impl State {
         scopes(task).any(|scope| self.limit_for(&scope).rate.is_some())
     }
 
-    /// Takes a token from every bucket under which a task falls that starts.
-    pub(super) fn take_tokens(&mut self, id: TaskId) {
-        for scope in self.tasks.get(id).map(scopes).into_iter().flatten() {
-            self.take_tokens_of(scope, 1);
-        }
-    }
-
     /// Takes tokens from the bucket of a scope, if it has one.
-    pub(super) fn take_tokens_of(&mut self, scope: LimitScope, tokens: u32) {
+    pub(super) fn take_tokens(&mut self, scope: LimitScope, tokens: u32) {
         if let Some(rate) = self.limit_for(&scope).rate {
             let taken = self.bucket(&scope).take(rate, tokens, self.now.steady);
             self.buckets.insert(scope, taken);

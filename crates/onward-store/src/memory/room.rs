@@ -78,7 +78,7 @@ impl Room {
         let groups = self.groups.into_iter().map(|(group, room)| (LimitScope::Group(group), room));
         for (scope, room) in all.into_iter().chain(queues).chain(kinds).chain(groups) {
             if room.started > 0 {
-                state.take_tokens_of(scope, room.started);
+                state.take_tokens(scope, room.started);
             }
         }
     }
