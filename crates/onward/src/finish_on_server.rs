@@ -101,22 +101,17 @@ impl Context {
     /// it was is written before, and apart from it.
     ///
     /// ```no_run
-    /// # use onward::{Context, Failure, Finished};
-    /// use sqlx::{Connection, PgConnection};
+    /// use onward::{Context, Failure, Finished};
+    /// use onward_store::tokio_postgres::{Client, types::ToSql};
     ///
-    /// async fn pay(context: Context) -> Result<Finished, Failure> {
-    ///     let mut connection = PgConnection::connect("postgres://shop@db.example/shop").await?;
-    ///     let mut transaction = connection.begin().await?;
-    ///     sqlx::query("UPDATE account SET cents = cents + 100 WHERE name = 'ada'").execute(&mut *transaction).await?;
+    /// async fn pay(context: Context, client: &mut Client) -> Result<Finished, Failure> {
+    ///     let transaction = client.transaction().await?;
+    ///     transaction.execute("UPDATE account SET cents = cents + 100 WHERE name = 'ada'", &[]).await?;
     ///     let finishing = context.finish_by_statement("paid").await?;
     ///     let statement = finishing.statement();
-    ///     sqlx::query(statement.text())
-    ///         .bind(statement.task())
-    ///         .bind(statement.session())
-    ///         .bind(statement.claim())
-    ///         .bind(statement.result())
-    ///         .execute(&mut *transaction)
-    ///         .await?;
+    ///     let values: [&(dyn ToSql + Sync); 4] =
+    ///         [&statement.task(), &statement.session(), &statement.claim(), &statement.result()];
+    ///     transaction.execute(statement.text(), &values).await?;
     ///     transaction.commit().await?;
     ///     Ok(finishing.committed())
     /// }

@@ -9,8 +9,8 @@ use onward::{
     TaskState,
 };
 use onward_store::Durability;
+use onward_store::tokio_postgres::types::ToSql;
 use onward_store::tokio_postgres::{Client, NoTls, connect};
-use sqlx::{Connection as _, PgConnection};
 
 use crate::fixture::{start, stop, submit};
 
@@ -72,21 +72,17 @@ impl Shop {
         Ok(finishing.committed())
     }
 
-    /// The same through a driver that the store does not know.
-    async fn pay_with_sqlx(self, context: Context, last: u32) -> Result<Finished, Failure> {
-        let mut connection = PgConnection::connect(&self.url).await?;
-        let mut transaction = connection.begin().await?;
+    /// Pays and finishes by the statement alone, as any driver can; fails after both before the last attempt.
+    async fn pay_by_statement(self, context: Context, last: u32) -> Result<Finished, Failure> {
+        let mut client = self.client().await;
+        let transaction = client.transaction().await?;
         let insert = format!("INSERT INTO {}.shop_payment VALUES ($1)", self.schema);
-        sqlx::query(&insert).bind(context.id().0).execute(&mut *transaction).await?;
+        transaction.execute(&insert, &[&context.id().0]).await?;
         let finishing = context.finish_by_statement("paid").await?;
         let statement = finishing.statement();
-        sqlx::query(statement.text())
-            .bind(statement.task())
-            .bind(statement.session())
-            .bind(statement.claim())
-            .bind(statement.result())
-            .execute(&mut *transaction)
-            .await?;
+        let values: [&(dyn ToSql + Sync); 4] =
+            [&statement.task(), &statement.session(), &statement.claim(), &statement.result()];
+        transaction.execute(statement.text(), &values).await?;
         if context.attempt() < last {
             return Err(Failure::retryable("it did not come to the commit"));
         }
@@ -123,11 +119,11 @@ async fn attempts_that_do_not_commit_leave_no_effect_on_the_server_and_the_last_
 
 /// Shows: T22
 #[tokio::test]
-async fn a_task_is_finished_with_what_its_handler_wrote_through_sqlx() {
+async fn a_task_is_finished_by_the_statement_with_what_its_handler_wrote() {
     let Some(shop) = Shop::open().await else { return };
     let engine = shop.builder().open().await.unwrap();
     let paying = shop.clone();
-    engine.handle("pay", move |context| paying.clone().pay_with_sqlx(context, 3));
+    engine.handle("pay", move |context| paying.clone().pay_by_statement(context, 3));
     let id = submit(&engine, "pay").await;
     let summary = engine.drain().await.unwrap();
     let record = engine.wait(id).await.unwrap();
@@ -137,13 +133,13 @@ async fn a_task_is_finished_with_what_its_handler_wrote_through_sqlx() {
 
 /// Shows: T22
 #[tokio::test]
-async fn how_far_an_attempt_was_that_is_finished_through_another_driver_is_kept() {
+async fn the_progress_of_an_attempt_that_is_finished_by_the_statement_is_kept() {
     let Some(shop) = Shop::open().await else { return };
     let engine = shop.builder().open().await.unwrap();
     let paying = shop.clone();
     engine.handle("pay", move |context: Context| {
         context.progress_message(0.5, "at the till");
-        paying.clone().pay_with_sqlx(context, 1)
+        paying.clone().pay_by_statement(context, 1)
     });
     let id = submit(&engine, "pay").await;
     engine.drain().await.unwrap();
@@ -155,7 +151,7 @@ async fn how_far_an_attempt_was_that_is_finished_through_another_driver_is_kept(
 ///
 /// Shows: T22
 #[tokio::test]
-async fn an_attempt_that_has_spawned_tasks_is_not_finished_through_another_driver() {
+async fn an_attempt_that_has_spawned_tasks_is_not_finished_by_the_statement() {
     let Some(shop) = Shop::open().await else { return };
     let engine = shop.builder().open().await.unwrap();
     let paying = shop.clone();
@@ -163,7 +159,7 @@ async fn an_attempt_that_has_spawned_tasks_is_not_finished_through_another_drive
         let paying = paying.clone();
         async move {
             context.spawn_task(NewTask::new("mail")?);
-            paying.pay_with_sqlx(context, 1).await
+            paying.pay_by_statement(context, 1).await
         }
     });
     let id = submit(&engine, "pay").await;
