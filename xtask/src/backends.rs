@@ -39,6 +39,11 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
+    /// The arguments that have cargo build the tests of every store that is there.
+    pub(crate) fn feature_arguments(&self) -> impl Iterator<Item = String> {
+        self.features.iter().map(|(_, feature)| format!("--features={feature}"))
+    }
+
     fn add(&mut self, more: Self) {
         self.variables.extend(more.variables);
         self.features.extend(more.features);
@@ -54,7 +59,7 @@ fn postgres() -> Result<Ready> {
     let server = Server::start()?;
     Ok(Ready {
         variables: server.variables(),
-        features: vec![("onward-store", "onward-store/postgres")],
+        features: vec![("onward-store", "onward-store/postgres"), ("onward", "onward/postgres")],
         servers: vec![server],
     })
 }

@@ -11,7 +11,6 @@ mod command;
 mod commit;
 mod deny;
 mod examples;
-mod failures;
 mod features;
 mod libzmq;
 mod miri;

@@ -34,6 +34,10 @@ pub mod postgres;
 pub mod soak;
 
 pub use bench::{Bench, after, keyed, task};
+#[doc(hidden)]
+pub use cases::running;
+#[doc(hidden)]
+pub use cases::suite::{RunningCase, run_case};
 pub use faulty::{Fault, FaultyStore, Side, TIMEOUT};
 #[doc(hidden)]
 pub use fixture::is_missing;

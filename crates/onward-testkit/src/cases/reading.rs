@@ -3,8 +3,8 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! reading_cases {
-    ($fixture:expr) => {
-        $crate::run_cases! { $fixture;
+    ($use_cases:ident $(, $when:ident $fixture:expr)?) => {
+        $crate::$use_cases! { $($when $fixture)?;
             all {
                 all_members_are_done_in_order,
                 no_members_are_all_done,

@@ -3,8 +3,8 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! scheduling_cases {
-    ($fixture:expr) => {
-        $crate::run_cases! { $fixture;
+    ($use_cases:ident $(, $when:ident $fixture:expr)?) => {
+        $crate::$use_cases! { $($when $fixture)?;
             claim {
                 a_claim_makes_a_task_run,
                 two_claims_never_get_the_same_task,

@@ -1,40 +1,94 @@
-//! How the cases are run on a store.
+//! The tests that run the cases on a store.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::bench::Bench;
+use crate::fixture::{Fixture, is_missing};
+
+/// A case that runs on an open store.
+#[doc(hidden)]
+pub type RunningCase = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Runs every case of the conformance suite on the stores of a [`Fixture`](crate::Fixture): one `#[test]` each, in a module per
-/// family.
-///
-/// The test crate needs `tokio` with the features `macros` and `rt`.
+/// family. With `ignored` before the fixture the tests are run only where ignored ones are asked for.
 #[macro_export]
 macro_rules! conformance {
+    (ignored $fixture:expr) => {
+        $crate::task_cases! { run_cases, ignored $fixture }
+        $crate::scheduling_cases! { run_cases, ignored $fixture }
+        $crate::reading_cases! { run_cases, ignored $fixture }
+    };
     ($fixture:expr) => {
-        $crate::task_cases! { $fixture }
-        $crate::scheduling_cases! { $fixture }
-        $crate::reading_cases! { $fixture }
+        $crate::task_cases! { run_cases, tested $fixture }
+        $crate::scheduling_cases! { run_cases, tested $fixture }
+        $crate::reading_cases! { run_cases, tested $fixture }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! run_cases {
-    ($fixture:expr; $($family:ident { $($case:ident),* $(,)? })*) => {
+    ($when:ident $fixture:expr; $($family:ident { $($case:ident),* $(,)? })*) => {
         $(
             mod $family {
                 #[allow(unused_imports, reason = "a fixture may be named by its full path")]
                 use super::*;
 
+                $($crate::run_case! { $when $fixture; $family $case })*
+            }
+        )*
+    };
+}
+
+/// Makes a `#[test]` of a case. It is one call of a function that is compiled once, because there
+/// are about a thousand for each kind of store.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! run_case {
+    (tested $fixture:expr; $family:ident $case:ident) => {
+        #[test]
+        fn $case() {
+            $crate::run_case(&$fixture, $crate::running::$family::$case);
+        }
+    };
+    (ignored $fixture:expr; $family:ident $case:ident) => {
+        #[test]
+        #[ignore = "runs with all tests, not with each change"]
+        fn $case() {
+            $crate::run_case(&$fixture, $crate::running::$family::$case);
+        }
+    };
+}
+
+/// Makes a function of each case that starts it and hides the type of its future.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! start_cases {
+    (; $($family:ident { $($case:ident),* $(,)? })*) => {
+        $(
+            pub mod $family {
                 $(
-                    #[tokio::test]
-                    async fn $case() {
-                        if $crate::is_missing(&$fixture) {
-                            return;
-                        }
-                        let bench = $crate::Bench::open(&$fixture).await;
-                        $crate::conformance::$family::$case(bench).await;
+                    pub fn $case(bench: $crate::Bench) -> $crate::RunningCase {
+                        Box::pin($crate::conformance::$family::$case(bench))
                     }
                 )*
             }
         )*
     };
+}
+
+/// Opens a store of a fixture and runs a case on it; prints why where no store can be opened.
+///
+/// # Panics
+/// If the case fails, or no runtime can be started.
+#[doc(hidden)]
+pub fn run_case(fixture: &dyn Fixture, start: fn(Bench) -> RunningCase) {
+    if is_missing(fixture) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async { start(Bench::open(fixture).await).await });
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! task_cases {
-    ($fixture:expr) => {
-        $crate::run_cases! { $fixture;
+    ($use_cases:ident $(, $when:ident $fixture:expr)?) => {
+        $crate::$use_cases! { $($when $fixture)?;
             affinity {
                 a_series_prefers_the_session_that_ran_it_last,
                 tasks_of_a_burst_stay_with_the_session_that_began_it,

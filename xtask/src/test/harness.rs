@@ -1,0 +1,182 @@
+//! Runs a program of the standard test harness and reads what it prints.
+
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::command;
+
+/// The lines of a failed test's output that are repeated at the end.
+const MOST_LINES: usize = 30;
+
+/// The result of one test program.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) name: String,
+    pub(super) took: Duration,
+    pub(super) report: Report,
+    pub(super) status: ExitStatus,
+}
+
+/// The tests of a program, read from its output.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    /// Each test that passed, with its time where the harness prints it.
+    pub(super) passed: Vec<Passed>,
+    pub(super) ignored: usize,
+    pub(super) failed: Vec<Failed>,
+    is_printing: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Passed {
+    pub(super) name: String,
+    pub(super) seconds: Option<f64>,
+}
+
+/// A failed test and its output.
+#[derive(Debug)]
+pub(super) struct Failed {
+    name: String,
+    printed: Vec<String>,
+}
+
+/// Runs a test program. Its output is shown but for the lines of tests that passed.
+pub(super) fn run(name: &str, program: &mut Command) -> Result<Ran> {
+    println!("\n{name}");
+    let started = command::now();
+    let mut child = program.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let child = child.as_mut().map_err(|error| anyhow::anyhow!("cannot start {name}: {error}"))?;
+    let mut report = Report::default();
+    let output = child.stdout.take().context("the output of the tests is not there")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        if report.read(&line) == Shown::Yes {
+            println!("{line}");
+        }
+    }
+    let status = child.wait()?;
+    Ok(Ran { name: name.to_owned(), took: started.elapsed(), report, status })
+}
+
+/// Whether a line is shown while the tests run.
+#[derive(Debug, PartialEq, Eq)]
+enum Shown {
+    Yes,
+    No,
+}
+
+impl Report {
+    /// Takes the next line of the harness.
+    fn read(&mut self, line: &str) -> Shown {
+        if let Some((name, result)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+            return self.read_result(name, result);
+        }
+        let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if let Some(name) = heading {
+            self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
+            self.is_printing = true;
+        } else if line == "failures:" || line.starts_with("test result: ") {
+            self.is_printing = false;
+        } else if let Some(failed) = self.failed.last_mut().filter(|_| self.is_printing && !line.is_empty()) {
+            failed.printed.push(line.to_owned());
+        }
+        if line.is_empty() { Shown::No } else { Shown::Yes }
+    }
+
+    fn read_result(&mut self, name: &str, result: &str) -> Shown {
+        if result.starts_with("ok") {
+            self.passed.push(Passed { name: name.to_owned(), seconds: seconds(result) });
+            return Shown::No;
+        }
+        if result.starts_with("ignored") {
+            self.ignored += 1;
+            return Shown::No;
+        }
+        Shown::Yes
+    }
+}
+
+/// Returns the time in a result such as `ok <0.012s>`.
+fn seconds(result: &str) -> Option<f64> {
+    result.split_once('<')?.1.strip_suffix("s>")?.parse().ok()
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n  {}", self.name)?;
+        for line in self.printed.iter().take(MOST_LINES) {
+            write!(f, "\n    {line}")?;
+        }
+        if self.printed.len() > MOST_LINES {
+            write!(f, "\n    and {} more lines", self.printed.len() - MOST_LINES)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINTED: &str = "test one::is ... ok <0.250s>
+test one::rests ... ignored, for a reason
+test one::is_not ... FAILED <0.001s>
+
+failures:
+
+---- one::is_not stdout ----
+
+thread 'one::is_not' panicked at src/one.rs:7:9:
+1 is not 2
+
+failures:
+    one::is_not
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored
+";
+
+    fn ran() -> Ran {
+        run("one", Command::new("sh").args(["-c", &format!("cat <<'END'\n{PRINTED}END\nexit 101")])).unwrap()
+    }
+
+    #[test]
+    fn a_failed_test_is_kept_with_its_output() {
+        let ran = ran();
+        let failed: String = ran.report.failed.iter().map(ToString::to_string).collect();
+        let expected = "\n  one::is_not\n    thread 'one::is_not' panicked at src/one.rs:7:9:\n    1 is not 2";
+        assert_eq!((failed.as_str(), ran.status.success()), (expected, false));
+    }
+
+    #[test]
+    fn a_passed_test_is_kept_with_its_time() {
+        assert_eq!(ran().report.passed, [Passed { name: "one::is".to_owned(), seconds: Some(0.25) }]);
+    }
+
+    #[test]
+    fn an_ignored_test_is_counted() {
+        assert_eq!(ran().report.ignored, 1);
+    }
+
+    #[test]
+    fn the_line_of_a_passed_test_is_not_shown() {
+        let mut report = Report::default();
+        assert_eq!(report.read("test one::is ... ok <0.250s>"), Shown::No);
+        assert_eq!(report.read("test one::is_not ... FAILED <0.001s>"), Shown::Yes);
+    }
+
+    #[test]
+    fn long_output_of_a_failed_test_is_cut() {
+        let mut report = Report::default();
+        report.read("---- talks stdout ----");
+        for number in 0..MOST_LINES + 3 {
+            report.read(&number.to_string());
+        }
+        let failed = report.failed[0].to_string();
+        assert!(failed.ends_with("\n    and 3 more lines"), "{failed}");
+    }
+}

@@ -1,0 +1,16 @@
+//! Tests with libraries that Onward itself does not use, each in a workspace below `interop/`.
+
+use anyhow::Result;
+
+use super::harness::{self, Ran};
+use crate::backends::Ready;
+use crate::command;
+use crate::project::Project;
+
+/// Runs the tests of `interop/sqlx` on the server that is prepared.
+pub(super) fn run(project: &Project, ready: &Ready) -> Result<Ran> {
+    let mut test = command::cargo();
+    test.args(["test", "--locked", "--manifest-path"]).arg(project.path("interop/sqlx/Cargo.toml"));
+    test.env("CARGO_TARGET_DIR", project.path("target/interop")).envs(ready.variables.iter().cloned());
+    harness::run("interop-sqlx", &mut test)
+}

@@ -1,0 +1,9 @@
+//! `cargo xtask test`: the one command that runs every test.
+
+mod harness;
+mod interop;
+mod programs;
+mod run;
+mod summary;
+
+pub(crate) use run::{Options, run};

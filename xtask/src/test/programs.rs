@@ -1,0 +1,104 @@
+//! The test programs of the workspace: built once, and run one by one.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::backends::Ready;
+use crate::command;
+use crate::project::Project;
+
+/// The packages whose tests mostly wait: for the disk, a server, a peer or a child process.
+const WAITING: &[&str] = &["onward", "onward-cli", "onward-store", "onward-zmtp"];
+
+/// The threads of a program whose tests wait, for each processor.
+const THREADS_PER_PROCESSOR: usize = 4;
+
+/// A built test program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Program {
+    /// The package and the target, as in `onward-store it`.
+    pub(super) name: String,
+    path: PathBuf,
+    /// The folder of the package, in which cargo runs its tests.
+    folder: PathBuf,
+    is_waiting: bool,
+}
+
+/// Builds all that `cargo test` builds and names the test programs in it.
+pub(super) fn build(project: &Project, ready: &Ready) -> Result<Vec<Program>> {
+    let mut cargo = command::cargo();
+    cargo.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+    cargo.args(ready.feature_arguments()).current_dir(project.root()).stderr(Stdio::inherit());
+    let output = cargo.output().context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("the tests do not build ({})", output.status);
+    }
+    let messages = String::from_utf8(output.stdout).context("cargo did not write UTF-8")?;
+    let programs: Vec<Program> = messages.lines().filter_map(program).collect();
+    ensure!(!programs.is_empty(), "cargo built no test program");
+    Ok(programs)
+}
+
+/// Returns the test program that a line of cargo's messages names, if it names one.
+fn program(line: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    let folder = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+    let package = folder.file_name()?.to_str()?.to_owned();
+    let target = message["target"]["name"].as_str()?;
+    let kind = message["target"]["kind"][0].as_str()?;
+    let name = if kind == "test" { target } else { kind };
+    let is_waiting = kind == "test" && WAITING.contains(&package.as_str());
+    let path = message["executable"].as_str()?.into();
+    Some(Program { name: format!("{package} {name}"), path, folder, is_waiting })
+}
+
+impl Program {
+    /// The command that runs its tests and prints the time of each.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        // The harness prints times only where unstable options are allowed. The variable allows
+        // that for a program that is built already; nothing is compiled with it.
+        command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
+        let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if self.is_waiting { processors * THREADS_PER_PROCESSOR } else { processors };
+        command.arg(format!("--test-threads={threads}"));
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(test: bool, kind: &str) -> String {
+        format!(
+            r#"{{"manifest_path":"/p/crates/onward-store/Cargo.toml","target":{{"name":"it","kind":["{kind}"]}},"profile":{{"test":{test}}},"executable":"/t/it-1"}}"#
+        )
+    }
+
+    #[test]
+    fn a_test_program_is_named_after_package_and_target() {
+        let program = program(&message(true, "test")).unwrap();
+        assert_eq!((program.name.as_str(), program.is_waiting), ("onward-store it", true));
+        assert_eq!(program.folder, PathBuf::from("/p/crates/onward-store"));
+    }
+
+    #[test]
+    fn the_unit_tests_of_a_library_have_as_many_threads_as_processors() {
+        let program = program(&message(true, "lib")).unwrap();
+        assert_eq!((program.name.as_str(), program.is_waiting), ("onward-store lib", false));
+    }
+
+    #[test]
+    fn a_program_that_is_no_test_is_passed_over() {
+        assert_eq!(program(&message(false, "bin")), None);
+    }
+}

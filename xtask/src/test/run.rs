@@ -1,0 +1,91 @@
+//! The order of the steps: prepare, build, run each test program, test the documentation, summarise.
+
+use anyhow::{Result, bail};
+
+use super::harness::{self, Ran};
+use super::programs::{self, Program};
+use super::{interop, summary};
+use crate::backends::{self, Ready};
+use crate::command;
+use crate::project::Project;
+
+/// The options of `cargo xtask test`.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Also run the tests that repeat what another shows on one more kind of store, and those of
+    /// `interop/`. Run it before a release.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Passed on to `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Prepares what the tests need, then runs them.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let ready = backends::prepare()?;
+    if options.arguments.is_empty() {
+        run_all(project, &ready, options.all)
+    } else {
+        run_some(project, &ready, options)
+    }
+}
+
+/// Runs what a developer names, as `cargo test` would.
+fn run_some(project: &Project, ready: &Ready, options: &Options) -> Result<()> {
+    let mut test = command::cargo();
+    test.arg("test").current_dir(project.root()).envs(ready.variables.iter().cloned());
+    let arguments = &options.arguments;
+    let names_package = arguments.iter().any(|argument| argument == "-p" || argument.starts_with("--package"));
+    if !names_package {
+        test.arg("--workspace");
+    }
+    let is_tested = |package: &str| !names_package || arguments.iter().any(|argument| argument == package);
+    let features = ready.features.iter().filter(|(package, _)| is_tested(package));
+    test.args(features.map(|(_, feature)| format!("--features={feature}")));
+    let mut arguments = arguments.clone();
+    if options.all {
+        if !arguments.iter().any(|argument| argument == "--") {
+            arguments.push("--".to_owned());
+        }
+        arguments.push("--include-ignored".to_owned());
+    }
+    command::run(test.arg("--no-fail-fast").args(arguments))
+}
+
+/// Runs every test program of the workspace and every example in the documentation.
+fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
+    let started = command::now();
+    let programs = programs::build(project, ready)?;
+    let built = started.elapsed();
+    let mut ran = Vec::new();
+    for program in &programs {
+        ran.push(run_program(program, ready, all)?);
+    }
+    ran.push(documentation(project, ready)?);
+    if all {
+        ran.push(interop::run(project, ready)?);
+    }
+    print!("{}", summary::table(built, &ran));
+    let failures = summary::failures(&ran);
+    if !failures.is_empty() {
+        bail!("tests failed:{failures}");
+    }
+    Ok(())
+}
+
+fn run_program(program: &Program, ready: &Ready, all: bool) -> Result<Ran> {
+    let mut run = program.command();
+    run.envs(ready.variables.iter().cloned());
+    if all {
+        run.arg("--include-ignored");
+    }
+    harness::run(&program.name, &mut run)
+}
+
+fn documentation(project: &Project, ready: &Ready) -> Result<Ran> {
+    let mut test = command::cargo();
+    test.args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(ready.feature_arguments());
+    test.current_dir(project.root()).envs(ready.variables.iter().cloned());
+    harness::run("documentation", &mut test)
+}
