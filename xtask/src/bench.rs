@@ -1,5 +1,8 @@
 //! Benchmarks are a workspace of their own under `bench/`; this hands over to their runner.
 
+use std::path::PathBuf;
+use std::process::Command;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
@@ -7,10 +10,10 @@ use crate::ci::Verdict;
 use crate::command;
 use crate::project::Project;
 
-const MANIFEST: &str = "bench/runner/Cargo.toml";
+const MANIFEST: &str = "bench/Cargo.toml";
 
-/// What the runner is asked for in CI: that our own rows still run, not how fast they are.
-const SMOKE: &[&str] = &["--quick", "--peer", "onward"];
+/// The arguments of the runner in CI, which shows that our own workloads run, not how fast they are.
+const SMOKE: &[&str] = &["--quick", "--sample", "--peer", "onward"];
 
 /// What `cargo xtask bench` takes.
 #[derive(Debug, clap::Args)]
@@ -27,17 +30,19 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     runner(project, &options.arguments)
 }
 
-/// One short round of our own rows, and whether the pages are what their records give. The round's record is thrown away; what matters is that every row
-/// gave a result.
+/// Runs one short row of each of our own workloads, and checks that the pages are those of their records. The
+/// record of the round is thrown away; each row must have a result.
 pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
-    if !project.path(MANIFEST).is_file() {
-        return Ok(Verdict::Skipped(format!("there is no {MANIFEST} yet")));
-    }
     let record = project.scratch("bench")?.join("record.json");
+    let programs = build_for_smoke(project)?;
+    let runner = |arguments: &[String]| {
+        command::run(Command::new(programs.join("bench-runner")).args(arguments).current_dir(project.root()))
+    };
     let mut arguments: Vec<String> = SMOKE.iter().map(ToString::to_string).collect();
     arguments.extend(["--json".to_owned(), record.to_string_lossy().into_owned()]);
-    runner(project, &arguments)?;
-    runner(project, &["pages".to_owned(), "--check".to_owned()])?;
+    arguments.extend(["--program".to_owned(), format!("onward={}", programs.join("bench-onward").display())]);
+    runner(&arguments)?;
+    runner(&["pages".to_owned(), "--check".to_owned()])?;
     let record = std::fs::read_to_string(&record).context("the runner left no record")?;
     let problems = problems(&record)?;
     problems.iter().for_each(|problem| println!("{problem}"));
@@ -45,6 +50,16 @@ pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
         bail!("{} rows gave no good result", problems.len());
     }
     Ok(Verdict::Passed)
+}
+
+/// Builds the runner and our own program as tests are built, in the same folder: most of what they
+/// need is compiled there already. Returns the folder of the programs.
+fn build_for_smoke(project: &Project) -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
+    let mut build = command::cargo();
+    build.args(["build", "--locked", "--manifest-path", MANIFEST, "-p", "bench-runner", "-p", "bench-onward"]);
+    command::run(build.arg("--target-dir").arg(&target).current_dir(project.root()))?;
+    Ok(target.join("debug"))
 }
 
 /// The rows of a record that have no result, or that lost or doubled something. Its first line describes the machine.
@@ -65,7 +80,7 @@ fn problem(entry: &Value) -> Option<String> {
 
 fn runner(project: &Project, arguments: &[String]) -> Result<()> {
     let mut runner = command::cargo();
-    runner.args(["run", "--release", "--manifest-path", MANIFEST, "--"]).args(arguments);
+    runner.args(["run", "--release", "--manifest-path", MANIFEST, "-p", "bench-runner", "--"]).args(arguments);
     command::run(runner.current_dir(project.root()))
 }
 

@@ -95,9 +95,14 @@ fn passed(result: Result<()>) -> Result<Verdict> {
     result.map(|()| Verdict::Passed)
 }
 
-/// The main workspace, and each one below `bench/`.
+/// Formats the main workspace, and each package below `bench/` and `interop/`.
 fn fmt(project: &Project) -> Result<Verdict> {
-    let own = project.files_with("toml").filter(|path| path.starts_with("bench/") && path.ends_with("/Cargo.toml"));
+    let is_package = |path: &&str| {
+        (path.starts_with("bench/") || path.starts_with("interop/"))
+            && path.ends_with("/Cargo.toml")
+            && *path != "bench/Cargo.toml"
+    };
+    let own = project.files_with("toml").filter(is_package);
     for manifest in std::iter::once("Cargo.toml").chain(own) {
         let mut fmt = command::cargo();
         fmt.args(["fmt", "--check", "--manifest-path", manifest]);

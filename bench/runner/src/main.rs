@@ -77,6 +77,9 @@ struct RunArguments {
     /// Few operations, small backlogs and one run: to see that all of it works.
     #[arg(long)]
     quick: bool,
+    /// One row of each workload in one durability class. With `--quick` it shows that all of it works.
+    #[arg(long)]
+    sample: bool,
     /// The record to write; bench/record/<date>-<machine>.json if absent.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -106,7 +109,10 @@ fn bench() -> Result<PathBuf> {
 fn run(arguments: &RunArguments) -> Result<()> {
     let bench = bench()?;
     let rows = load_scenarios(&bench.join("scenarios"))?;
-    let plan = plan::select(&rows, &arguments.rows, &arguments.peer);
+    let mut plan = plan::select(&rows, &arguments.rows, &arguments.peer);
+    if arguments.sample {
+        plan = plan::sample(plan);
+    }
     anyhow::ensure!(!plan.is_empty(), "no row matches {:?}; they look like T/submit_tasks/1000", arguments.rows);
     std::fs::create_dir_all(&arguments.directory)?;
     let programs =

@@ -1,5 +1,7 @@
 //! Which rows, in which class, by which systems, and which of them in turn.
 
+use std::collections::BTreeSet;
+
 use bench_protocol::{Class, Entry, Row};
 
 /// One row in one class, with the systems that do it in turn.
@@ -48,6 +50,12 @@ pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String])
     groups
 }
 
+/// Keeps one row of each workload, in its first durability class: enough to see that all of it works.
+pub(crate) fn sample(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
+    let mut seen = BTreeSet::new();
+    groups.into_iter().filter(|group| seen.insert((group.row.workload.as_str(), group.row.postgres))).collect()
+}
+
 /// Whether `text` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
@@ -67,6 +75,15 @@ mod tests {
         let name = "T/file_lives/64";
         assert!(["T/*", "*", "T/file_*/64", name].iter().all(|pattern| matches(pattern, name)));
         assert!(!["T/", "M/*", "T/file_*/6", ""].iter().any(|pattern| matches(pattern, name)));
+    }
+
+    #[test]
+    fn a_sample_has_each_workload_once() {
+        let scenarios = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+        let rows = bench_protocol::load_scenarios(&scenarios).unwrap();
+        let all = select(&rows, &[], &[]);
+        let workloads: BTreeSet<_> = all.iter().map(|group| (group.row.workload.clone(), group.row.postgres)).collect();
+        assert_eq!(sample(all).len(), workloads.len());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::table;
 
 const HEAD: &str = "# Benchmarks
 
-Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
 
 The systems take turns within each row, each run in a process of its own. Ratios are worth more than times: the machine is what it
 is; those below the table with an error (±) are geometric means over the rounds with their standard errors. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
@@ -28,7 +28,7 @@ without `file` in their names are those of taskmill's own benchmarks (with what 
 /// What a page says that has rows of sockets only.
 const HEAD_OF_SOCKETS: &str = "# Benchmarks of the sockets
 
-Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
 
 The systems take turns within each row, each run in a process of its own, both ends of its connections in it. Ratios are worth more than
 absolute figures: the machine is what it is. *Onward is* says how many times as good Onward's figure is as the line's. The `ceiling` is a
@@ -42,7 +42,7 @@ What each row does, and which settings a system has, is in `bench/scenarios/5-so
 /// What a page says that has rows on PostgreSQL only.
 const HEAD_OF_POSTGRES: &str = "# Benchmarks on PostgreSQL
 
-Generated from a record by `cargo run --release --manifest-path bench/runner/Cargo.toml -- report FILE`; do not edit.
+Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
 
 The systems take turns within each row, each run in a process of its own with a fresh server of its own, on the same disk and with the same settings: every acknowledgement is
 on disk (`fsync = on`, `synchronous_commit = on`). Server and programs share the processors. Ratios are worth more than absolute figures: the machine is what it is. *Onward is* says how
