@@ -257,6 +257,7 @@ fn a_command_gives_way_to_an_urgent_task_and_runs_again() {
     );
 }
 
+#[cfg(feature = "metrics")]
 /// What is served at an address, once somebody serves there.
 fn served(address: SocketAddr) -> String {
     let mut answer = String::new();
@@ -266,6 +267,7 @@ fn served(address: SocketAddr) -> String {
     answer
 }
 
+#[cfg(feature = "metrics")]
 #[test]
 fn metrics_are_served_for_prometheus_while_it_works() {
     let place = Place::new();

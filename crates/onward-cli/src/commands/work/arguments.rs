@@ -1,6 +1,7 @@
 //! What `onward work` takes.
 
 use std::ffi::OsString;
+#[cfg(feature = "metrics")]
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) until_idle: bool,
     /// Serve metrics for Prometheus at this address (loopback unless told otherwise)
+    #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
     pub(super) metrics: Option<SocketAddr>,
     /// The command and its arguments

@@ -1,10 +1,12 @@
 //! The worker: an engine whose handlers run commands.
 
+#[cfg(feature = "metrics")]
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+#[cfg(feature = "metrics")]
 use metrics_exporter_prometheus::PrometheusBuilder;
 use onward::{DrainSummary, Engine};
 use onward_store::Store;
@@ -25,6 +27,7 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };
     find_program(program)?;
+    #[cfg(feature = "metrics")]
     if let Some(address) = arguments.metrics {
         serve_metrics(address)?;
     }
@@ -43,6 +46,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     serve(options, &engine, arguments.until_idle, interrupts, &work.runner).await
 }
 
+#[cfg(feature = "metrics")]
 fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
     let exporter = PrometheusBuilder::new().with_http_listener(address);
     exporter
