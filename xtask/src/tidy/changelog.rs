@@ -1,4 +1,7 @@
-//! CHANGELOG.md has the shape of Keep a Changelog, with prose for users first in every section.
+//! CHANGELOG.md has the shape of Keep a Changelog, with short entries for users.
+//!
+//! Every version opens with at least one sentence. The first version is described by area, one paragraph each. Every later section
+//! groups its changes under `### Added`, `### Changed` and the like. An entry has at most two lines and starts with a verb.
 
 use super::Finding;
 
@@ -6,6 +9,112 @@ const PATH: &str = "CHANGELOG.md";
 
 /// The headings a section may have.
 const GROUPS: &[&str] = &["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
+
+/// The most lines of an entry.
+const ENTRY_LINES: usize = 2;
+
+/// The most bytes of a line.
+const LINE_BYTES: usize = 120;
+
+/// The verbs an entry may start with: imperative, so that all entries read alike.
+const VERBS: &[&str] = &[
+    "Accept",
+    "Add",
+    "Allow",
+    "Apply",
+    "Avoid",
+    "Build",
+    "Bound",
+    "Cancel",
+    "Change",
+    "Check",
+    "Claim",
+    "Close",
+    "Commit",
+    "Compile",
+    "Complete",
+    "Compress",
+    "Count",
+    "Deliver",
+    "Deprecate",
+    "Detect",
+    "Disable",
+    "Document",
+    "Drop",
+    "Enable",
+    "End",
+    "Encrypt",
+    "Explain",
+    "Expose",
+    "Fix",
+    "Forget",
+    "Free",
+    "Handle",
+    "Ignore",
+    "Improve",
+    "Include",
+    "Keep",
+    "Limit",
+    "List",
+    "Log",
+    "Lower",
+    "Make",
+    "Measure",
+    "Merge",
+    "Migrate",
+    "Mount",
+    "Move",
+    "Name",
+    "Notify",
+    "Offer",
+    "Open",
+    "Pass",
+    "Prevent",
+    "Print",
+    "Protect",
+    "Prune",
+    "Publish",
+    "Raise",
+    "Read",
+    "Recover",
+    "Reduce",
+    "Refuse",
+    "Reject",
+    "Release",
+    "Remove",
+    "Rename",
+    "Replace",
+    "Report",
+    "Require",
+    "Reserve",
+    "Restore",
+    "Retry",
+    "Return",
+    "Run",
+    "Send",
+    "Serve",
+    "Set",
+    "Ship",
+    "Shorten",
+    "Show",
+    "Split",
+    "Start",
+    "Stop",
+    "Store",
+    "Submit",
+    "Support",
+    "Take",
+    "Tell",
+    "Test",
+    "Upgrade",
+    "Use",
+    "Validate",
+    "Verify",
+    "Wait",
+    "Wake",
+    "Warn",
+    "Write",
+];
 
 /// A version's part of the file.
 struct Section<'a> {
@@ -19,6 +128,10 @@ pub(crate) fn check(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     if text.lines().next() != Some("# Changelog") {
         findings.push(Finding::line(PATH, 0, "must begin with `# Changelog`"));
+    }
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| line.chars().count() > LINE_BYTES) {
+        let length = line.chars().count();
+        findings.push(Finding::line(PATH, number, format!("has {length} columns and the limit is {LINE_BYTES}")));
     }
     let sections = sections(text);
     if sections.first().map(|section| section.title) != Some("[Unreleased]") {
@@ -49,13 +162,58 @@ fn check_section(section: &Section<'_>) -> Vec<Finding> {
     }
     match section.body.iter().find(|(_, content)| !content.trim().is_empty()) {
         Some((_, first)) if first.starts_with(char::is_alphanumeric) => {}
-        _ => findings.push(Finding::line(PATH, section.line, "a section begins with a few sentences for users")),
+        _ => findings.push(Finding::line(PATH, section.line, "a section begins with a sentence for users")),
     }
+    let mut groups = Vec::new();
     for (line, content) in &section.body {
         let Some(group) = content.strip_prefix("### ") else { continue };
         if !GROUPS.contains(&group) {
             findings.push(Finding::line(PATH, *line, format!("`{group}` is not one of {}", GROUPS.join(", "))));
         }
+        if groups.contains(&group) {
+            findings.push(Finding::line(PATH, *line, format!("`{group}` stands twice in one section; merge the two")));
+        }
+        groups.push(group);
+    }
+    entries(section).iter().for_each(|entry| findings.extend(check_entry(entry)));
+    findings
+}
+
+/// A list item below a heading of its section: the line it begins in and its text lines.
+struct Entry<'a> {
+    line: usize,
+    lines: Vec<&'a str>,
+}
+
+/// Returns the list items below the first `###`; what stands before it describes the version.
+fn entries<'a>(section: &Section<'a>) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let grouped = section.body.iter().skip_while(|(_, content)| !content.starts_with("### "));
+    for (line, content) in grouped.filter(|(_, content)| !content.starts_with('#') && !content.trim().is_empty()) {
+        match entries.last_mut() {
+            Some(entry) if !content.starts_with("- ") => entry.lines.push(content),
+            _ => entries.push(Entry { line: *line, lines: vec![content] }),
+        }
+    }
+    entries
+}
+
+fn check_entry(entry: &Entry<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |message: String| findings.push(Finding::line(PATH, entry.line, message));
+    let first = entry.lines.first().copied().unwrap_or_default();
+    let Some(text) = first.strip_prefix("- ") else {
+        find("only list items (`- Verb …`) stand below a heading".to_owned());
+        return findings;
+    };
+    if entry.lines.len() > ENTRY_LINES {
+        find(format!("an entry has {} lines and the limit is {ENTRY_LINES}; shorten it", entry.lines.len()));
+    }
+    let word = text.split([' ', ',', '.']).next().unwrap_or_default();
+    if !VERBS.contains(&word) {
+        find(format!(
+            "an entry starts with a verb (`Add`, `Fix`, …), and `{word}` is none of VERBS in xtask/src/tidy/changelog.rs"
+        ));
     }
     findings
 }
@@ -78,8 +236,8 @@ fn numbers(text: &str, separator: char) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const GOOD: &str =
-        "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-05-04\n\nWords.\n";
+    const GOOD: &str = "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- Add a thing.\n- Reject another\n  one.\n\n\
+                        ## [0.1.0] - 2026-05-04\n\nWords.\n\n- **Tasks**: three\n  lines\n  here.\n";
 
     fn findings(from: &str, to: &str) -> usize {
         let text = GOOD.replace(from, to);
@@ -93,11 +251,41 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_rule_is_found() {
+    fn a_file_without_its_headings_is_found() {
         assert_eq!(findings("# Changelog\n\n##", "# Changes\n\n##"), 1);
         assert_eq!(findings("## [Unreleased]\n\nWords.", "## [0.2.0] - 2026-06-01\n\nWords."), 1);
-        assert_eq!(findings("## [Unreleased]\n\nWords.\n", "## [Unreleased]\n"), 1);
-        assert_eq!(findings("### Added", "### Improvements"), 1);
         assert_eq!(findings("[0.1.0] - 2026-05-04", "0.1.0 (May)"), 1);
+    }
+
+    #[test]
+    fn a_section_without_a_sentence_for_users_is_found() {
+        assert_eq!(findings("## [Unreleased]\n\nWords.\n", "## [Unreleased]\n"), 1);
+    }
+
+    #[test]
+    fn an_unknown_group_and_one_that_stands_twice_are_found() {
+        assert_eq!(findings("### Added", "### Improvements"), 1);
+        assert_eq!(findings("- Reject", "### Added\n\n- Reject"), 1);
+    }
+
+    #[test]
+    fn an_entry_of_three_lines_is_found() {
+        assert_eq!(findings("  one.", "  one,\n  and another."), 1);
+    }
+
+    #[test]
+    fn an_entry_that_does_not_start_with_a_verb_is_found() {
+        assert_eq!(findings("- Add a thing.", "- A thing."), 1);
+        assert_eq!(findings("- Add a thing.", "- `onward` adds a thing."), 1);
+    }
+
+    #[test]
+    fn prose_below_a_heading_is_found() {
+        assert_eq!(findings("- Add a thing.\n", "Things were added.\n"), 1);
+    }
+
+    #[test]
+    fn a_line_of_more_than_120_columns_is_found() {
+        assert_eq!(findings("a thing", &"a thing ".repeat(20)), 1);
     }
 }
