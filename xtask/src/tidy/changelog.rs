@@ -104,7 +104,6 @@ const VERBS: &[&str] = &[
     "Submit",
     "Support",
     "Take",
-    "Tell",
     "Test",
     "Upgrade",
     "Use",
@@ -218,14 +217,14 @@ fn check_entry(entry: &Entry<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Whether a title is `[1.2.3] - 2026-05-04`.
+/// Returns true for a title like `[1.2.3] - 2026-05-04`.
 fn is_release(title: &str) -> bool {
     let Some((version, date)) = title.split_once(" - ") else { return false };
     let version = version.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or_default();
     numbers(version, '.') == Some(3) && numbers(date, '-') == Some(3) && date.len() == 10
 }
 
-/// How many whole numbers `text` consists of; `None` if a part is something else.
+/// Counts the whole numbers that `text` consists of; `None` if a part is something else.
 fn numbers(text: &str, separator: char) -> Option<usize> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = text.split(separator).collect();
