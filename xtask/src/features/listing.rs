@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 use super::catalogue::{Beat, Catalogue, Feature};
 use super::evidence::Evidence;
 
-/// Returns the sentence and the state of the feature or fault `id`, its tests with their files, and the broken variants
-/// of it.
+/// Returns the sentence and the state of the feature or fault `id`, its tests with their files, and
+/// its broken variants.
 ///
 /// # Errors
 /// If there is no such id; the message names those that exist.

@@ -4,8 +4,8 @@ use super::catalogue::{Catalogue, FILE, Feature};
 use super::evidence::{Evidence, Shown};
 use crate::tidy::Finding;
 
-/// Finds unknown names, claimed features without a test, and faults without one. With `strict`, features under way
-/// count as claimed.
+/// Finds unknown names, claimed features without a test, and faults without one. With `strict`,
+/// features under way count as claimed.
 pub(super) fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Finding> {
     let mut findings = unknown(catalogue, evidence);
     let is_bare = |id: &str| evidence.tests(id).next().is_none();

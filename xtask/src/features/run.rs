@@ -14,12 +14,12 @@ use crate::tidy::Finding;
 /// The arguments of `cargo xtask features`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// List the tests and broken variants of these features or faults (`T4`, `lost-events`) and write nothing.
+    /// List the tests and broken variants of these features or faults (`T4`, `lost-events`).
     ids: Vec<String>,
     /// Write nothing; fail if the page is not fresh.
     #[arg(long, conflicts_with = "ids")]
     check: bool,
-    /// Treat features under way (`claimed = false`) as claimed, to see which of them still lack a test.
+    /// Treat features under way (`claimed = false`) as claimed, to find those without a test.
     #[arg(long, requires = "check")]
     strict: bool,
 }
