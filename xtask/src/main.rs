@@ -8,7 +8,6 @@ mod backends;
 mod bench;
 mod ci;
 mod command;
-mod commit;
 mod deny;
 mod examples;
 mod features;
@@ -21,7 +20,6 @@ mod python_zmq;
 mod readme;
 mod reference;
 mod soak;
-mod soak_record;
 mod source;
 mod test;
 mod tidy;
@@ -49,7 +47,7 @@ enum Command {
     Tidy(tidy::Options),
     /// Prepare what the tests need, then run every test of the workspace.
     Test(test::Options),
-    /// Write docs/features.md: which tests show which feature.
+    /// Write docs/features.md, or list the tests behind one of its rows.
     Features(features::Options),
     /// Write docs/reference: the command line's own description of itself.
     Docs(reference::Options),
@@ -59,7 +57,7 @@ enum Command {
     Soak(soak::Options),
     /// Run the tests of the fair queue and of the protocol under Miri.
     Miri(miri::Options),
-    /// Break the project in every way that is kept in xtask/mutants, and see that a test notices.
+    /// Break the project by every patch in xtask/mutants, and check that a test notices.
     Mutants(mutants::Options),
 }
 

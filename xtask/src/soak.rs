@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::backends::{self, Ready};
+use crate::command;
 use crate::project::Project;
-use crate::{command, commit, soak_record};
 
 /// What `cargo xtask soak` takes.
 #[derive(Debug, clap::Args)]
@@ -32,9 +32,6 @@ pub(crate) struct Options {
     /// Build it without optimisation, as for CI: starts sooner and runs slower, for a soak that waits more than it works.
     #[arg(long)]
     dev: bool,
-    /// Add what it did to `docs/soaks.md`; for a commit without further changes.
-    #[arg(long)]
-    record: bool,
 }
 
 /// A test that can run long.
@@ -207,17 +204,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         SOAKS.iter().for_each(|soak| println!("{:14} {} ({} rounds)", soak.name, soak.what, soak.rounds));
         return Ok(());
     }
-    let commit = options.record.then(|| commit::checked_out(project.root(), soak_record::FILE)).transpose()?;
     let mut total = Summary::default();
     for soak in named(&options.name)? {
-        let (runs, summary) = repeat(project, soak, options)?;
+        let summary = repeat(project, soak, options)?;
         println!("{}: {summary}", soak.name);
         total.add(&summary);
-        if let Some(commit) = &commit {
-            let rounds = options.rounds.unwrap_or(soak.rounds);
-            let row = soak_record::Row { name: soak.name, rounds, runs, counts: summary.counts() };
-            soak_record::add(project.root(), commit, &row)?;
-        }
     }
     println!("{total}");
     ensure!(!total.is_bad(), "something was lost or doubled");
@@ -235,8 +226,8 @@ fn named(name: &str) -> Result<Vec<&'static Soak>> {
     Ok(group)
 }
 
-/// Runs one for as long as it is to. Answers how often it ran, and what it did in all.
-fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<(u64, Summary)> {
+/// Runs one soak for as long as the options ask, and returns the sum of its runs.
+fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<Summary> {
     let limit = Duration::from_secs(options.minutes.unwrap_or(0).saturating_mul(60));
     let started = command::now();
     let ready = if soak.needs_postgres() { backends::prepare_only("postgres")? } else { Ready::default() };
@@ -247,7 +238,7 @@ fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<(u64, Sum
         total.add(&execute(project, soak, test.envs(ready.variables.iter().cloned()))?);
         runs += 1;
         if total.is_bad() || started.elapsed() >= limit {
-            return Ok((runs, total));
+            return Ok(total);
         }
     }
 }
@@ -330,10 +321,6 @@ impl Summary {
         self.seed = other.seed;
     }
 
-    fn counts(&self) -> [u64; 6] {
-        [self.attempted, self.acknowledged, self.lost, self.duplicated, self.recovered, self.seed]
-    }
-
     fn is_bad(&self) -> bool {
         self.lost > 0 || self.duplicated > 0
     }
@@ -389,8 +376,7 @@ mod tests {
 
     #[test]
     fn a_seed_counts_up_from_run_to_run() {
-        let options =
-            Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7), dev: false, record: false };
+        let options = Options { name: "damage".into(), rounds: Some(3), minutes: None, seed: Some(7), dev: false };
         let seed = |run| variable(&test(&SOAKS[0], &options, run), "ONWARD_SEED");
         assert_eq!([seed(0), seed(1)], [Some("7".into()), Some("8".into())]);
     }
@@ -398,14 +384,7 @@ mod tests {
     #[test]
     fn the_length_of_a_run_reaches_its_test() {
         for soak in SOAKS {
-            let options = |rounds| Options {
-                name: soak.name.into(),
-                rounds,
-                minutes: None,
-                seed: None,
-                dev: false,
-                record: false,
-            };
+            let options = |rounds| Options { name: soak.name.into(), rounds, minutes: None, seed: None, dev: false };
             assert_eq!(variable(&test(soak, &options(Some(3)), 0), soak.variable), Some("3".into()), "{}", soak.name);
             let usual = soak.rounds.to_string();
             assert_eq!(variable(&test(soak, &options(None), 0), soak.variable), Some(usual.into()), "{}", soak.name);

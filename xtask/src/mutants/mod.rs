@@ -5,7 +5,6 @@
 
 mod patch;
 mod places;
-mod record;
 mod run;
 mod table;
 mod tree;

@@ -82,7 +82,7 @@ pub(crate) fn check(project: &Project, known: &BTreeSet<String>, required: &BTre
             find(format!("names the test `{}` of {}, which is not there", patch.test.path, patch.test.package));
         }
         if let Err(error) = applies(project.root(), &patch.path) {
-            find(format!("does not apply any more; make it anew: {error:#}"));
+            find(format!("does not apply any more; make it again from the current code: {error:#}"));
         } else {
             places::doubtful(project.root(), &project.read(&patch.path)?)?.into_iter().for_each(find);
         }

@@ -10,12 +10,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::patch::{self, Patch, Test};
-use super::record;
 use super::table::{Row, Verdict, table};
 use super::tree::Tree;
 use crate::postgres::Server;
 use crate::project::Project;
-use crate::{artifacts, command, commit};
+use crate::{artifacts, command};
 
 /// How long a test may take before it counts as failed: a variant may well hang.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -28,16 +27,12 @@ pub(crate) struct Options {
     /// Print the verdicts as JSON on standard output; progress goes to standard error in any case.
     #[arg(long)]
     json: bool,
-    /// Write what became of each to `docs/mutants.md`; for a commit without further changes.
-    #[arg(long)]
-    record: bool,
 }
 
 /// Tries the variants; an error unless all of them are caught.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let all = patch::all(project)?;
     let patches = chosen(&all, &options.names)?;
-    let commit = options.record.then(|| commit::checked_out(project.root(), record::FILE)).transpose()?;
     let workshop = Workshop { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
     let sound = workshop.sound_tests(&patches)?;
     let mut rows = Vec::new();
@@ -47,11 +42,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let verdict = if sound.contains(&patch.name) { workshop.try_patch(patch)? } else { Verdict::FailsAnyway };
         let seconds = started.elapsed().as_secs_f64();
         eprintln!("{verdict} ({seconds:.1} s)");
-        let row = row(patch, verdict, seconds);
-        if let Some(commit) = &commit {
-            record::put(project.root(), commit, &row, &all)?;
-        }
-        rows.push(row);
+        rows.push(row(patch, verdict, seconds));
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&rows)?);

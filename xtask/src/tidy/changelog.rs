@@ -1,4 +1,8 @@
-//! CHANGELOG.md has the shape of Keep a Changelog, with prose for users first in every section.
+//! CHANGELOG.md has the shape of Keep a Changelog, with short entries for users.
+//!
+//! Every version opens with at least one sentence. Text before the first heading of a version
+//! describes it as a whole. Changes stand under `### Added`, `### Changed` and the like; an entry
+//! has at most two lines and starts with a verb.
 
 use super::Finding;
 
@@ -6,6 +10,23 @@ const PATH: &str = "CHANGELOG.md";
 
 /// The headings a section may have.
 const GROUPS: &[&str] = &["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"];
+
+/// The most lines of an entry.
+const ENTRY_LINES: usize = 2;
+
+/// The most columns of a line.
+const LINE_COLUMNS: usize = 120;
+
+/// The verbs an entry may start with, imperative so that all entries read alike.
+const VERBS: &str = "\
+     Accept Add Allow Apply Avoid Bound Build Cancel Change Check Claim Close Commit Compile \
+     Complete Compress Count Deliver Deprecate Detect Disable Document Drop Enable Encrypt \
+     End Explain Expose Fix Forget Free Handle Ignore Improve Include Keep Limit List Log \
+     Lower Make Measure Merge Migrate Mount Move Name Notify Offer Open Pass Prevent Print \
+     Protect Prune Publish Raise Read Recover Reduce Refuse Reject Release Remove Rename \
+     Replace Report Require Reserve Restore Retry Return Run Send Serve Set Ship Shorten Show \
+     Split Start Stop Store Submit Support Take Test Upgrade Use Validate Verify Wait Wake \
+     Warn Write";
 
 /// A version's part of the file.
 struct Section<'a> {
@@ -19,6 +40,10 @@ pub(crate) fn check(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     if text.lines().next() != Some("# Changelog") {
         findings.push(Finding::line(PATH, 0, "must begin with `# Changelog`"));
+    }
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| line.chars().count() > LINE_COLUMNS) {
+        let length = line.chars().count();
+        findings.push(Finding::line(PATH, number, format!("has {length} columns and the limit is {LINE_COLUMNS}")));
     }
     let sections = sections(text);
     if sections.first().map(|section| section.title) != Some("[Unreleased]") {
@@ -49,25 +74,70 @@ fn check_section(section: &Section<'_>) -> Vec<Finding> {
     }
     match section.body.iter().find(|(_, content)| !content.trim().is_empty()) {
         Some((_, first)) if first.starts_with(char::is_alphanumeric) => {}
-        _ => findings.push(Finding::line(PATH, section.line, "a section begins with a few sentences for users")),
+        _ => findings.push(Finding::line(PATH, section.line, "a section begins with a sentence for users")),
     }
+    let mut groups = Vec::new();
     for (line, content) in &section.body {
         let Some(group) = content.strip_prefix("### ") else { continue };
         if !GROUPS.contains(&group) {
             findings.push(Finding::line(PATH, *line, format!("`{group}` is not one of {}", GROUPS.join(", "))));
         }
+        if groups.contains(&group) {
+            findings.push(Finding::line(PATH, *line, format!("`{group}` stands twice in one section; merge the two")));
+        }
+        groups.push(group);
+    }
+    entries(section).iter().for_each(|entry| findings.extend(check_entry(entry)));
+    findings
+}
+
+/// A list item below a heading of its section: the line it begins in and its text lines.
+struct Entry<'a> {
+    line: usize,
+    lines: Vec<&'a str>,
+}
+
+/// Returns the list items below the first `###`; the text before it describes the version.
+fn entries<'a>(section: &Section<'a>) -> Vec<Entry<'a>> {
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    let grouped = section.body.iter().skip_while(|(_, content)| !content.starts_with("### "));
+    for (line, content) in grouped.filter(|(_, content)| !content.starts_with('#') && !content.trim().is_empty()) {
+        match entries.last_mut() {
+            Some(entry) if !content.starts_with("- ") => entry.lines.push(content),
+            _ => entries.push(Entry { line: *line, lines: vec![content] }),
+        }
+    }
+    entries
+}
+
+fn check_entry(entry: &Entry<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |message: String| findings.push(Finding::line(PATH, entry.line, message));
+    let first = entry.lines.first().copied().unwrap_or_default();
+    let Some(text) = first.strip_prefix("- ") else {
+        find("only list items (`- Verb …`) stand below a heading".to_owned());
+        return findings;
+    };
+    if entry.lines.len() > ENTRY_LINES {
+        find(format!("an entry has {} lines and the limit is {ENTRY_LINES}; shorten it", entry.lines.len()));
+    }
+    let word = text.split([' ', ',', '.']).next().unwrap_or_default();
+    if !VERBS.split(' ').any(|verb| verb == word) {
+        find(format!(
+            "an entry starts with a verb (`Add`, `Fix`, …), and `{word}` is none of VERBS in xtask/src/tidy/changelog.rs"
+        ));
     }
     findings
 }
 
-/// Whether a title is `[1.2.3] - 2026-05-04`.
+/// Returns true for a title like `[1.2.3] - 2026-05-04`.
 fn is_release(title: &str) -> bool {
     let Some((version, date)) = title.split_once(" - ") else { return false };
     let version = version.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or_default();
     numbers(version, '.') == Some(3) && numbers(date, '-') == Some(3) && date.len() == 10
 }
 
-/// How many whole numbers `text` consists of; `None` if a part is something else.
+/// Counts the whole numbers that `text` consists of; `None` if a part is something else.
 fn numbers(text: &str, separator: char) -> Option<usize> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = text.split(separator).collect();
@@ -78,8 +148,8 @@ fn numbers(text: &str, separator: char) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const GOOD: &str =
-        "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- A thing.\n\n## [0.1.0] - 2026-05-04\n\nWords.\n";
+    const GOOD: &str = "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- Add a thing.\n- Reject another\n  one.\n\n\
+                        ## [0.1.0] - 2026-05-04\n\nWords.\n\n- **Tasks**: three\n  lines\n  here.\n";
 
     fn findings(from: &str, to: &str) -> usize {
         let text = GOOD.replace(from, to);
@@ -93,11 +163,47 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_rule_is_found() {
+    fn a_file_without_its_headings_is_found() {
         assert_eq!(findings("# Changelog\n\n##", "# Changes\n\n##"), 1);
         assert_eq!(findings("## [Unreleased]\n\nWords.", "## [0.2.0] - 2026-06-01\n\nWords."), 1);
-        assert_eq!(findings("## [Unreleased]\n\nWords.\n", "## [Unreleased]\n"), 1);
-        assert_eq!(findings("### Added", "### Improvements"), 1);
         assert_eq!(findings("[0.1.0] - 2026-05-04", "0.1.0 (May)"), 1);
+    }
+
+    #[test]
+    fn a_section_without_a_sentence_for_users_is_found() {
+        assert_eq!(findings("## [Unreleased]\n\nWords.\n", "## [Unreleased]\n"), 1);
+    }
+
+    #[test]
+    fn an_unknown_group_and_one_that_stands_twice_are_found() {
+        assert_eq!(findings("### Added", "### Improvements"), 1);
+        assert_eq!(findings("- Reject", "### Added\n\n- Reject"), 1);
+    }
+
+    #[test]
+    fn an_entry_of_three_lines_is_found() {
+        assert_eq!(findings("  one.", "  one,\n  and another."), 1);
+    }
+
+    #[test]
+    fn verbs_are_sorted_and_stand_once() {
+        let verbs: Vec<&str> = VERBS.split(' ').collect();
+        assert!(verbs.is_sorted_by(|a, b| a < b), "{verbs:?}");
+    }
+
+    #[test]
+    fn an_entry_that_does_not_start_with_a_verb_is_found() {
+        assert_eq!(findings("- Add a thing.", "- A thing."), 1);
+        assert_eq!(findings("- Add a thing.", "- `onward` adds a thing."), 1);
+    }
+
+    #[test]
+    fn prose_below_a_heading_is_found() {
+        assert_eq!(findings("- Add a thing.\n", "Things were added.\n"), 1);
+    }
+
+    #[test]
+    fn a_line_of_more_than_120_columns_is_found() {
+        assert_eq!(findings("a thing", &"a thing ".repeat(20)), 1);
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sleeps, words,
+    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sizes, sleeps, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -57,7 +57,12 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("commands", "what documents tell people to type exists", |inputs| {
         Ok(commands::check(&inputs.documents, &inputs.project.read("docs/reference/cli.md")?))
     }),
-    ("changelog", "CHANGELOG.md keeps its shape", |inputs| Ok(changelog::check(&inputs.project.read("CHANGELOG.md")?))),
+    ("changelog", "CHANGELOG.md has known headings and short entries, verb first", |inputs| {
+        Ok(changelog::check(&inputs.project.read("CHANGELOG.md")?))
+    }),
+    ("sizes", "design notes and the page of features are short enough to be read", |inputs| {
+        Ok(sizes::check(&inputs.documents))
+    }),
     ("root", "the root directory stays small", |inputs| Ok(root::check(inputs.project.files()))),
     ("features", "docs/features.md is fresh, and every claimed feature has a test", |inputs| {
         features::check(inputs.project, false)

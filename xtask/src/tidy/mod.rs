@@ -12,8 +12,11 @@ mod links;
 mod map;
 mod modules;
 mod root;
+mod sizes;
 mod sleeps;
 mod words;
 
 pub(crate) use checks::{Options, run};
 pub(crate) use finding::Finding;
+#[cfg(test)]
+pub(crate) use sizes::FEATURES_BYTES;

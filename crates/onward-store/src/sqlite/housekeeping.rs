@@ -17,7 +17,8 @@ use rusqlite::Connection;
 use crate::error::{Error, Result};
 use crate::sqlite::core::Core;
 
-/// How many pages make the log long: 32 MiB of 4 KiB pages. Twice as long makes a new store slower (docs/design/0001-row-layout.md).
+/// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a new store slower
+/// (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
 pub(super) const LONG_LOG: i32 = 8192;
 
 /// A log of fewer pages is not long, however little room there is: each copy syncs.
