@@ -7,11 +7,18 @@ mod artifacts;
 mod backends;
 mod bench;
 mod ci;
+mod clean_stale;
 mod command;
 mod commit;
 mod deny;
+#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
+mod disk;
 mod examples;
 mod features;
+mod fuzz;
+mod in_use;
+#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
+mod leftovers;
 mod libzmq;
 mod miri;
 mod mutants;
@@ -61,6 +68,10 @@ enum Command {
     Miri(miri::Options),
     /// Break the project in every way that is kept in xtask/mutants, and see that a test notices.
     Mutants(mutants::Options),
+    /// Unpack the inputs of the fuzz targets for a fuzzer, or pack them again.
+    Fuzz(fuzz::Options),
+    /// Remove old build folders, and what tests and benchmarks left behind.
+    CleanStale(clean_stale::Options),
 }
 
 fn main() -> ExitCode {
@@ -85,5 +96,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Soak(options) => soak::run(&project, &options),
         Command::Miri(options) => miri::run(&project, &options),
         Command::Mutants(options) => mutants::run(&project, &options),
+        Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::CleanStale(options) => clean_stale::run(&project, &options),
     }
 }
