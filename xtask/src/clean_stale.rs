@@ -1,7 +1,7 @@
 //! `cargo xtask clean-stale`: removes old build folders, and what tests and benchmarks left behind.
 //!
-//! Nothing goes that a running process holds: by the number of the process in its name, by cargo's locks, or because a process
-//! has a file in it open.
+//! Nothing goes that a running process holds: by the number of the process in its name, by cargo's
+//! locks, or because a process has a file in it open.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,8 @@ const OCCASIONAL: [&str; 5] = ["loom", "miri", "mutants", "package", "xtask"];
 /// Folders of the project whose programs have target folders of their own.
 const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "interop"];
 
-/// Beginnings of names in the temporary folder that the number of the process follows that made the entry.
+/// Beginnings of names in the temporary folder that the number of the process follows that made the
+/// entry.
 const OF_A_PROCESS: [&str; 4] = ["onward-postgres-", leftovers::FOLDER, "onward-zmtp-", "bench-sockets-"];
 
 /// Beginnings of names in the temporary folder that do not say whose the entry is.
@@ -106,7 +107,8 @@ impl Places {
         found
     }
 
-    /// Returns build folders of rare commands, those of programs that are gone, and what incremental builds keep.
+    /// Returns build folders of rare commands, those of programs that are gone, and what
+    /// incremental builds keep.
     fn builds(&self) -> Vec<Candidate> {
         let occasional = OCCASIONAL.iter().map(|name| self.target.join(name)).filter(|path| path.exists());
         let mut found: Vec<Candidate> = occasional.map(|path| Candidate { path, rule: Rule::Old }).collect();
@@ -153,7 +155,8 @@ fn temporary(path: PathBuf) -> Option<Candidate> {
     Some(Candidate { path, rule })
 }
 
-/// Returns the number behind the prefix of a name, which another part may follow: `onward-zmtp-4711-1`.
+/// Returns the number behind the prefix of a name, which another part may follow:
+/// `onward-zmtp-4711-1`.
 fn process(path: &Path, prefix: &str) -> Option<u32> {
     let rest = path.file_name()?.to_str()?.strip_prefix(prefix)?;
     rest.split('-').next()?.parse().ok()

@@ -1,4 +1,5 @@
-//! Free room on the file systems that a build and its tests write to, so that a full disk is called by its name.
+//! Free room on the file systems that a build and its tests write to, so that a full disk is called
+//! by its name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,8 @@ const CI_NEEDS: u64 = 12 * GIB;
 /// The command that a full disk calls for.
 const REMEDY: &str = "`cargo xtask clean-stale` frees room (`--days 0` all that it can)";
 
-/// Returns the bytes that an ordinary user can still write on the file system of `path`, which need not exist yet.
+/// Returns the bytes that an ordinary user can still write on the file system of `path`, which need
+/// not exist yet.
 pub(crate) fn free_space(path: &Path) -> Result<u64> {
     let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     let table = command::output(Command::new("df").arg("-Pk").arg(existing))?;
@@ -27,7 +29,8 @@ pub(crate) fn free_space(path: &Path) -> Result<u64> {
     Ok(free * 1024)
 }
 
-/// Returns the column before the percentage in the last line: names of devices and mounts may contain spaces.
+/// Returns the column before the percentage in the last line: names of devices and mounts may
+/// contain spaces.
 fn available(table: &str) -> Option<u64> {
     let words: Vec<&str> = table.lines().last()?.split_whitespace().collect();
     let percentage = words.iter().rposition(|word| word.ends_with('%'))?;
@@ -47,7 +50,8 @@ fn full(place: &Path, free: u64) -> Option<String> {
     (free < FULL_BELOW).then(|| format!("the disk is full: {free_mib} MiB free at {}; {REMEDY}", place.display()))
 }
 
-/// Returns an error if there is less room at `place` than all of CI needs. A file system that `df` cannot measure passes.
+/// Returns an error if there is less room at `place` than all of CI needs. A file system that `df`
+/// cannot measure passes.
 pub(crate) fn ensure_room(place: &Path) -> Result<()> {
     match free_space(place).ok().and_then(|free| shortage(place, free)) {
         Some(message) => bail!(message),

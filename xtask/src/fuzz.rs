@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: the inputs of the fuzz targets, kept in one file per target.
 //!
-//! A pack is text: one input a line in hexadecimal digits, sorted, each once. So a change shows which inputs came and went,
-//! and two changes merge line by line. A fuzzer needs one file per input, which `unpack` writes and `pack` reads.
+//! A pack is text: one input a line in hexadecimal digits, sorted, each once. So a change shows
+//! which inputs came and went, and two changes merge line by line. A fuzzer needs one file per
+//! input, which `unpack` writes and `pack` reads.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -80,7 +81,8 @@ fn chosen(targets: &[String], directory: &Path) -> Result<BTreeSet<String>> {
     Ok(entries.flatten().filter_map(name).collect())
 }
 
-/// Writes each input of a pack to a file. Other files in the directory, which a fuzzer has found, stay.
+/// Writes each input of a pack to a file. Other files in the directory, which a fuzzer has found,
+/// stay.
 fn unpack(pack: &Path, directory: &Path) -> Result<usize> {
     let text = fs::read_to_string(pack).with_context(|| format!("cannot read {}", pack.display()))?;
     let inputs = decode(&text).with_context(|| format!("{} is no pack", pack.display()))?;
@@ -131,7 +133,8 @@ fn decode(text: &str) -> Result<Inputs> {
     Ok(inputs)
 }
 
-/// Returns the bytes that a line of hexadecimal digits stands for; `None` where it has another character or half a byte.
+/// Returns the bytes that a line of hexadecimal digits stands for; `None` where it has another
+/// character or half a byte.
 fn bytes(line: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = line.as_bytes().as_chunks::<2>();

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How deep below a build folder cargo keeps its locks: `miri/x86_64-unknown-linux-gnu/debug/.cargo-lock`.
+/// How deep below a build folder cargo keeps its locks:
+/// `miri/x86_64-unknown-linux-gnu/debug/.cargo-lock`.
 const LOCK_DEPTH: usize = 3;
 
 /// The paths that processes had open when this was made. Empty where the system has no `/proc`.
@@ -39,11 +40,13 @@ pub(crate) fn is_running(process: u32) -> bool {
     }
     let mut ps = Command::new("ps");
     let status = ps.args(["-p", &process.to_string()]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    // Where nothing can be found out, the process is taken to run, so that nothing of it is removed.
+    // Where nothing can be found out, the process is taken to run, so that nothing of it is
+    // removed.
     status.map_or(true, |status| status.success())
 }
 
-/// Takes cargo's locks in a build folder, so that no build starts while they are held. `None` if a build runs.
+/// Takes cargo's locks in a build folder, so that no build starts while they are held. `None` if a
+/// build runs.
 pub(crate) fn lock_builds(folder: &Path) -> Option<Vec<File>> {
     let mut locks = Vec::new();
     let mut level = vec![folder.to_owned()];

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The beginning of the name of a temporary folder for one run of the tests; the number of its process follows.
+/// The beginning of the name of a temporary folder for one run of the tests; the number of its
+/// process follows.
 pub(crate) const FOLDER: &str = "onward-tests-";
 
 /// The most paths that a message names.
 const MOST_NAMED: usize = 50;
 
-/// Makes an empty folder for the temporary files of one run of the tests. `cargo xtask clean-stale` knows its name.
+/// Makes an empty folder for the temporary files of one run of the tests. `cargo xtask clean-stale`
+/// knows its name.
 pub(crate) fn folder() -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
