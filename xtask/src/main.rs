@@ -7,10 +7,17 @@ mod artifacts;
 mod backends;
 mod bench;
 mod ci;
+mod clean_stale;
 mod command;
 mod deny;
+#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
+mod disk;
 mod examples;
 mod features;
+mod fuzz;
+mod in_use;
+#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
+mod leftovers;
 mod libzmq;
 mod miri;
 mod mutants;
@@ -59,6 +66,10 @@ enum Command {
     Miri(miri::Options),
     /// Break the project by every patch in xtask/mutants, and check that a test notices.
     Mutants(mutants::Options),
+    /// Unpack the inputs of the fuzz targets for a fuzzer, or pack them again.
+    Fuzz(fuzz::Options),
+    /// Remove old build folders, and what tests and benchmarks left behind.
+    CleanStale(clean_stale::Options),
 }
 
 fn main() -> ExitCode {
@@ -83,5 +94,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Soak(options) => soak::run(&project, &options),
         Command::Miri(options) => miri::run(&project, &options),
         Command::Mutants(options) => mutants::run(&project, &options),
+        Command::Fuzz(options) => fuzz::run(&project, &options),
+        Command::CleanStale(options) => clean_stale::run(&project, &options),
     }
 }

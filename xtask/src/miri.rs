@@ -40,7 +40,7 @@ fn miri(root: &Path, toolchain: &str, names: &[&str]) -> Command {
         .args(["--test", "it", "--target-dir", "target/miri", "--"])
         .args(names)
         .current_dir(root)
-        // The fuzzers' corpora are read from files.
+        // The fuzzers' inputs are read from files.
         .env("MIRIFLAGS", "-Zmiri-disable-isolation");
     miri
 }

@@ -32,6 +32,11 @@ impl Project {
         self.root.join(relative)
     }
 
+    /// Returns the directory that cargo builds into.
+    pub(crate) fn target(&self) -> PathBuf {
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.path("target"), PathBuf::from)
+    }
+
     /// Every file that git keeps or would keep, relative to the root, with `/` between the parts, sorted.
     pub(crate) fn files(&self) -> &[String] {
         &self.files

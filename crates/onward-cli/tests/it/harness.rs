@@ -1,7 +1,8 @@
 //! Running the binary in a directory of its own, and waiting for what commands do, without a sleep.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -24,6 +25,8 @@ const SCHEMA_1: [&str; 2] = [
 /// A directory with (in the end) a store in it.
 pub(crate) struct Place {
     directory: TempDir,
+    /// The temporary folder of the binary, whose files a killed run leaves behind.
+    temporary: TempDir,
 }
 
 /// How a run of the binary ended.
@@ -41,7 +44,7 @@ pub(crate) struct Running {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap() }
     }
 
     /// With a store as the first version of the schema had it.
@@ -94,6 +97,7 @@ impl Place {
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
+            fs::set_permissions(self.temporary.path(), Permissions::from_mode(0o777)).unwrap();
         }
         Running { child: command.spawn().unwrap() }.wait()
     }
@@ -106,7 +110,7 @@ impl Place {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
         command.args(arguments).current_dir(self.directory.path());
-        command.env_remove("ONWARD_STORE").env_remove("ONWARD_LOG");
+        command.env_remove("ONWARD_STORE").env_remove("ONWARD_LOG").env("TMPDIR", self.temporary.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

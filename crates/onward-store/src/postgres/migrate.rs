@@ -117,7 +117,7 @@ async fn forget_writers(client: &Link, sql: &Sql) -> Result<()> {
 
 async fn make(client: &Link, sql: &Sql) -> Result<()> {
     // Who may not make schemas may use one that was made for it: `IF NOT EXISTS` asks for the right first.
-    let is_there = client.query_typed(&sql.text("SELECT 1 WHERE to_regnamespace('{s}') IS NOT NULL"), &[]).await;
+    let is_there = client.query_typed(&sql.text("SELECT 1 FROM pg_namespace WHERE nspname = '{s}'"), &[]).await;
     if is_there.map_err(classified)?.is_empty() {
         client.batch_execute(&sql.text("CREATE SCHEMA {s}")).await.map_err(classified)?;
     }
@@ -136,12 +136,16 @@ pub(super) fn check(sql: &Sql, version: u32) -> Result<()> {
     )))
 }
 
-/// 0 where there is no store.
+/// Finds the table `version`.
+///
+/// The catalog is read, since `to_regclass` answers from what the connection has cached: behind the
+/// lock that may be that there is no store, which was so before another process made it.
+const FIND: &str = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+     WHERE n.nspname = '{s}' AND c.relname = 'version'";
+
+/// Returns the number of the schema, or 0 where there is no store.
 async fn version(client: &Link, sql: &Sql) -> Result<u32> {
-    let there = client
-        .query_typed(&sql.text("SELECT 1 WHERE to_regclass('{s}.version') IS NOT NULL"), &[])
-        .await
-        .map_err(classified)?;
+    let there = client.query_typed(&sql.text(FIND), &[]).await.map_err(classified)?;
     if there.is_empty() {
         return Ok(0);
     }

@@ -47,6 +47,20 @@ async fn work(store: &PostgresStore) -> usize {
     }
 }
 
+/// Each has asked whether there is a store before one has made it, so that what the server knows in a connection is old.
+#[tokio::test]
+async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
+    let Some(url) = url() else { return };
+    for _ in 0..5 {
+        let options = options();
+        let start = || options.clone().open(&url);
+        let started = tokio::join!(start(), start(), start(), start());
+        let nodes = <[_; 4]>::from(started).map(Result::unwrap);
+        nodes[0].apply(submits(1)).await.unwrap();
+        assert_eq!(work(&nodes[3]).await, 1);
+    }
+}
+
 #[tokio::test]
 async fn nodes_that_work_at_once_do_each_task_once() {
     let Some(url) = url() else { return };

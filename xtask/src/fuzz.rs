@@ -1,0 +1,182 @@
+//! `cargo xtask fuzz`: the inputs of the fuzz targets, kept in one file per target.
+//!
+//! A pack is text: one input a line in hexadecimal digits, sorted, each once. So a change shows
+//! which inputs came and went, and two changes merge line by line. A fuzzer needs one file per
+//! input, which `unpack` writes and `pack` reads.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::project::Project;
+
+/// The directory of the packs.
+const PACKS: &str = "crates/onward-zmtp/fuzz/packs";
+
+/// The directory in which cargo-fuzz looks for a target's inputs; git ignores it.
+const CORPUS: &str = "crates/onward-zmtp/fuzz/corpus";
+
+/// The extension of a pack.
+const EXTENSION: &str = "hex";
+
+/// The inputs of one target.
+type Inputs = BTreeSet<Vec<u8>>;
+
+/// The arguments of `cargo xtask fuzz`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Write the inputs of each pack to files in `corpus`, for a fuzzer.
+    Unpack {
+        /// The targets; default: all.
+        targets: Vec<String>,
+    },
+    /// Replace each pack by the inputs in `corpus`, after a fuzzer has run and they were minimised.
+    Pack {
+        /// The targets; default: all that are unpacked.
+        targets: Vec<String>,
+    },
+}
+
+/// Unpacks or packs the inputs.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let (packs, corpus) = (project.path(PACKS), project.path(CORPUS));
+    match &options.action {
+        Action::Unpack { targets } => {
+            for target in chosen(targets, &packs)? {
+                let count = unpack(&pack_file(&packs, &target), &corpus.join(&target))?;
+                println!("{target}: {count} inputs are in {CORPUS}/{target}");
+            }
+        }
+        Action::Pack { targets } => {
+            for target in chosen(targets, &corpus)? {
+                let count = pack(&corpus.join(&target), &pack_file(&packs, &target))?;
+                println!("{target}: {count} inputs are in {PACKS}/{target}.{EXTENSION}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pack_file(packs: &Path, target: &str) -> PathBuf {
+    packs.join(target).with_extension(EXTENSION)
+}
+
+/// Returns the named targets, or all that have an entry in `directory`.
+fn chosen(targets: &[String], directory: &Path) -> Result<BTreeSet<String>> {
+    if !targets.is_empty() {
+        return Ok(targets.iter().cloned().collect());
+    }
+    let entries = fs::read_dir(directory)
+        .with_context(|| format!("cannot read {}; `cargo xtask fuzz unpack` makes it", directory.display()))?;
+    let name = |entry: fs::DirEntry| Some(entry.path().file_stem()?.to_string_lossy().into_owned());
+    Ok(entries.flatten().filter_map(name).collect())
+}
+
+/// Writes each input of a pack to a file. Other files in the directory, which a fuzzer has found,
+/// stay.
+fn unpack(pack: &Path, directory: &Path) -> Result<usize> {
+    let text = fs::read_to_string(pack).with_context(|| format!("cannot read {}", pack.display()))?;
+    let inputs = decode(&text).with_context(|| format!("{} is no pack", pack.display()))?;
+    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    for (number, input) in inputs.iter().enumerate() {
+        let file = directory.join(format!("packed-{number:04}"));
+        fs::write(&file, input).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(inputs.len())
+}
+
+/// Writes a pack of the files in a directory.
+fn pack(directory: &Path, pack: &Path) -> Result<usize> {
+    let files = fs::read_dir(directory)
+        .with_context(|| format!("cannot read {}; `cargo xtask fuzz unpack` makes it", directory.display()))?;
+    let mut inputs = Inputs::new();
+    for file in files {
+        let path = file?.path();
+        inputs.insert(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
+    }
+    // Every fuzzer tries the empty input by itself, and in a pack it would be an empty line.
+    inputs.remove(&Vec::new());
+    ensure!(!inputs.is_empty(), "{} holds no input, and an empty pack would test nothing", directory.display());
+    fs::write(pack, encode(&inputs)).with_context(|| format!("cannot write {}", pack.display()))?;
+    Ok(inputs.len())
+}
+
+fn encode(inputs: &Inputs) -> String {
+    let mut text = String::new();
+    for input in inputs {
+        for byte in input {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn decode(text: &str) -> Result<Inputs> {
+    let numbered = text.lines().enumerate();
+    let inputs: Inputs = numbered
+        .map(|(number, line)| bytes(line).with_context(|| format!("line {} is not hexadecimal", number + 1)))
+        .collect::<Result<_>>()?;
+    if inputs.is_empty() {
+        bail!("it holds no input");
+    }
+    Ok(inputs)
+}
+
+/// Returns the bytes that a line of hexadecimal digits stands for; `None` where it has another
+/// character or half a byte.
+fn bytes(line: &str) -> Option<Vec<u8>> {
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let (pairs, rest) = line.as_bytes().as_chunks::<2>();
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok();
+    rest.is_empty().then(|| pairs.iter().map(byte).collect())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pack_has_a_sorted_line_per_input() {
+        let inputs = Inputs::from([vec![0xff], vec![0, 0x1a]]);
+        assert_eq!(encode(&inputs), "001a\nff\n");
+        assert_eq!(decode("001a\nff\n").unwrap(), inputs);
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked_beside_what_a_fuzzer_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let (corpus, file) = (directory.path().join("corpus"), directory.path().join("target.hex"));
+        fs::write(&file, "0102\n03\n").unwrap();
+        fs::create_dir(&corpus).unwrap();
+        fs::write(corpus.join("found"), [4]).unwrap();
+        assert_eq!(unpack(&file, &corpus).unwrap(), 2);
+        assert_eq!(pack(&corpus, &file).unwrap(), 3);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "0102\n03\n04\n");
+    }
+
+    #[test]
+    fn an_empty_pack_is_neither_written_nor_read() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("empty"), []).unwrap();
+        assert!(pack(directory.path(), &directory.path().join("target.hex")).is_err());
+        assert!(decode("").is_err());
+    }
+
+    #[test]
+    fn a_line_that_is_not_hexadecimal_is_named() {
+        for text in ["00\n0\n", "00\n0g\n", "00\n+1\n"] {
+            assert_eq!(decode(text).unwrap_err().to_string(), "line 2 is not hexadecimal", "{text:?}");
+        }
+    }
+}
