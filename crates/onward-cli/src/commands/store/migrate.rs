@@ -20,7 +20,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-fn text(store: impl Display, from: u32, to: u32) -> String {
+fn text(store: &dyn Display, from: u32, to: u32) -> String {
     if from == to {
         format!("{store} is up to date: schema {to}")
     } else {
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_schemas_before_and_after_are_reported() {
-        assert_eq!(text("onward.db", 1, 2), "migrated onward.db from schema 1 to 2");
-        assert_eq!(text("onward.db", 2, 2), "onward.db is up to date: schema 2");
+        assert_eq!(text(&"onward.db", 1, 2), "migrated onward.db from schema 1 to 2");
+        assert_eq!(text(&"onward.db", 2, 2), "onward.db is up to date: schema 2");
     }
 }
