@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 
-/// The scripts of one backend. The first makes schema 1, and each later one the schema of the next number.
+/// The scripts of one backend. The first makes schema 1, and each later one the schema of the next
+/// number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migrations {
     first: &'static str,
@@ -26,7 +27,8 @@ impl Migrations {
         1 + self.later.len() as u32 + self.added.len() as u32
     }
 
-    /// Returns the scripts that a store of this schema lacks, in their order. Schema 0 has no tables.
+    /// Returns the scripts that a store of this schema lacks, in their order. Schema 0 has no
+    /// tables.
     pub(crate) fn after(self, schema: u32) -> impl Iterator<Item = &'static str> {
         let later = self.later.iter().chain(self.added).copied();
         std::iter::once(self.first).chain(later).skip(schema as usize)
@@ -43,7 +45,8 @@ impl Migrations {
         )))
     }
 
-    /// Returns the error for a store that a version before 0.1 made, whose schemas had numbers of their own.
+    /// Returns the error for a store that a version before 0.1 made, whose schemas had numbers of
+    /// their own.
     #[cold]
     pub(crate) fn development_store(self, store: &str, schema: u32) -> Error {
         let supported = self.supported();

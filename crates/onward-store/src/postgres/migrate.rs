@@ -6,11 +6,12 @@ use super::sql::{BEGIN, Sql};
 use crate::error::{Error, Result};
 use crate::migrations::Migrations;
 
-/// The scripts in order. A released one never changes: a change of the tables is a new one, `migrations/0002.sql`.
+/// The scripts in order. A released one never changes: a change of the tables is a new one,
+/// `migrations/0002.sql`.
 pub(super) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
-/// Brings the tables to this version, under the store's lock, so that of several processes that open a store at once one does it. If there
-/// are none, `create` decides whether they are made.
+/// Brings the tables to this version, under the store's lock, so that of several processes that
+/// open a store at once one does it. If there are none, `create` decides whether they are made.
 pub(super) async fn migrate(client: &Link, sql: &Sql, migrations: Migrations, create: bool) -> Result<()> {
     let version = version(client, sql, migrations).await?;
     check(sql, migrations, version)?;
@@ -52,14 +53,16 @@ pub(super) async fn within(client: &Link, sql: &Sql, migrations: Migrations) -> 
     client.batch_execute(&done).await.map_err(classified)
 }
 
-/// Removes the rows of writers that wrote last more than a day ago. They are gone, and nobody asks for their last batch any more.
+/// Removes the rows of writers that wrote last more than a day ago. They are gone, and nobody asks
+/// for their last batch any more.
 async fn forget_writers(client: &Link, sql: &Sql) -> Result<()> {
     let text = sql.text("DELETE FROM {s}.writer WHERE at < now() - interval '1 day'");
     client.query_typed(&text, &[]).await.map(drop).map_err(classified)
 }
 
 async fn make_schema(client: &Link, sql: &Sql) -> Result<()> {
-    // A role without the right to make schemas may use one that was made for it: `IF NOT EXISTS` asks for the right first.
+    // A role without the right to make schemas may use one that was made for it: `IF NOT EXISTS`
+    // asks for the right first.
     let is_there = client.query_typed(&sql.text("SELECT 1 WHERE to_regnamespace('{s}') IS NOT NULL"), &[]).await;
     if is_there.map_err(classified)?.is_empty() {
         client.batch_execute(&sql.text("CREATE SCHEMA {s}")).await.map_err(classified)?;
@@ -82,7 +85,8 @@ const MARK: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute a \
      WHERE a.attrelid = v.oid AND a.attname = 'application' AND NOT a.attisdropped) \
      FROM (SELECT to_regclass('{s}.version')::oid AS oid) v WHERE v.oid IS NOT NULL";
 
-/// Returns the number of the schema, or 0 if there is no store. Rejects a store of a development version.
+/// Returns the number of the schema, or 0 if there is no store. Rejects a store of a development
+/// version.
 async fn version(client: &Link, sql: &Sql, migrations: Migrations) -> Result<u32> {
     let there = client.query_typed(&sql.text(MARK), &[]).await.map_err(classified)?;
     let Some(mark) = there.first() else { return Ok(0) };

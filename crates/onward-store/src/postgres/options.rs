@@ -115,7 +115,8 @@ impl PostgresOptions {
         Self { patience, ..self }
     }
 
-    /// Has the scripts of a made-up later version run behind those of this one. For tests of upgrades.
+    /// Has the scripts of a made-up later version run behind those of this one. For tests of
+    /// upgrades.
     #[doc(hidden)]
     #[must_use]
     pub fn added_migrations(self, scripts: &'static [&'static str]) -> Self {
@@ -126,10 +127,10 @@ impl PostgresOptions {
     /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
-    /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or of a development version
-    /// from before 0.1; else
-    /// what the server says.
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be;
+    /// [`is_not_found`](Error::is_not_found) if there is no store and none is to be
+    /// [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or of
+    /// a development version from before 0.1; else what the server says.
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
         let (address, options) = self.read(url)?;
         PostgresStore::open_with(address, options).await

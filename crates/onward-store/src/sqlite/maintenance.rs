@@ -165,8 +165,8 @@ impl SqliteStore {
     /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer than what this version writes.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a development version from before 0.1 made it;
-    /// and if it cannot be read, or is no store.
+    /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a
+    /// development version from before 0.1 made it; and if it cannot be read, or is no store.
     pub fn schema_of(path: impl AsRef<Path>) -> Result<u32> {
         let path = path.as_ref();
         let read = || {

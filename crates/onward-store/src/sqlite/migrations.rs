@@ -8,10 +8,12 @@ use crate::migrations::Migrations;
 /// Marks a file as a store of a released version (`PRAGMA application_id`): "Onwd".
 const APPLICATION: i32 = 0x4f6e_7764;
 
-/// The mark of development versions, "OnWd". They numbered their schemas from 1, as released versions do.
+/// The mark of development versions, "OnWd". They numbered their schemas from 1, as released
+/// versions do.
 const DEVELOPMENT: i32 = 0x4f6e_5764;
 
-/// The scripts in order. A released one never changes: a change of the tables is a new one, `migrations/0002.sql`.
+/// The scripts in order. A released one never changes: a change of the tables is a new one,
+/// `migrations/0002.sql`.
 pub(super) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
 /// How messages name the store; the path stands before it.

@@ -157,7 +157,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Has the scripts of a made-up later version run behind those of this one. For tests of upgrades.
+    /// Has the scripts of a made-up later version run behind those of this one. For tests of
+    /// upgrades.
     #[doc(hidden)]
     #[must_use]
     pub fn added_migrations(mut self, scripts: &'static [&'static str]) -> Self {
@@ -168,11 +169,12 @@ impl SqliteOptions {
     /// Opens a file, made or brought up to the present schema where needed. Sessions of processes that have ended lapse at once.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not to be made;
-    /// [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store; [`is_version`](Error::is_version) if a newer
-    /// version made it, or a development version from before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full), [`is_busy`](Error::is_transient);
-    /// [`is_invalid`](Error::is_invalid) on a network file system or for an impossible payload limit.
-    /// In every case the file is as it was.
+    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
+    /// to be made; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
+    /// [`is_version`](Error::is_version) if a newer version made it, or a development version from
+    /// before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
+    /// [`is_busy`](Error::is_transient); [`is_invalid`](Error::is_invalid) on a network file system
+    /// or for an impossible payload limit. In every case the file is as it was.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();

@@ -1,4 +1,5 @@
-//! A store with a task in every state, which tests of upgrades make with this version and open with a made-up later one.
+//! A store with a task in every state, which tests of upgrades make with this version and open with
+//! a made-up later one.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ const TASKS: [i64; 6] = [1, 2, 3, 4, 5, 6];
 /// How long the session of [`fill`] holds without a renewal.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
-/// Submits six tasks: 1 has completed, 2 is a dead letter after two attempts, 3 runs, 4 waits with a key and a tag, 5 is not due, and 6 waits
-/// for 4. The queue `slow` is paused.
+/// Submits six tasks: 1 has completed, 2 is a dead letter after two attempts, 3 runs, 4 waits with
+/// a key and a tag, 5 is not due, and 6 waits for 4. The queue `slow` is paused.
 pub(crate) async fn fill(store: &dyn Store) {
     let session = session(store).await;
     submit(store, new("first")).await;
@@ -43,7 +44,8 @@ pub(crate) async fn tasks(store: &dyn Store) -> Vec<TaskRecord> {
     tasks
 }
 
-/// Claims and completes what can be claimed, in a session of its own; returns the numbers in the order of the claims.
+/// Claims and completes what can be claimed, in a session of its own; returns the numbers in the
+/// order of the claims.
 pub(crate) async fn work_off(store: &dyn Store) -> Vec<i64> {
     let session = session(store).await;
     let mut done = Vec::new();

@@ -1,4 +1,5 @@
-//! Stores of earlier schemas are brought up to date where they lie, and what this version does not support is refused.
+//! Stores of earlier schemas are brought up to date where they lie, and what this version does not
+//! support is refused.
 //!
 //! There is one schema so far. The later version is made up: this one, with a script more.
 

@@ -45,8 +45,9 @@ pub(super) fn file(path: &Path) -> Vec<Finding> {
     vec![Finding::ok("file", format!("{location}, {size} bytes")), wal(path)]
 }
 
-/// Compares the schema of a store, before anything brings it up to date, with `ours`, the one that this program writes. Returns nothing if it
-/// cannot be read or is that of a development version, for then the store does not open.
+/// Compares the schema of a store, before anything migrates it, with `ours`, the one that this
+/// program writes. Returns nothing if it cannot be read or is that of a development version, for
+/// then the store does not open.
 pub(super) fn schema(path: &Path, ours: u32) -> Option<Finding> {
     let has = SqliteStore::schema_of(path).ok()?;
     let found = format!("{has}; this program writes {ours}");
