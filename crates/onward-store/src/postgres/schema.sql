@@ -7,7 +7,7 @@
 -- time.
 --
 -- Conventions:
--- * Only the store writes, but for the two functions at the end, which any program may call. A
+-- * Only the store writes, but for the two functions at the end, which other programs call. A
 --   transaction that writes holds the advisory lock `onward {schema}`, so transactions that write
 --   follow each other.
 -- * What happens in between is decided by the code of the memory store over the rows that were
@@ -58,7 +58,7 @@ CREATE SEQUENCE {schema}.last_interference MINVALUE 0 START 0;
 -- was committed. Opening a store removes rows that are older than a day. Half-empty pages let
 -- each update stay on its page.
 CREATE TABLE {schema}.writer (
-    id bigint NOT NULL PRIMARY KEY, -- drawn at random when a process opens the store
+    id bigint NOT NULL PRIMARY KEY, -- drawn at random by each writer
     batch bigint NOT NULL, -- counts its batches
     at timestamptz NOT NULL
 ) WITH (fillfactor = 10);
