@@ -46,6 +46,8 @@ mod history;
 mod io;
 pub mod limits;
 mod memory;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod migrations;
 mod name;
 mod news;
 mod number_map;

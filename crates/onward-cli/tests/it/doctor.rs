@@ -41,17 +41,15 @@ fn acknowledgements_that_power_loss_may_cost_are_told() {
 
 /// Shows: B11, T21
 #[test]
-fn a_store_of_an_older_schema_is_told_what_will_happen_to_it_and_stays_as_it_is() {
-    let place = Place::with_schema_1();
+fn a_store_of_a_development_version_is_bad_and_stays_as_it_is() {
+    let place = Place::with_development_store();
     let before = std::fs::read(place.path("onward.db")).unwrap();
     let Ran { code, stdout, stderr } = place.onward(&["doctor"]);
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
-    for part in ["warn  schema", "1; this program writes", "brings it up to date", "onward store migrate"] {
+    assert_eq!(code, Some(3), "{stdout}{stderr}");
+    for part in ["bad   open", "schema 21 of a development version", "supports schema 1", "start a new store"] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
     assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
-    assert_eq!(place.onward(&["store", "migrate"]).code, Some(0));
-    assert_eq!(level(&place, "schema").as_deref(), Some("ok"));
 }
 
 /// Shows: B11, T21

@@ -16,11 +16,9 @@ use tempfile::TempDir;
 /// A user and a group that own nothing.
 const NOBODY: u32 = 65_534;
 
-/// The script of the first schema, and a store of it.
-const SCHEMA_1: [&str; 2] = [
-    include_str!("../../../onward-store/src/sqlite/migrations/0001.sql"),
-    include_str!("../../../onward-store/tests/it/fixtures/schema_1.sql"),
-];
+/// Makes what a development version left, as far as its header and its tables tell.
+const DEVELOPMENT_STORE: &str = "CREATE TABLE task (id INTEGER PRIMARY KEY) STRICT; \
+    PRAGMA application_id = 0x4f6e5764; PRAGMA user_version = 21; PRAGMA journal_mode = WAL";
 
 /// A directory with (in the end) a store in it.
 pub(crate) struct Place {
@@ -47,12 +45,11 @@ impl Place {
         Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap() }
     }
 
-    /// With a store as the first version of the schema had it.
-    pub(crate) fn with_schema_1() -> Self {
+    /// With a store of a development version, from before 0.1.
+    pub(crate) fn with_development_store() -> Self {
         let place = Self::new();
         let connection = Connection::open(place.path("onward.db")).unwrap();
-        connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
-        SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
+        connection.execute_batch(DEVELOPMENT_STORE).unwrap();
         connection.close().unwrap();
         place
     }

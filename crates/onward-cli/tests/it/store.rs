@@ -136,15 +136,21 @@ fn compact_gives_back_what_prune_has_freed() {
     assert!(bytes(&place) < pruned / 2, "{} of {pruned} bytes", bytes(&place));
 }
 
-/// Shows: B8
+/// Shows: B8, T21
 #[test]
-fn a_store_of_the_first_schema_is_migrated_and_keeps_its_tasks() {
-    let place = Place::with_schema_1();
-    let said = place.onward(&["store", "migrate"]).stdout;
-    assert!(said.starts_with("migrated onward.db from schema 1 to "), "{said}");
-    let listed = place.json(&["task", "list", "--payload"]);
-    let payloads: Vec<_> = listed.iter().rev().take(4).map(|task| task["payload"].clone()).collect();
-    assert_eq!(payloads, ["first", "second", "third", "fourth"]);
+fn a_store_of_a_development_version_is_refused_by_every_command_and_stays_as_it_is() {
+    let place = Place::with_development_store();
+    let before = std::fs::read(place.path("onward.db")).unwrap();
+    let commands: [&[&str]; 4] =
+        [&["store", "migrate"], &["task", "list"], &["submit", "--kind", "k"], &["store", "backup", "copy.db"]];
+    for arguments in commands {
+        let ran = place.onward(arguments);
+        assert_eq!(ran.code, Some(3), "{arguments:?}: {}", ran.stderr);
+        for part in ["onward.db: the store has schema 21 of a development version", "start a new store"] {
+            assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+        }
+    }
+    assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
 }
 
 /// What another program does to a store: a table of its own, and the file closed as the last.

@@ -139,17 +139,13 @@ struct InstanceFields {
     status: Option<ByteVec>,
     #[n(5)]
     values: BTreeMap<String, ByteVec>,
-    /// Those that wait, until schema 3; rows of their own since.
     #[n(6)]
-    messages: Vec<StoredMessage>,
-    /// Since schema 4.
+    taken: u64,
     #[n(7)]
-    taken: Option<u64>,
+    cancel: u64,
     #[n(8)]
-    cancel: Option<u64>,
-    #[n(9)]
     awaits: Option<Vec<String>>,
-    #[n(10)]
+    #[n(9)]
     hold: Option<u8>,
 }
 
@@ -163,9 +159,8 @@ pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
         received: instance.received,
         status: instance.status.as_ref().map(|status| status.to_vec().into()),
         values: instance.values.iter().map(|(key, value)| (key.clone(), value.to_vec().into())).collect(),
-        messages: Vec::new(),
-        taken: Some(instance.taken),
-        cancel: Some(instance.cancel),
+        taken: instance.taken,
+        cancel: instance.cancel,
         awaits: Some(&instance.awaits)
             .filter(|awaits| !awaits.is_empty())
             .map(|awaits| awaits.iter().map(ToString::to_string).collect()),
@@ -174,15 +169,11 @@ pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
     minicbor::to_vec(fields).map_err(|error| unwritable(&error))
 }
 
-/// The orchestration that [`encode_instance`] wrote; with the messages that wait, where a program of before schema 4 wrote it.
+/// The orchestration that [`encode_instance`] wrote.
 #[cfg(feature = "postgres")]
 pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
     let fields: InstanceFields = minicbor::decode(bytes).map_err(damaged)?;
     let whole = |bytes: ByteVec| Bytes::from(Vec::from(bytes));
-    let messages = fields.messages.into_iter().map(StoredMessage::into_message);
-    let mailbox: VecDeque<Message> = messages.collect::<Result<_>>()?;
-    let asks = |message: &&Message| message.body == MessageBody::Cancel;
-    let cancel = mailbox.iter().rev().find(asks).map(|message| message.number);
     Ok(Instance {
         generation: fields.generation,
         length: fields.length,
@@ -190,11 +181,11 @@ pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
         received: fields.received,
         status: fields.status.map(whole),
         values: fields.values.into_iter().map(|(key, value)| (key, whole(value))).collect(),
-        taken: fields.taken.unwrap_or_else(|| fields.received.saturating_sub(mailbox.len() as u64)),
-        cancel: fields.cancel.or(cancel).unwrap_or_default(),
+        taken: fields.taken,
+        cancel: fields.cancel,
         awaits: fields.awaits.into_iter().flatten().map(Name::new).collect::<Result<_>>()?,
         hold: Hold::from_code(fields.hold.unwrap_or_default()),
-        mailbox,
+        mailbox: VecDeque::new(),
         chunks: Vec::new(),
     })
 }

@@ -11,7 +11,6 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::Link;
 use super::error::{classified, is_to_be_repeated, leaves_commit_unknown};
-use super::migrate::SCHEMA;
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode};
 use crate::error::Result;
@@ -125,11 +124,12 @@ async fn send(
     let ids: Vec<i64> = advanced.iter().map(|row| row.id).collect();
     let instances: Vec<&[u8]> = advanced.iter().map(|row| row.instance.as_slice()).collect();
     let is_synced_later = mode != Mode::Synced;
+    let schema = shared.options.migrations.newest().cast_signed();
     let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
         (&write, Type::INT8),
         (&last.writer, Type::INT8),
         (&last.batch, Type::INT8),
-        (&SCHEMA.cast_signed(), Type::INT4),
+        (&schema, Type::INT4),
         (&tasks, Type::INT8_ARRAY),
         (&first, Type::INT8_ARRAY),
         (&events, Type::INT8_ARRAY),

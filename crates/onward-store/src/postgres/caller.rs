@@ -6,7 +6,6 @@ use tokio_postgres::error::SqlState;
 
 use super::connection::LinkTo;
 use super::error::{classified, driver_error};
-use super::migrate::SCHEMA;
 use super::store::{PostgresStore, Shared};
 use super::transaction::apply_within;
 use crate::error::{Error, Result};
@@ -180,10 +179,10 @@ async fn check_transaction(link: &LinkTo<'_>, shared: &Shared) -> Result<()> {
     let rows = link.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
     let row = rows.first().ok_or_else(Error::closed)?;
     let holds = |at: usize| row.try_get::<_, bool>(at).map_err(classified);
-    let schema = &shared.sql.schema;
+    let (schema, version) = (&shared.sql.schema, shared.options.migrations.newest());
     if !holds(1)? {
         return Err(Error::invalid(format!(
-            "the transaction is on a database without the store's schema `{schema}` of version {SCHEMA}; use a connection to the store's database"
+            "the transaction is on a database without the store's schema `{schema}` of version {version}; use a connection to the store's database"
         )));
     }
     if !holds(0)? {

@@ -59,7 +59,7 @@ pub struct PostgresReport {
 pub(super) async fn check(shared: &Arc<Shared>) -> Result<PostgresReport> {
     let client = connect(&shared.address).await?;
     let server = client.query_typed(SERVER, &[]).await.map_err(classified)?;
-    let missing_rights = rights::missing(&client, &shared.sql).await?;
+    let missing_rights = rights::missing(&client, &shared.sql, shared.options.migrations).await?;
     let inbox_refused = if missing_rights.is_empty() { refused(&client, shared).await? } else { 0 };
     let tables = client.query_typed(&shared.sql.text(TABLES), &[]).await.map_err(classified)?;
     let (Some(server), Some(tables)) = (server.first(), tables.first()) else {

@@ -266,7 +266,7 @@ impl PostgresTarget {
         let sql = Sql { schema: options.schema.clone() };
         let begin = format!("{BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0");
         client.batch_execute(&sql.and_lock(&begin)).await.map_err(classified)?;
-        migrate::within(&client, &sql).await?;
+        migrate::within(&client, &sql, options.migrations).await?;
         let there = "SELECT EXISTS (SELECT 1 FROM {s}.task) OR EXISTS (SELECT 1 FROM {s}.ended) OR EXISTS (SELECT 1 FROM {s}.item) \
                      OR EXISTS (SELECT 1 FROM {s}.log), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
         let rows = client.query_typed(&sql.text(there), &[]).await.map_err(classified)?;

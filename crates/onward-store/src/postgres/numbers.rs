@@ -72,7 +72,8 @@ impl SaidToWriter {
     /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one does not know.
     pub(super) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
         let row = rows.first().ok_or_else(nothing_said)?;
-        migrate::check(&shared.sql, row.try_get::<_, i32>(9).map_err(classified)?.unsigned_abs())?;
+        let version: i32 = row.try_get(9).map_err(classified)?;
+        migrate::check(&shared.sql, shared.options.migrations, version.unsigned_abs())?;
         let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified).map(Option::unwrap_or_default);
         let numbers =
             Numbers { version: number(7)?, write: number(10)?, transaction: number(11)?, interference: number(13)? };

@@ -7,12 +7,14 @@ use tokio_postgres::Config;
 
 use super::connection::{Address, connect};
 use super::encryption::Wanted;
+use super::migrate::MIGRATIONS;
 use super::rights;
 use super::sql::Sql;
 use super::store::PostgresStore;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::migrations::Migrations;
 use crate::store::Durability;
 
 /// The longest name of a schema, in bytes: what PostgreSQL keeps of an identifier.
@@ -33,6 +35,7 @@ pub struct PostgresOptions {
     pub(super) poll: Duration,
     pub(super) create: bool,
     pub(super) patience: Duration,
+    pub(super) migrations: Migrations,
 }
 
 impl Default for PostgresOptions {
@@ -47,6 +50,7 @@ impl Default for PostgresOptions {
             poll: Duration::from_secs(5),
             create: true,
             patience: limits::SERVER_AWAY,
+            migrations: MIGRATIONS,
         }
     }
 }
@@ -111,13 +115,22 @@ impl PostgresOptions {
         Self { patience, ..self }
     }
 
+    /// Has the scripts of a made-up later version run behind those of this one. For tests of
+    /// upgrades.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn added_migrations(self, scripts: &'static [&'static str]) -> Self {
+        Self { migrations: MIGRATIONS.and(scripts), ..self }
+    }
+
     /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
     /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; [`is_not_found`](Error::is_not_found) where there is no store and none is to
-    /// be [made](Self::create); [`is_version`](Error::is_version) for a store of a later version; else
-    /// what the server says.
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be;
+    /// [`is_not_found`](Error::is_not_found) if there is no store and none is to be
+    /// [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or of
+    /// a development version from before 0.1; else what the server says.
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
         let (address, options) = self.read(url)?;
         PostgresStore::open_with(address, options).await
@@ -131,7 +144,7 @@ impl PostgresOptions {
     pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
         let (address, options) = self.read(url)?;
         let client = connect(&address).await?;
-        rights::missing(&client, &Sql { schema: options.schema }).await
+        rights::missing(&client, &Sql { schema: options.schema }, options.migrations).await
     }
 
     /// What a URL says, and what it leaves open.

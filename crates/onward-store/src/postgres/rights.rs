@@ -5,9 +5,9 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::Link;
 use super::error::classified;
-use super::migrate::SCHEMA;
 use super::sql::Sql;
 use crate::error::Result;
+use crate::migrations::Migrations;
 
 /// Tables that every process reads and writes.
 const TABLES: [&str; 15] = [
@@ -34,7 +34,7 @@ const SEQUENCES: [&str; 7] =
 
 /// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the database. Looks at catalogues, so that who may
 /// not even use the schema can ask.
-pub(super) async fn missing(client: &Link, sql: &Sql) -> Result<Vec<String>> {
+pub(super) async fn missing(client: &Link, sql: &Sql, migrations: Migrations) -> Result<Vec<String>> {
     let schema: [(&(dyn ToSql + Sync), Type); 1] = [(&sql.schema, Type::TEXT)];
     let of_schema = client.query_typed(OF_SCHEMA, &schema).await.map_err(classified)?;
     let mut missing = statements(&of_schema)?;
@@ -45,7 +45,8 @@ pub(super) async fn missing(client: &Link, sql: &Sql) -> Result<Vec<String>> {
     missing.extend(statements(&client.query_typed(OF_RELATIONS, &relations).await.map_err(classified)?)?);
     missing.extend(statements(&client.query_typed(OF_FUNCTIONS, &[]).await.map_err(classified)?)?);
     if is_there && missing.is_empty() {
-        let known: [(&(dyn ToSql + Sync), Type); 1] = [(&SCHEMA.cast_signed(), Type::INT4)];
+        let newest = migrations.newest().cast_signed();
+        let known: [(&(dyn ToSql + Sync), Type); 1] = [(&newest, Type::INT4)];
         let upgrade = client.query_typed(&sql.text(TO_UPGRADE), &known).await.map_err(classified)?;
         missing.extend(statements(&upgrade)?);
     }

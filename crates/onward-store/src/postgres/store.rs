@@ -15,7 +15,7 @@ use super::clock::ServerClock;
 use super::connection::{Address, Pool, are_pooled, connect};
 use super::error::driver_error;
 use super::flusher::{self, UNFLUSHED};
-use super::migrate::{SCHEMA, migrate};
+use super::migrate::migrate;
 use super::options::PostgresOptions;
 use super::patience::{Patience, is_passing};
 use super::sql::Sql;
@@ -245,7 +245,7 @@ impl PostgresStore {
     async fn open_there(address: Address, options: PostgresOptions) -> Result<Self> {
         let sql = Sql { schema: options.schema.clone() };
         let (client, reader) = (connect(&address).await?, connect(&address).await?);
-        migrate(&client, &sql, options.create).await?;
+        migrate(&client, &sql, options.migrations, options.create).await?;
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
         let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
@@ -416,7 +416,7 @@ impl Store for PostgresStore {
             backend: "postgres",
             location: self.shared.location(),
             durability: self.shared.options.durability,
-            schema: SCHEMA,
+            schema: self.shared.options.migrations.newest(),
             payload_limit: self.shared.options.payload_limit,
         }
     }

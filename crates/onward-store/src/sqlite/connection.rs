@@ -204,6 +204,7 @@ impl Drop for KeptStatement<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::migrations::{MIGRATIONS, migrate};
 
     const NEXT: &str = "SELECT ?1 + 1";
 
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn what_was_made_ready_is_compiled_no_second_time() {
         let mut connection = Connection::open_in_memory().unwrap();
-        crate::sqlite::migrations::migrate(&mut connection).unwrap();
+        migrate(&mut connection, MIGRATIONS).unwrap();
         rusqlite::vtab::array::load_module(&connection).unwrap();
         let connection = WritingConnection::from(connection);
         connection.make_ready().unwrap();

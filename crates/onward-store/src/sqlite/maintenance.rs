@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::failure::in_file;
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
-use crate::sqlite::migrations::{self, SCHEMA};
+use crate::sqlite::migrations::{self, MIGRATIONS};
 use crate::sqlite::names::SERIES_LINES;
 use crate::sqlite::open::{connect, has_page_checksums, open_through};
 use crate::sqlite::store::SqliteStore;
@@ -157,7 +157,7 @@ impl SqliteStore {
             if !path.exists() {
                 return Err(Error::not_found("there is no store"));
             }
-            migrations::migrate(&mut connect(path, None)?)
+            migrations::migrate(&mut connect(path, None)?, MIGRATIONS)
         };
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
@@ -165,7 +165,8 @@ impl SqliteStore {
     /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer than what this version writes.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) without a file, and if it cannot be read, or is no store.
+    /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a
+    /// development version from before 0.1 made it; and if it cannot be read, or is no store.
     pub fn schema_of(path: impl AsRef<Path>) -> Result<u32> {
         let path = path.as_ref();
         let read = || {
@@ -180,7 +181,7 @@ impl SqliteStore {
     /// The schema that this version writes.
     #[must_use]
     pub fn schema() -> u32 {
-        SCHEMA
+        MIGRATIONS.newest()
     }
 
     fn location_for_maintenance(&self) -> Result<PathBuf> {

@@ -1,49 +1,35 @@
-//! The schema and its history.
+//! The schema of a file: its marks, and bringing it up to date.
 
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
+use crate::migrations::Migrations;
 
-/// Marks a file as a store of ours (`PRAGMA application_id`): "OnWd".
-pub(super) const APPLICATION: i32 = 0x4f6e_5764;
+/// Marks a file as a store of a released version (`PRAGMA application_id`): "Onwd".
+const APPLICATION: i32 = 0x4f6e_7764;
 
-/// The migrations in order; the first makes schema 1. Never changed once released: a change is a new one.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001.sql"),
-    include_str!("migrations/0002.sql"),
-    include_str!("migrations/0003.sql"),
-    include_str!("migrations/0004.sql"),
-    include_str!("migrations/0005.sql"),
-    include_str!("migrations/0006.sql"),
-    include_str!("migrations/0007.sql"),
-    include_str!("migrations/0008.sql"),
-    include_str!("migrations/0009.sql"),
-    include_str!("migrations/0010.sql"),
-    include_str!("migrations/0011.sql"),
-    include_str!("migrations/0012.sql"),
-    include_str!("migrations/0013.sql"),
-    include_str!("migrations/0014.sql"),
-    include_str!("migrations/0015.sql"),
-    include_str!("migrations/0016.sql"),
-    include_str!("migrations/0017.sql"),
-    include_str!("migrations/0018.sql"),
-    include_str!("migrations/0019.sql"),
-    include_str!("migrations/0020.sql"),
-    include_str!("migrations/0021.sql"),
-];
+/// The mark of development versions, "OnWd". They numbered their schemas from 1, as released
+/// versions do.
+const DEVELOPMENT: i32 = 0x4f6e_5764;
 
-/// The schema that this version writes.
-pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;
+/// The scripts in order. A released one never changes: a change of the tables is a new one,
+/// `migrations/0002.sql`.
+pub(super) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
-/// The schema of a file; zero for an empty one.
+/// How messages name the store; the path stands before it.
+const STORE: &str = "the store";
+
+/// Returns the schema of a file; zero for an empty one. Only reads.
 ///
 /// # Errors
-/// If the file is somebody else's database.
+/// If the file is another program's database, or a development version made it.
 pub(super) fn schema_of(connection: &Connection) -> Result<u32> {
     let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let schema: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if application == APPLICATION {
-        return Ok(schema);
+    match application {
+        APPLICATION => return Ok(schema),
+        DEVELOPMENT => return Err(MIGRATIONS.development_store(STORE, schema)),
+        _ => {}
     }
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application == 0 && schema == 0 && tables == 0 {
@@ -54,35 +40,31 @@ pub(super) fn schema_of(connection: &Connection) -> Result<u32> {
     ))
 }
 
-/// The schema of a file that this program can work on; zero for an empty one. Only reads.
+/// Returns the schema of a file that this program supports; zero for an empty one. Only reads.
 ///
 /// # Errors
-/// If the file is somebody else's database, or newer than this program.
-pub(super) fn check_schema(connection: &Connection) -> Result<u32> {
+/// As [`schema_of`], and if a newer version made the file.
+pub(super) fn check_schema(connection: &Connection, migrations: Migrations) -> Result<u32> {
     let schema = schema_of(connection)?;
-    if schema > SCHEMA {
-        return Err(Error::version(format!(
-            "the store has schema {schema} and this program knows schemas up to {SCHEMA}; use the newer program that \
-             made it"
-        )));
-    }
+    migrations.check(STORE, schema)?;
     Ok(schema)
 }
 
-/// Brings the schema up to date in one transaction; answers what it was and what it is.
+/// Brings the schema up to date in one transaction; returns its number before and after.
 ///
 /// # Errors
-/// If the store is newer than this program, or a statement fails; then nothing was changed.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(u32, u32)> {
+/// As [`check_schema`], and if a statement fails. Then nothing was changed.
+pub(super) fn migrate(connection: &mut Connection, migrations: Migrations) -> Result<(u32, u32)> {
+    // Another process that migrates the same file waits here, and then finds nothing to do.
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let from = check_schema(&transaction)?;
-    for migration in MIGRATIONS.iter().skip(from as usize) {
-        transaction.execute_batch(migration)?;
+    let (from, to) = (check_schema(&transaction, migrations)?, migrations.newest());
+    for script in migrations.after(from) {
+        transaction.execute_batch(script)?;
     }
-    if from < SCHEMA {
+    if from < to {
         transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", SCHEMA)?;
+        transaction.pragma_update(None, "user_version", to)?;
     }
     transaction.commit()?;
-    Ok((from, SCHEMA))
+    Ok((from, to))
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::migrations::Migrations;
 use crate::news::NewsSender;
 #[cfg(feature = "postgres")]
 use crate::outcome::Outcome;
@@ -22,11 +23,12 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::lock_wait::wait_for_locks;
+use crate::sqlite::migrations::{MIGRATIONS, check_schema, migrate};
 use crate::sqlite::presence::{Marks, Presence};
 use crate::sqlite::readers::Readers;
+use crate::sqlite::reads;
 use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
-use crate::sqlite::{migrations, reads};
 use crate::store::{Durability, Hint, StoreInfo};
 #[cfg(feature = "postgres")]
 use crate::write::Write;
@@ -62,6 +64,7 @@ pub struct SqliteOptions {
     vfs: Option<String>,
     long_log: i32,
     memory_tasks: MemoryTasks,
+    migrations: Migrations,
 }
 
 impl Default for SqliteOptions {
@@ -75,6 +78,7 @@ impl Default for SqliteOptions {
             vfs: None,
             long_log: housekeeping::LONG_LOG,
             memory_tasks: MemoryTasks::default(),
+            migrations: MIGRATIONS,
         }
     }
 }
@@ -153,14 +157,24 @@ impl SqliteOptions {
         self
     }
 
+    /// Has the scripts of a made-up later version run behind those of this one. For tests of
+    /// upgrades.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn added_migrations(mut self, scripts: &'static [&'static str]) -> Self {
+        self.migrations = MIGRATIONS.and(scripts);
+        self
+    }
+
     /// Opens a file, made or brought up to the present schema where needed. Sessions of processes that have ended lapse at once.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not to be made;
-    /// [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store; [`is_version`](Error::is_version) if a newer
-    /// program made it; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full), [`is_busy`](Error::is_transient);
-    /// [`is_invalid`](Error::is_invalid) on a network file system or for an impossible payload limit.
-    /// In every case the file is as it was.
+    /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
+    /// to be made; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
+    /// [`is_version`](Error::is_version) if a newer version made it, or a development version from
+    /// before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
+    /// [`is_busy`](Error::is_transient); [`is_invalid`](Error::is_invalid) on a network file system
+    /// or for an impossible payload limit. In every case the file is as it was.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let path = path.as_ref();
@@ -176,7 +190,7 @@ impl SqliteOptions {
         self.check()?;
         let mut connection = Connection::open_in_memory_with_flags(CONNECT)?;
         prepare(&connection, Durability::Memory)?;
-        migrations::migrate(&mut connection)?;
+        migrate(&mut connection, self.migrations)?;
         let info = self.info("in memory".into(), Durability::Memory);
         let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
         let sizes = Arc::clone(&core.sizes);
@@ -232,7 +246,7 @@ impl SqliteOptions {
             backend: "sqlite",
             location,
             durability,
-            schema: migrations::SCHEMA,
+            schema: self.migrations.newest(),
             payload_limit: self.payload_limit,
         }
     }
@@ -265,11 +279,11 @@ impl SqliteOptions {
         // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
         // making the store at this moment.
         let reading = connection.transaction()?;
-        migrations::check_schema(&reading)?;
+        check_schema(&reading, self.migrations)?;
         drop(reading);
         self.reserve_checksums(&connection)?;
         prepare(&connection, self.durability)?;
-        migrations::migrate(&mut connection)?;
+        migrate(&mut connection, self.migrations)?;
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());

@@ -24,6 +24,7 @@ mod load;
 mod memory;
 #[cfg(unix)]
 mod nth_failure;
+mod old_store;
 mod outbox;
 mod page_checksums;
 #[cfg(feature = "postgres")]

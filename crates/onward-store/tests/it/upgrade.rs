@@ -1,151 +1,250 @@
-//! Stores of earlier schemas: they open, keep every task, and are as good as new.
+//! Stores of earlier schemas are brought up to date where they lie, and what this version does not
+//! support is refused.
+//!
+//! There is one schema so far. The later version is made up: this one, with a script more.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
-use onward_store::{
-    Claim, NewTask, OpenSession, Outcome, Prune, QueueMode, SetQueue, SqliteStore, Store, Submitted, TaskId, TaskState,
-    UniqueKey, Write,
-};
+use onward_store::{ManualClock, Outcome, SqliteOptions, SqliteStore, Store, Submitted, TaskId, Timestamp, Write};
 use rusqlite::Connection;
 
-/// Each released schema's script and a store of it, oldest first. Never changed; a released schema adds one.
-const SCHEMA_1: [&str; 2] =
-    [include_str!("../../src/sqlite/migrations/0001.sql"), include_str!("fixtures/schema_1.sql")];
+use crate::child::{self, Process};
+use crate::old_store::{LEASE, apply, fill, key, new, submit, tasks, work_off};
+
+/// What the later version changes.
+const LATER: &[&str] = &["ALTER TABLE task ADD COLUMN remark TEXT; \
+     CREATE TABLE remarked (task INTEGER PRIMARY KEY) STRICT; \
+     INSERT INTO remarked SELECT id FROM task UNION ALL SELECT id FROM history"];
+
+/// The same, and then a mistake.
+const MISTAKEN: &[&str] =
+    &["ALTER TABLE task ADD COLUMN remark TEXT; DELETE FROM history; INSERT INTO nowhere VALUES (1)"];
+
+/// Changes more than stays in memory, and then comes to no end.
+const ENDLESS: &[&str] = &["DELETE FROM history; CREATE TABLE large (filling BLOB); \
+     INSERT INTO large WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT zeroblob(100000) FROM n; \
+     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"];
+
+/// Changes that an [`ENDLESS`] upgrade has written into the log before its end, in bytes.
+const WRITTEN: u64 = 4 * 1024 * 1024;
+
+/// Marks and schemas of development versions.
+const DEVELOPMENT: [(i32, u32); 2] = [(0x4f6e_5764, 1), (0x4f6e_5764, 21)];
+
+const PATH: &str = "ONWARD_UPGRADE_PATH";
 
 /// Shows: T21
 /// Beats: lost-upgrade
 #[tokio::test]
-async fn a_store_of_schema_1_opens_and_every_task_is_as_it_was() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let expected = [
-        (1, TaskState::Completed, "first", None, 0),
-        (2, TaskState::Dead, "second", Some("ada"), 2),
-        (3, TaskState::Waiting, "third", Some("grace"), 0),
-        (4, TaskState::Scheduled, "fourth", None, 0),
-    ];
-    for (id, state, payload, key, errors) in expected {
-        let task = store.task(TaskId(id)).await.unwrap().unwrap();
-        assert_eq!((task.id.0, task.state, task.key.as_deref(), task.errors.len()), (id, state, key, errors));
-        assert_eq!(task.payload.as_deref(), Some(payload.as_bytes()));
-    }
-    let result = store.task(TaskId(1)).await.unwrap().unwrap().result;
-    assert_eq!(result.as_deref(), Some(&b"sent"[..]));
+async fn an_upgraded_store_has_every_task_as_it_was() {
+    let old = Old::new().await;
+    let before = tasks(&old.open().await).await;
+    let store = old.upgrade().await;
+    assert_eq!(store.info().schema, SqliteStore::schema() + 1);
+    assert_eq!(tasks(&store).await, before);
+    assert_eq!(store.pauses().await.unwrap().len(), 1);
+    assert_eq!(old.remarked(), 6, "the script found every task");
 }
 
 /// Shows: T21, B4
 /// Beats: lost-upgrade
 #[tokio::test]
-async fn what_was_waiting_or_running_in_a_store_of_schema_1_is_claimed_and_completed() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let open = OpenSession::new("new", Duration::from_secs(10));
-    let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
-    let claim = Claim::any(session, 10);
-    let Outcome::Claimed(claimed) = apply(&store, Write::Claim(claim)).await else { panic!("no claim") };
-    let tasks: Vec<i64> = claimed.tasks.iter().map(|task| task.lease.task.0).collect();
-    assert_eq!(tasks, [3, 5], "the urgent one first, and the one whose process is gone");
-    for task in claimed.tasks {
-        assert_eq!(apply(&store, Write::Complete { lease: task.lease, result: None }).await, Outcome::Done);
-    }
+async fn what_waited_or_ran_before_an_upgrade_is_claimed_and_completed_after_it() {
+    let old = Old::new().await;
+    let store = old.upgrade().await;
+    old.clock.advance(LEASE * 2);
+    apply(&store, Write::Sweep).await;
+    assert_eq!(work_off(&store).await, [4, 3, 6]);
     let report = store.check().await.unwrap();
     assert_eq!((report.integrity, report.consistency), (Vec::new(), Vec::new()));
 }
 
-/// Shows: Q6
 #[tokio::test]
-async fn what_had_ended_in_a_store_of_schema_1_is_pruned_and_what_says_how_long_it_is_kept_is_not() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let kept = NewTask { retention: Some(Duration::from_secs(3600)), ..NewTask::new("mail").unwrap() };
-    let Outcome::Submitted(kept) = apply(&store, Write::Submit(Box::new(kept))).await else { panic!("no task") };
-    apply(&store, Write::Cancel { task: kept.id() }).await;
-    let prune = Prune { older_than: None, keep: Some(0), limit: 10 };
-    assert_eq!(apply(&store, Write::Prune(prune)).await, Outcome::Removed { tasks: 2, more: false });
-    assert_eq!(store.task(kept.id()).await.unwrap().unwrap().retention, Some(Duration::from_secs(3600)));
-}
-
-#[tokio::test]
-async fn keys_and_numbers_of_a_store_of_schema_1_stay_taken() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let mut again = NewTask::new("mail").unwrap();
-    again.unique = Some(UniqueKey { key: "grace".into(), on_duplicate: Default::default(), keep_for: Duration::ZERO });
-    let taken = apply(&store, Write::Submit(Box::new(again))).await;
-    assert_eq!(taken, Outcome::Submitted(Submitted::Duplicate { id: TaskId(3) }));
-    let new = apply(&store, Write::Submit(Box::new(NewTask::new("mail").unwrap()))).await;
-    assert_eq!(new, Outcome::Submitted(Submitted::Inserted { id: TaskId(6) }));
-}
-
-#[tokio::test]
-async fn the_events_of_a_store_of_schema_1_are_read_from_the_start() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let events = store.events(Default::default(), 1000).await.unwrap().events;
-    let mut submitted: Vec<i64> = Vec::new();
-    let mut others: Vec<(i64, String)> = Vec::new();
-    for event in events {
-        match event.change {
-            onward_store::Change::Submitted => submitted.push(event.task.0),
-            change => others.push((event.task.0, format!("{change:?}"))),
-        }
-    }
-    assert_eq!(submitted, [1, 2, 3, 4, 5]);
-    assert_eq!(others[..2], [(1, "Completed".to_owned()), (2, "Dead".to_owned())]);
-}
-
-/// Shows: Q4
-#[tokio::test]
-async fn queues_of_a_store_of_schema_1_are_worked_off_by_default_and_can_be_set() {
-    let old = Old::schema_1();
-    let store = SqliteStore::open(&old.path).await.unwrap();
-    let before = store.queues().await.unwrap().remove(0);
-    assert_eq!((before.weight, before.concurrency), (1, None));
-    assert_eq!(store.queue_mode().await.unwrap(), QueueMode::Strict);
-    apply(&store, Write::SetQueue(SetQueue::new(before.name).weight(3).concurrency(2))).await;
-    let after = store.queues().await.unwrap().remove(0);
-    assert_eq!((after.weight, after.concurrency), (3, Some(2)));
-}
-
-#[tokio::test]
-async fn migrating_a_second_time_changes_nothing() {
-    let old = Old::schema_1();
-    assert_eq!(SqliteStore::migrate(&old.path).await.unwrap(), (1, SqliteStore::schema()));
-    let once = std::fs::read(&old.path).unwrap();
-    assert_eq!(SqliteStore::migrate(&old.path).await.unwrap(), (SqliteStore::schema(), SqliteStore::schema()));
-    assert!(std::fs::read(&old.path).unwrap() == once, "the file was changed");
+async fn keys_and_numbers_stay_taken_after_an_upgrade() {
+    let old = Old::new().await;
+    let store = old.upgrade().await;
+    let mut again = new("again");
+    again.unique = Some(key("grace"));
+    assert_eq!(submit(&store, again).await, Outcome::Submitted(Submitted::Duplicate { id: TaskId(4) }));
+    assert_eq!(submit(&store, new("seventh")).await, Outcome::Submitted(Submitted::Inserted { id: TaskId(7) }));
 }
 
 #[tokio::test]
 async fn an_upgraded_store_has_the_tables_of_a_new_one() {
-    let old = Old::schema_1();
-    SqliteStore::migrate(&old.path).await.unwrap();
+    let old = Old::new().await;
+    drop(old.upgrade().await);
     let new = old.path.with_file_name("new.db");
-    drop(SqliteStore::open(&new).await.unwrap());
+    drop(SqliteStore::options().added_migrations(LATER).open(&new).await.unwrap());
     assert_eq!(tables(&old.path), tables(&new));
 }
 
-/// A store of an old schema in a directory of its own.
+#[tokio::test]
+async fn a_second_migration_finds_nothing_to_do() {
+    let old = Old::new().await;
+    let schema = SqliteStore::schema();
+    assert_eq!(SqliteStore::migrate(&old.path).await.unwrap(), (schema, schema));
+    let once = std::fs::read(&old.path).unwrap();
+    assert_eq!(SqliteStore::migrate(&old.path).await.unwrap(), (schema, schema));
+    assert!(std::fs::read(&old.path).unwrap() == once, "the file was changed");
+}
+
+#[tokio::test]
+async fn a_look_at_the_schema_of_an_older_store_does_not_migrate_it() {
+    let old = Old::new().await;
+    let before = std::fs::read(&old.path).unwrap();
+    assert_eq!(SqliteStore::schema_of(&old.path).unwrap(), 1);
+    assert!(std::fs::read(&old.path).unwrap() == before, "the file was changed");
+}
+
+/// Shows: T21
+/// Beats: lost-upgrade
+#[tokio::test]
+async fn an_upgrade_that_fails_half_way_leaves_the_store_as_it_was() {
+    let old = Old::new().await;
+    let before = tasks(&old.open().await).await;
+    old.options().added_migrations(MISTAKEN).open(&old.path).await.unwrap_err();
+    assert_eq!(tasks(&old.open().await).await, before);
+    drop(old.upgrade().await);
+}
+
+/// Shows: T21
+/// Beats: lost-upgrade
+#[tokio::test]
+async fn an_upgrade_killed_half_way_leaves_the_store_as_it_was() {
+    let old = Old::new().await;
+    let before = tasks(&old.open().await).await;
+    let variables = [(PATH, old.path.display().to_string())];
+    let (mut process, _speech) = Process::start("upgrade::come_to_no_end", &variables);
+    let log = old.path.with_file_name("onward.db-wal");
+    while std::fs::metadata(&log).map_or(0, |log| log.len()) < WRITTEN {
+        std::thread::yield_now();
+    }
+    process.kill();
+    assert_eq!(tasks(&old.open().await).await, before);
+    drop(old.upgrade().await);
+}
+
+/// A process that begins an upgrade.
+#[tokio::test]
+#[ignore = "a process started by the tests of `upgrade`"]
+async fn come_to_no_end() {
+    child::begin();
+    let path = std::env::var(PATH).unwrap();
+    drop(SqliteStore::options().added_migrations(ENDLESS).open(path).await);
+}
+
+/// Shows: T21
+#[tokio::test]
+async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
+    let old = Old::new().await;
+    let path = old.path.display().to_string();
+    let (mut one, first) = Process::start("upgrade::upgrade_when_told", &[(PATH, path.clone())]);
+    let (mut other, second) = Process::start("upgrade::upgrade_when_told", &[(PATH, path)]);
+    one.tell("go");
+    other.tell("go");
+    for mut speech in [first, second] {
+        assert_eq!(speech.next().as_deref(), Some("has schema 2 and 6 tasks"));
+    }
+    assert_eq!(old.remarked(), 6);
+}
+
+/// A process that upgrades the store.
+#[tokio::test]
+#[ignore = "a process started by the tests of `upgrade`"]
+async fn upgrade_when_told() {
+    child::begin();
+    let path = std::env::var(PATH).unwrap();
+    child::hear();
+    let store = SqliteStore::options().added_migrations(LATER).open(path).await.unwrap();
+    child::say(&format!("has schema {} and {} tasks", store.info().schema, tasks(&store).await.len()));
+    // Until the other process has it open, too.
+    child::hear();
+}
+
+/// Shows: T21
+#[tokio::test]
+async fn a_store_of_a_later_schema_is_refused_untouched() {
+    let old = Old::new().await;
+    drop(old.upgrade().await);
+    let before = std::fs::read(&old.path).unwrap();
+    let schema = SqliteStore::schema();
+    let expected = format!("has schema {} and this program supports", schema + 1);
+    for error in [old.options().open(&old.path).await.unwrap_err(), SqliteStore::migrate(&old.path).await.unwrap_err()]
+    {
+        assert!(error.is_version() && error.to_string().contains(&expected), "{error}");
+    }
+    assert!(std::fs::read(&old.path).unwrap() == before, "the file was changed");
+}
+
+/// Shows: T21
+#[tokio::test]
+async fn a_store_of_a_development_version_is_refused_untouched_whatever_its_number() {
+    for (application, schema) in DEVELOPMENT {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        make_development_store(&path, application, schema);
+        let before = std::fs::read(&path).unwrap();
+        let expected = format!("has schema {schema} of a development version of Onward");
+        for error in [
+            SqliteStore::open(&path).await.unwrap_err(),
+            SqliteStore::migrate(&path).await.unwrap_err(),
+            SqliteStore::schema_of(&path).unwrap_err(),
+            SqliteStore::restore(&path, directory.path().join("copy.db"), |_, _| {}).await.unwrap_err(),
+            SqliteStore::rebuild(&path, directory.path().join("copy.db"), false).await.unwrap_err(),
+        ] {
+            assert!(error.is_version() && error.to_string().contains(&expected), "{error}");
+            assert!(error.to_string().contains("start a new store"), "{error}");
+        }
+        assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
+    }
+}
+
+fn make_development_store(path: &Path, application: i32, schema: u32) {
+    let connection = Connection::open(path).unwrap();
+    let text = format!(
+        "PRAGMA journal_mode = WAL; CREATE TABLE task (id INTEGER PRIMARY KEY) STRICT; \
+         PRAGMA application_id = {application}; PRAGMA user_version = {schema}"
+    );
+    connection.execute_batch(&text).unwrap();
+    connection.close().unwrap();
+}
+
+/// A store that this version made and that nobody has open, in a directory of its own.
 struct Old {
     path: PathBuf,
+    clock: Arc<ManualClock>,
     _directory: tempfile::TempDir,
 }
 
 impl Old {
-    fn schema_1() -> Self {
+    async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
-        let connection = Connection::open(&path).unwrap();
-        connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
-        SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
-        connection.close().unwrap();
-        Self { path, _directory: directory }
+        let clock = Arc::new(ManualClock::starting_at(Timestamp::from_microseconds(1_700_000_000_000_000)));
+        let old = Self { path, clock, _directory: directory };
+        fill(&old.open().await).await;
+        old
     }
-}
 
-async fn apply(store: &SqliteStore, write: Write) -> Outcome {
-    store.apply(vec![write]).await.unwrap().remove(0)
+    fn options(&self) -> SqliteOptions {
+        SqliteStore::options().clock(Arc::clone(&self.clock) as _)
+    }
+
+    async fn open(&self) -> SqliteStore {
+        self.options().open(&self.path).await.unwrap()
+    }
+
+    /// Opens it with the later version.
+    async fn upgrade(&self) -> SqliteStore {
+        self.options().added_migrations(LATER).open(&self.path).await.unwrap()
+    }
+
+    /// How many tasks the later version's script found.
+    fn remarked(&self) -> i64 {
+        let connection = Connection::open(&self.path).unwrap();
+        connection.query_row("SELECT count(*) FROM remarked", [], |row| row.get(0)).unwrap()
+    }
 }
 
 /// The definitions of a file's tables and indexes, as SQLite keeps them.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use onward_store::{Store, SystemClock};
+use onward_store::{SqliteStore, Store, SystemClock};
 use serde_json::json;
 
 use super::finding::{Finding, exit_code};
@@ -26,7 +26,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 
 async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> {
     let mut findings = disk::file(path);
-    findings.extend(disk::schema(path));
+    findings.extend(disk::schema(path, SqliteStore::schema()));
     show(options, &findings)?;
     if findings.iter().any(Finding::is_of_older_schema) {
         let of_disk = disk::device(path, &SystemClock);

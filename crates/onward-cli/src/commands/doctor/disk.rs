@@ -45,10 +45,11 @@ pub(super) fn file(path: &Path) -> Vec<Finding> {
     vec![Finding::ok("file", format!("{location}, {size} bytes")), wal(path)]
 }
 
-/// Compares the schema of a store, before anything brings it up to date, with the one that this program writes; nothing where that cannot be
-/// read, for then the store does not open.
-pub(super) fn schema(path: &Path) -> Option<Finding> {
-    let (has, ours) = (SqliteStore::schema_of(path).ok()?, SqliteStore::schema());
+/// Compares the schema of a store, before anything migrates it, with `ours`, the one that this
+/// program writes. Returns nothing if it cannot be read or is that of a development version, for
+/// then the store does not open.
+pub(super) fn schema(path: &Path, ours: u32) -> Option<Finding> {
+    let has = SqliteStore::schema_of(path).ok()?;
     let found = format!("{has}; this program writes {ours}");
     Some(match has.cmp(&ours) {
         Ordering::Equal => Finding::ok("schema", found),
@@ -144,6 +145,21 @@ fn space(directory: &Path) -> Finding {
 mod tests {
     use super::super::finding::Level;
     use super::*;
+
+    /// As a program of the next schema finds it.
+    #[tokio::test]
+    async fn a_store_of_an_older_schema_is_reported_with_what_to_do_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        drop(SqliteStore::open(&path).await.unwrap());
+        let before = std::fs::read(&path).unwrap();
+        let finding = schema(&path, SqliteStore::schema() + 1).unwrap();
+        assert_eq!((finding.level, finding.found.as_str()), (Level::Warn, "1; this program writes 2"));
+        assert!(finding.is_of_older_schema());
+        let remedy = finding.remedy.unwrap();
+        assert!(remedy.contains("brings it up to date") && remedy.contains("onward store migrate"), "{remedy}");
+        assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
+    }
 
     #[test]
     fn a_sync_that_costs_nothing_is_suspicious() {

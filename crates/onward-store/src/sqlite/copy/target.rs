@@ -19,7 +19,7 @@ use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::{AWAITED, BUNDLE, MEMO, MOVING};
 use crate::sqlite::log::LogBuffer;
 use crate::sqlite::maintenance::put_in_place;
-use crate::sqlite::migrations;
+use crate::sqlite::migrations::{MIGRATIONS, migrate};
 use crate::sqlite::names::{Names, SERIES_SHIFT};
 use crate::sqlite::open::{SqliteOptions, check_place, connect, prepare};
 use crate::sqlite::options_column::TaskOptions;
@@ -82,7 +82,7 @@ impl SqliteTarget {
         // Nothing of it counts before it is synced as a whole.
         prepare(&connection, Durability::Memory)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
-        migrations::migrate(&mut connection)?;
+        migrate(&mut connection, MIGRATIONS)?;
         connection.execute_batch("CREATE TEMP TABLE key_owner (task INTEGER PRIMARY KEY) STRICT")?;
         let names = Names::load(&Database::from(&connection), None)?;
         let (series, tags) = (HashMap::new(), HashMap::new());

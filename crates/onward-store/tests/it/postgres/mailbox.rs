@@ -1,11 +1,6 @@
 //! What waits for orchestrations, as rows.
 
-use std::time::Duration;
-
-use onward_store::{
-    Claim, Durability, MessageBody, NewTask, OpenSession, Outcome, PostgresStore, Recipient, Signal, Store, Submitted,
-    TaskId, Write,
-};
+use onward_store::{Durability, NewTask, Outcome, PostgresStore, Recipient, Signal, Store, Submitted, TaskId, Write};
 use onward_testkit::postgres::Server;
 use tokio_postgres::Client;
 
@@ -51,28 +46,4 @@ async fn a_message_costs_the_same_however_many_wait() {
     store.apply((0..1000).map(|number| signal(task, number)).collect()).await.unwrap();
     let many = cost(&client, &store, task).await;
     assert!(many < few * 3 / 2, "{SIGNALS} messages cost {few} bytes at first and {many} behind 1000 others");
-}
-
-/// The bytes are those that programs of schema 3 wrote.
-///
-/// Shows: D11, T21
-/// Beats: lost-upgrade
-#[tokio::test]
-async fn messages_that_waited_before_they_were_rows_are_handed_out_in_their_order() {
-    let Some(url) = super::server::url() else { return };
-    let (client, schema) = (connect(&url).await, super::schemas::new_name());
-    client.batch_execute(&super::upgrade::schema_3(&schema)).await.unwrap();
-    let store = super::server::open(&url, super::fixture::options().schema(&schema)).await;
-    let record = store.instance(TaskId(1)).await.unwrap().unwrap();
-    assert_eq!((record.received, record.waiting, record.status.as_deref()), (3, 2, Some(&b"asked"[..])));
-    assert_eq!(store.instance(TaskId(2)).await.unwrap().unwrap().waiting, 0);
-    store.apply(vec![signal(TaskId(1), 4)]).await.unwrap();
-    let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(600)));
-    let Outcome::SessionOpened(session) = store.apply(vec![open]).await.unwrap()[0] else { panic!("no session") };
-    let outcomes = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await.unwrap();
-    let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("{outcomes:?}") };
-    let messages = &claimed.tasks[0].instance.as_ref().unwrap().messages;
-    assert_eq!(messages.iter().map(|message| message.number).collect::<Vec<_>>(), [2, 3, 4]);
-    assert!(matches!(&messages[0].body, MessageBody::Signal { payload, .. } if payload == "yes"), "{messages:?}");
-    assert_eq!(messages[1].body, MessageBody::Cancel);
 }
