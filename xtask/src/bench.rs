@@ -55,7 +55,7 @@ pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
 /// Builds the runner and our own program as tests are built, in the same folder: most of what they
 /// need is compiled there already. Returns the folder of the programs.
 fn build_for_smoke(project: &Project) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| project.path("target"), PathBuf::from);
+    let target = project.target();
     let mut build = command::cargo();
     build.args(["build", "--locked", "--manifest-path", MANIFEST, "-p", "bench-runner", "-p", "bench-onward"]);
     command::run(build.arg("--target-dir").arg(&target).current_dir(project.root()))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::project::Project;
-use crate::{bench, command, deny, examples, readme, test, tidy};
+use crate::{bench, command, deny, disk, examples, readme, test, tidy};
 
 /// What `cargo xtask ci` takes.
 #[derive(Debug, clap::Args)]
@@ -56,11 +56,15 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if chosen.is_empty() {
         bail!("there is no such step; `cargo xtask ci --only list` names them all");
     }
+    let places = [project.target(), std::env::temp_dir()];
+    if options.only.is_none() {
+        disk::ensure_room(&places[0])?;
+    }
     let mut rows = Vec::new();
     for (name, what, step) in chosen {
         println!("\n=== {name}: {what}");
         let started = command::now();
-        let ended = step(project);
+        let ended = step(project).map_err(|error| disk::explain(error, &places));
         if let Err(error) = &ended {
             println!("{error:#}");
         }

@@ -10,13 +10,11 @@ mod ci;
 mod clean_stale;
 mod command;
 mod deny;
-#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
 mod disk;
 mod examples;
 mod features;
 mod fuzz;
 mod in_use;
-#[cfg_attr(not(test), expect(dead_code, reason = "the steps of CI that call it come with them"))]
 mod leftovers;
 mod libzmq;
 mod miri;

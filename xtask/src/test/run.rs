@@ -1,13 +1,16 @@
 //! The order of the steps: prepare, build, run each test program, test the documentation, summarise.
 
-use anyhow::{Result, bail};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
 
 use super::harness::{self, Ran};
 use super::programs::{self, Program};
 use super::{interop, summary};
 use crate::backends::{self, Ready};
-use crate::command;
 use crate::project::Project;
+use crate::{command, leftovers};
 
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -58,9 +61,10 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let started = command::now();
     let programs = programs::build(project, ready)?;
     let built = started.elapsed();
+    let temporary = leftovers::folder()?;
     let mut ran = Vec::new();
     for program in &programs {
-        ran.push(run_program(program, ready, all)?);
+        ran.push(run_program(program, ready, &temporary, all)?);
     }
     ran.push(documentation(project, ready)?);
     if all {
@@ -69,14 +73,16 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     print!("{}", summary::table(built, &ran));
     let failures = summary::failures(&ran);
     if !failures.is_empty() {
-        bail!("tests failed:{failures}");
+        // Killed and failed tests leave files, which may tell why they failed.
+        bail!("tests failed; their temporary files are in {}:{failures}", temporary.display());
     }
-    Ok(())
+    leftovers::check(&temporary)?;
+    fs::remove_dir(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
 }
 
-fn run_program(program: &Program, ready: &Ready, all: bool) -> Result<Ran> {
+fn run_program(program: &Program, ready: &Ready, temporary: &Path, all: bool) -> Result<Ran> {
     let mut run = program.command();
-    run.envs(ready.variables.iter().cloned());
+    run.envs(ready.variables.iter().cloned()).env("TMPDIR", temporary);
     if all {
         run.arg("--include-ignored");
     }
