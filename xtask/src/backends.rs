@@ -54,7 +54,7 @@ fn postgres() -> Result<Ready> {
     let server = Server::start()?;
     Ok(Ready {
         variables: server.variables(),
-        features: vec![("onward-store", "onward-store/postgres")],
+        features: vec![("onward", "onward/postgres"), ("onward-store", "onward-store/postgres")],
         servers: vec![server],
     })
 }

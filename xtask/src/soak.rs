@@ -87,7 +87,11 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "nth-failure",
         what: "each store operation fails in turn under an engine, and each file operation under a SQLite store: error, busy, full, timeout; once and for good",
-        tests: &[("onward", "faults::no_"), ("onward-store", "nth_failure::")],
+        tests: &[
+            ("onward", "faults::on_memory::no_"),
+            ("onward", "faults::on_sqlite::no_"),
+            ("onward-store", "nth_failure::"),
+        ],
         rounds: 10,
         variable: "ONWARD_ROUNDS",
     },

@@ -13,6 +13,7 @@ mod map;
 mod modules;
 mod root;
 mod sleeps;
+mod stores;
 mod words;
 
 pub(crate) use checks::{Options, run};

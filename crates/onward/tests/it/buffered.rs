@@ -49,6 +49,8 @@ async fn hold(store: &TestStore) -> Held {
     engine.submit_all(tasks).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
     Held { engine, run, gate, started }
 }
 
@@ -141,6 +143,8 @@ async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does(store: Test
     let last = engine.submit_all(tasks).await.unwrap()[44].id();
     let run = start(&engine);
     gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
     assert!(engine.snapshot().buffered > 0, "nothing was buffered");
     store.clock.advance(timeout + timeout / 2);
     gate.open(1);

@@ -279,14 +279,14 @@ async fn a_fork_has_room_for_one_tag_fewer_and_says_so_to_its_code(store: TestSt
 
 /// Shows: D10
 async fn tags_are_there_before_the_step_that_follows_them_runs(store: TestStore) {
-    let store = store.shared();
+    let reads = store.shared();
     let engine = engine(&store, move |_, context| {
-        let store = std::sync::Arc::clone(&store);
+        let reads = std::sync::Arc::clone(&reads);
         async move {
             context.set_tag("stage", "picking")?;
             let filter = TaskFilter { tags: tags(&[("stage", "picking")]), ..TaskFilter::default() };
             let look =
-                || async move { store.count(filter).await.map_err(|error| Failure::permanent(error.to_string())) };
+                || async move { reads.count(filter).await.map_err(|error| Failure::permanent(error.to_string())) };
             Ok(context.step("look", look).await?.to_string())
         }
     })

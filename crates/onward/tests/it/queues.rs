@@ -224,6 +224,8 @@ async fn hold(store: &TestStore, mode: QueueMode) -> Held {
     engine.submit_all(quick.chain((0..20).flat_map(|_| tasks(HELD))).collect()).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
     assert!(engine.snapshot().buffered > 1, "too little was buffered to tell");
     Held { engine, run, gate }
 }

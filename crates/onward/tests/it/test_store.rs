@@ -76,6 +76,11 @@ impl TestStore {
         Self::open(self.kind).await.unwrap()
     }
 
+    /// Returns whether a new store takes as long as many calls.
+    pub(crate) fn is_on_server(&self) -> bool {
+        !matches!(self.kind, StoreKind::Memory | StoreKind::Sqlite)
+    }
+
     /// Returns a handle on the store, for an engine or a store in front of it.
     pub(crate) fn shared(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
