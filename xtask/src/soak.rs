@@ -430,6 +430,8 @@ mod tests {
             let (module, test) = filter.rsplit_once("::").unwrap();
             let tests = format!("crates/{package}/tests/it/");
             let begin = if test.is_empty() { String::new() } else { format!("fn {test}") };
+            // A file of the engine's suite has a module for its cases on each store.
+            let module = module.split("::on_").next().unwrap();
             let module = format!("{tests}{}", module.replace("::", "/"));
             let source = project.read(&format!("{module}.rs")).or_else(|_| project.read(&format!("{module}/mod.rs")));
             assert!(source.unwrap().contains(&begin), "{name}: no test of {module} begins with `{test}`");

@@ -7,7 +7,7 @@ use onward::{Backoff, Change, Engine, Failure, HandlerOptions, RetryPolicy, Task
 use onward_testkit::{Fault, FaultyStore, Side};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::fixture::{Gate, TestStore, start, stop, submit};
+use crate::fixture::{Gate, TestStore, start, stop, submit, task};
 
 on_every_store! {
     a_hook_is_told_of_each_change_in_the_order_of_one_task,
@@ -127,9 +127,7 @@ async fn a_run_ends_when_its_hooks_have_been_told_everything(store: TestStore) {
     let engine = store.engine().await;
     fine(&engine);
     let told = follow(&engine);
-    for _ in 0..500 {
-        submit(&engine, "fine").await;
-    }
+    engine.submit_all(vec![task("fine"); 500]).await.unwrap();
     engine.drain().await.unwrap();
     let completed = all(told).iter().filter(|(_, change)| *change == Change::Completed).count();
     assert_eq!(completed, 500);

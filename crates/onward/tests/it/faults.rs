@@ -60,70 +60,76 @@ const FAILURES: u64 = 3;
 
 /// Fails each call of a drain in turn, with every error, once and for good, until there are no more.
 async fn fail_each_call_in_turn(store: &TestStore, side: Side) {
-    // A new schema for each call takes a server longer than all that is shown by it.
-    let tasks = if store.is_on_server() { TASKS / 3 } else { TASKS };
-    let tasks = tasks * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
-    let mut tally = Tally::default();
+    let tasks = TASKS * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
+    let mut drains = Drains { store, tasks, tally: Tally::default(), seen: EventCursor::START };
     for fault in Fault::ALL {
         for for_good in [false, true] {
             let failing = Failing { fault, side, for_good };
             let mut number = 1;
-            while drain_while_failing(&store.fresh().await, failing, number, tasks, &mut tally).await {
-                tally.recovered += 1;
+            while drains.drain_while_failing(failing, number).await {
+                drains.tally.recovered += 1;
                 number += 1;
             }
         }
     }
-    println!("{tally}");
+    println!("{}", drains.tally);
 }
 
-/// Drains while the call of this number fails, and the next ones where it is for good; whether there were that many calls.
-async fn drain_while_failing(
-    store: &TestStore,
-    failing: Failing,
-    number: u64,
+/// Drains of one store, one after the other.
+struct Drains<'a> {
+    store: &'a TestStore,
+    /// The number of tasks of each.
     tasks: usize,
-    tally: &mut Tally,
-) -> bool {
-    let Failing { fault, side, for_good } = failing;
-    let faulty = Arc::new(FaultyStore::new(store.shared()));
-    let (engine, tasks) = engine_on(store, faulty.clone(), tasks).await;
-    if for_good {
-        faulty.fail_from(number, side, fault);
-    } else {
-        faulty.fail_once(number, side, fault);
-    }
-    let drain = start_drain(&engine);
-    while for_good && !drain.is_finished() && faulty.calls() < number + FAILURES {
-        store.advance(SECOND).await;
-    }
-    faulty.heal();
-    store.advance_until(SECOND / 10, drain).await;
-    count(store, &tasks, tally).await;
-    assert_eq!((tally.lost, tally.duplicated), (0, 0), "{failing:?}, call {number}");
-    faulty.calls() >= number
+    tally: Tally,
+    /// The end of the events of earlier drains.
+    seen: EventCursor,
 }
 
-/// Counts the tasks that are not completed, and those that were completed twice.
-async fn count(store: &TestStore, tasks: &[TaskId], tally: &mut Tally) {
-    let mut completions: HashMap<TaskId, u64> = HashMap::new();
-    let mut cursor = EventCursor::START;
-    loop {
-        let page = store.events(cursor, 1000).await.unwrap();
-        cursor = page.next;
-        if page.events.is_empty() {
-            break;
+impl Drains<'_> {
+    /// Drains while the call of this number fails, and the next ones where it is for good. Returns whether there were that
+    /// many calls.
+    async fn drain_while_failing(&mut self, failing: Failing, number: u64) -> bool {
+        let Failing { fault, side, for_good } = failing;
+        let store = self.store;
+        let faulty = Arc::new(FaultyStore::new(store.shared()));
+        let (engine, tasks) = engine_on(store, faulty.clone(), self.tasks).await;
+        if for_good {
+            faulty.fail_from(number, side, fault);
+        } else {
+            faulty.fail_once(number, side, fault);
         }
-        let completed = page.events.iter().filter(|event| event.change == Change::Completed);
-        completed.for_each(|event| *completions.entry(event.task).or_default() += 1);
+        let drain = start_drain(&engine);
+        while for_good && !drain.is_finished() && faulty.calls() < number + FAILURES {
+            store.advance(SECOND).await;
+        }
+        faulty.heal();
+        store.advance_until(SECOND / 10, drain).await;
+        self.count(&tasks).await;
+        assert_eq!((self.tally.lost, self.tally.duplicated), (0, 0), "{failing:?}, call {number}");
+        faulty.calls() >= number
     }
-    tally.attempted += tasks.len() as u64;
-    tally.acknowledged += tasks.len() as u64;
-    tally.duplicated += completions.values().map(|times| times - 1).sum::<u64>();
-    for task in tasks {
-        let record = store.task(*task).await.unwrap();
-        let is_completed = record.is_some_and(|record| record.state == TaskState::Completed);
-        tally.lost += u64::from(!is_completed || !completions.contains_key(task));
+
+    /// Counts the tasks that are not completed, and those that were completed twice.
+    async fn count(&mut self, tasks: &[TaskId]) {
+        let mut completions: HashMap<TaskId, u64> = HashMap::new();
+        loop {
+            let page = self.store.events(self.seen, 1000).await.unwrap();
+            self.seen = page.next;
+            if page.events.is_empty() {
+                break;
+            }
+            let completed = page.events.iter().filter(|event| event.change == Change::Completed);
+            completed.for_each(|event| *completions.entry(event.task).or_default() += 1);
+        }
+        let tally = &mut self.tally;
+        tally.attempted += tasks.len() as u64;
+        tally.acknowledged += tasks.len() as u64;
+        tally.duplicated += completions.values().map(|times| times - 1).sum::<u64>();
+        for task in tasks {
+            let record = self.store.task(*task).await.unwrap();
+            let is_completed = record.is_some_and(|record| record.state == TaskState::Completed);
+            tally.lost += u64::from(!is_completed || !completions.contains_key(task));
+        }
     }
 }
 

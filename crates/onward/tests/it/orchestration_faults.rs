@@ -291,7 +291,7 @@ async fn orchestrations_survive_any_death(store: TestStore) {
         StoreKind::Memory => 3000,
         StoreKind::Sqlite => 100,
         #[cfg(feature = "postgres")]
-        StoreKind::Postgres => 20,
+        StoreKind::Postgres => 10,
     };
     let (first, count) = (soak::seed(), soak::number("ONWARD_SEQUENCES").unwrap_or(count));
     let mut total = Tally { seed: first, ..Tally::default() };

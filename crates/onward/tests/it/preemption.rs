@@ -9,7 +9,7 @@ use onward::{
     limits,
 };
 
-use crate::fixture::{Gate, SECOND, TestStore, record, start, state, stop, task};
+use crate::fixture::{Gate, TestStore, record, start, state, stop, task};
 
 on_every_store! {
     a_running_task_gives_way_to_an_urgent_one_and_runs_again_later,
@@ -63,11 +63,12 @@ async fn a_running_task_gives_way_to_an_urgent_one_and_runs_again_later(store: T
     let first = submit(&engine, "low", 128).await;
     let run = start(&engine);
     low.entered(1).await;
-    // So slow a handler has nothing claimed ahead of its slot: what gives way is not taken again at once.
-    store.advance(SECOND).await;
     let second = submit(&engine, "urgent", 255).await;
     entered(&store, &urgent, 1).await;
-    assert_eq!(state(&store, first).await, TaskState::Waiting);
+    // The engine may claim it ahead of its slot again, and gives it back when nothing starts.
+    while state(&store, first).await != TaskState::Waiting {
+        store.advance(STEP).await;
+    }
     urgent.open(1);
     assert_eq!(ended(&store, &engine, second).await, TaskState::Completed);
     low.open(1);
