@@ -114,6 +114,7 @@ mod progress;
 mod queues;
 #[cfg(test)]
 mod retention;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod schedules;

@@ -76,7 +76,7 @@ impl TestStore {
         Self::open(self.kind).await.unwrap()
     }
 
-    /// Returns whether a new store takes as long as many calls.
+    /// Returns whether the store is on a server, where each call takes milliseconds.
     pub(crate) fn is_on_server(&self) -> bool {
         !matches!(self.kind, StoreKind::Memory | StoreKind::Sqlite)
     }
