@@ -4,7 +4,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::exceptions::Exceptions;
 use super::{
-    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sizes, sleeps, words,
+    Finding, architecture, changelog, commands, dependencies, lengths, links, map, modules, root, sizes, sleeps,
+    stores, words,
 };
 use crate::project::Project;
 use crate::source::SourceFile;
@@ -50,6 +51,9 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("lengths", "functions and files stay short", |inputs| Ok(lengths::check(&inputs.sources, &inputs.exceptions))),
     ("words", "names and comments avoid words that say nothing", |inputs| Ok(words::check(&inputs.sources))),
     ("sleeps", "tests do not sleep", |inputs| Ok(sleeps::check(&inputs.sources, &inputs.exceptions))),
+    ("stores", "cases of the engine that leave a store out say why", |inputs| {
+        stores::check(&inputs.project.read(stores::LIST)?, &inputs.sources)
+    }),
     ("modules", "a mod.rs holds no logic", |inputs| Ok(modules::check(&inputs.sources))),
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))

@@ -14,6 +14,7 @@ mod modules;
 mod root;
 mod sizes;
 mod sleeps;
+mod stores;
 mod words;
 
 pub(crate) use checks::{Options, run};

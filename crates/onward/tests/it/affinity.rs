@@ -6,7 +6,15 @@ use onward::{Clock, Engine, Failure, NewTask, Task, TaskId};
 use onward_store::{Name, limits};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{Gate, SECOND, World, record, start, stop, submit, task, worlds};
+use crate::fixture::{Gate, SECOND, TestStore, record, start, stop, submit, task};
+
+on_every_store! {
+    a_series_stays_with_the_engine_that_began_it,
+    what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over,
+    the_series_of_an_engine_that_stops_go_to_others_at_once,
+    a_typed_task_names_its_series,
+    a_series_with_a_wrong_name_is_refused,
+}
 
 /// Which engine ran what, by name.
 type Ran = Arc<Mutex<Vec<&'static str>>>;
@@ -20,8 +28,8 @@ async fn submit_of(engine: &Engine, series: &str) -> TaskId {
 }
 
 /// An engine that notes its name for each task that it runs.
-async fn engine(world: &World, name: &'static str, ran: &Ran) -> Engine {
-    let engine = world.builder().open().await.unwrap();
+async fn engine(store: &TestStore, name: &'static str, ran: &Ran) -> Engine {
+    let engine = store.builder().open().await.unwrap();
     let ran = Arc::clone(ran);
     engine.handle("k", move |_| {
         ran.lock().unwrap().push(name);
@@ -31,72 +39,63 @@ async fn engine(world: &World, name: &'static str, ran: &Ran) -> Engine {
 }
 
 /// Shows: Q12
-#[tokio::test]
-async fn a_series_stays_with_the_engine_that_began_it() {
-    for world in worlds().await {
-        let ran = Ran::default();
-        let engines = [engine(&world, "one", &ran).await, engine(&world, "other", &ran).await];
-        let runs = engines.each_ref().map(start);
-        for _ in 0..20 {
-            let task = submit_of(&engines[0], "s").await;
-            engines[0].wait(task).await.unwrap();
-        }
-        let ran = ran.lock().unwrap().clone();
-        assert!(ran.len() == 20 && ran.iter().all(|name| *name == ran[0]), "{ran:?}");
-        for (engine, run) in engines.iter().zip(runs) {
-            stop(engine, run).await;
-        }
+async fn a_series_stays_with_the_engine_that_began_it(store: TestStore) {
+    let ran = Ran::default();
+    let engines = [engine(&store, "one", &ran).await, engine(&store, "other", &ran).await];
+    let runs = engines.each_ref().map(start);
+    for _ in 0..20 {
+        let task = submit_of(&engines[0], "s").await;
+        engines[0].wait(task).await.unwrap();
+    }
+    let ran = ran.lock().unwrap().clone();
+    assert!(ran.len() == 20 && ran.iter().all(|name| *name == ran[0]), "{ran:?}");
+    for (engine, run) in engines.iter().zip(runs) {
+        stop(engine, run).await;
     }
 }
 
 /// Shows: Q12
-#[tokio::test]
-async fn what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over() {
-    for world in worlds().await {
-        let ran = Ran::default();
-        let gate = Gate::new();
-        let busy = world.builder().concurrency(1).prefetch(0).open().await.unwrap();
-        busy.handle("k", gate.handler());
-        let run_of_busy = start(&busy);
-        submit_of(&busy, "s").await;
-        gate.entered(1).await;
-        let other = engine(&world, "other", &ran).await;
-        let run = start(&other);
-        let began = world.clock.steady();
-        let reserved = submit_of(&other, "s").await;
-        let waits = other.clone();
-        let waits = tokio::spawn(async move { waits.wait(reserved).await.unwrap() });
-        world.advance_until(SECOND / 10, waits).await;
-        assert!(world.clock.steady() - began >= limits::AFFINITY_WAIT);
-        assert_eq!(*ran.lock().unwrap(), ["other"]);
-        gate.open(1);
-        stop(&other, run).await;
-        stop(&busy, run_of_busy).await;
-    }
+async fn what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over(store: TestStore) {
+    let ran = Ran::default();
+    let gate = Gate::new();
+    let busy = store.builder().concurrency(1).prefetch(0).open().await.unwrap();
+    busy.handle("k", gate.handler());
+    let run_of_busy = start(&busy);
+    submit_of(&busy, "s").await;
+    gate.entered(1).await;
+    let other = engine(&store, "other", &ran).await;
+    let run = start(&other);
+    let began = store.clock.steady();
+    let reserved = submit_of(&other, "s").await;
+    let waits = other.clone();
+    let waits = tokio::spawn(async move { waits.wait(reserved).await.unwrap() });
+    store.advance_until(SECOND / 10, waits).await;
+    assert!(store.clock.steady() - began >= limits::AFFINITY_WAIT);
+    assert_eq!(*ran.lock().unwrap(), ["other"]);
+    gate.open(1);
+    stop(&other, run).await;
+    stop(&busy, run_of_busy).await;
 }
 
 /// Shows: Q12
-#[tokio::test]
-async fn the_series_of_an_engine_that_stops_go_to_others_at_once() {
-    for world in worlds().await {
-        let (ran, gate) = (Ran::default(), Gate::new());
-        let stopping = engine(&world, "stopping", &ran).await;
-        stopping.handle("held", gate.handler());
-        let run_of_stopping = start(&stopping);
-        let first = submit_of(&stopping, "s").await;
-        stopping.wait(first).await.unwrap();
-        submit(&stopping, "held").await;
-        gate.entered(1).await;
-        let other = engine(&world, "other", &ran).await;
-        let run = start(&other);
-        stopping.stop();
-        let second = submit_of(&other, "s").await;
-        other.wait(second).await.unwrap();
-        assert_eq!(*ran.lock().unwrap(), ["stopping", "other"], "and no time has passed");
-        gate.open(1);
-        run_of_stopping.await.unwrap();
-        stop(&other, run).await;
-    }
+async fn the_series_of_an_engine_that_stops_go_to_others_at_once(store: TestStore) {
+    let (ran, gate) = (Ran::default(), Gate::new());
+    let stopping = engine(&store, "stopping", &ran).await;
+    stopping.handle("held", gate.handler());
+    let run_of_stopping = start(&stopping);
+    let first = submit_of(&stopping, "s").await;
+    stopping.wait(first).await.unwrap();
+    submit(&stopping, "held").await;
+    gate.entered(1).await;
+    let other = engine(&store, "other", &ran).await;
+    let run = start(&other);
+    stopping.stop();
+    let second = submit_of(&other, "s").await;
+    other.wait(second).await.unwrap();
+    assert_eq!(*ran.lock().unwrap(), ["stopping", "other"], "and no time has passed");
+    gate.open(1);
+    run_of_stopping.await.unwrap();
+    stop(&other, run).await;
 }
 
 #[derive(Serialize, Deserialize)]
@@ -114,22 +113,16 @@ impl Task for Train {
 }
 
 /// Shows: Q12, T20
-#[tokio::test]
-async fn a_typed_task_names_its_series() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let own = engine.submit(Train { customer: 7 }).await.unwrap().submitted().id();
-        let described = engine.submit_with(Train { customer: 7 }).affinity("tonight").await.unwrap().submitted().id();
-        let series = [record(&world, own).await.affinity, record(&world, described).await.affinity];
-        assert_eq!(series, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
-    }
+async fn a_typed_task_names_its_series(store: TestStore) {
+    let engine = store.engine().await;
+    let own = engine.submit(Train { customer: 7 }).await.unwrap().submitted().id();
+    let described = engine.submit_with(Train { customer: 7 }).affinity("tonight").await.unwrap().submitted().id();
+    let series = [record(&store, own).await.affinity, record(&store, described).await.affinity];
+    assert_eq!(series, ["customer-7", "tonight"].map(|name| Some(Name::new(name).unwrap())));
 }
 
-#[tokio::test]
-async fn a_series_with_a_wrong_name_is_refused() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let error = engine.submit_with(Train { customer: 7 }).affinity("").await.unwrap_err();
-        assert!(error.to_string().contains("name"), "{error}");
-    }
+async fn a_series_with_a_wrong_name_is_refused(store: TestStore) {
+    let engine = store.engine().await;
+    let error = engine.submit_with(Train { customer: 7 }).affinity("").await.unwrap_err();
+    assert!(error.to_string().contains("name"), "{error}");
 }

@@ -6,7 +6,19 @@ use std::time::Duration;
 use onward::{Aggregate, Context, Engine, Failure, NewTask, Task, TaskId, TaskState};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{SECOND, World, error, record, start, start_drain, state, stop, task, worlds};
+use crate::fixture::{SECOND, TestStore, error, record, start, start_drain, state, stop, task};
+
+on_every_store! {
+    a_handler_is_called_once_with_the_members_in_their_order,
+    a_handler_of_its_own_finds_payloads_and_numbers,
+    an_idle_engine_wakes_when_it_is_time,
+    a_drain_waits_for_what_is_collected,
+    a_run_until_idle_leaves_what_is_collected,
+    a_further_attempt_gets_the_same_members,
+    a_payload_that_is_not_what_the_type_expects_is_named,
+    a_handler_of_single_tasks_says_that_it_got_a_bundle,
+    a_single_task_comes_to_a_handler_of_bundles_as_the_only_one,
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Notice(String);
@@ -37,145 +49,117 @@ async fn collect(engine: &Engine, kind: &str, payload: &str, size: u32) -> TaskI
     engine.submit_task(new).await.unwrap().id()
 }
 
-async fn bundle_of(world: &World, member: TaskId) -> TaskId {
-    record(world, member).await.bundle.unwrap()
+async fn bundle_of(store: &TestStore, member: TaskId) -> TaskId {
+    record(store, member).await.bundle.unwrap()
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_handler_is_called_once_with_the_members_in_their_order() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let mut handles = Vec::new();
-        for text in ["a", "b", "c"] {
-            handles.push(engine.submit(Notice(text.into())).await.unwrap());
-        }
-        let summary = engine.drain().await.unwrap();
-        assert_eq!(summary.completed, 1);
-        for handle in handles {
-            assert_eq!(handle.wait().await.unwrap(), "a+b+c");
-        }
+async fn a_handler_is_called_once_with_the_members_in_their_order(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let mut handles = Vec::new();
+    for text in ["a", "b", "c"] {
+        handles.push(engine.submit(Notice(text.into())).await.unwrap());
+    }
+    let summary = engine.drain().await.unwrap();
+    assert_eq!(summary.completed, 1);
+    for handle in handles {
+        assert_eq!(handle.wait().await.unwrap(), "a+b+c");
     }
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_handler_of_its_own_finds_payloads_and_numbers() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("k", |context: Context| async move {
-            assert_eq!((context.member_count(), context.payload().len()), (2, 0));
-            let members = context.members().await?;
-            let said = members.iter().map(|member| {
-                format!("{}:{}", member.id, String::from_utf8_lossy(member.payload.as_deref().unwrap_or_default()))
-            });
-            Ok(said.collect::<Vec<_>>().join(" "))
+async fn a_handler_of_its_own_finds_payloads_and_numbers(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("k", |context: Context| async move {
+        assert_eq!((context.member_count(), context.payload().len()), (2, 0));
+        let members = context.members().await?;
+        let said = members.iter().map(|member| {
+            format!("{}:{}", member.id, String::from_utf8_lossy(member.payload.as_deref().unwrap_or_default()))
         });
-        let (first, second) = (collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await);
-        engine.drain().await.unwrap();
-        let result = record(&world, bundle_of(&world, first).await).await.result.unwrap();
-        assert_eq!(result, format!("{first}:x {second}:y").as_bytes());
-    }
+        Ok(said.collect::<Vec<_>>().join(" "))
+    });
+    let (first, second) = (collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await);
+    engine.drain().await.unwrap();
+    let result = record(&store, bundle_of(&store, first).await).await.result.unwrap();
+    assert_eq!(result, format!("{first}:x {second}:y").as_bytes());
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn an_idle_engine_wakes_when_it_is_time() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let run = start(&engine);
-        let handle = engine.submit(Notice("alone".into())).await.unwrap();
-        let told = world.advance_until(SECOND, tokio::spawn(async move { handle.wait().await })).await;
-        assert_eq!(told.unwrap(), "alone");
-        stop(&engine, run).await;
-    }
+async fn an_idle_engine_wakes_when_it_is_time(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let run = start(&engine);
+    let handle = engine.submit(Notice("alone".into())).await.unwrap();
+    let told = store.advance_until(SECOND, tokio::spawn(async move { handle.wait().await })).await;
+    assert_eq!(told.unwrap(), "alone");
+    stop(&engine, run).await;
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_drain_waits_for_what_is_collected() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let handle = engine.submit(Notice("alone".into())).await.unwrap();
-        let summary = world.advance_until(SECOND, start_drain(&engine)).await;
-        assert_eq!((summary.completed, state(&world, handle.id()).await), (1, TaskState::Completed));
-    }
+async fn a_drain_waits_for_what_is_collected(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let handle = engine.submit(Notice("alone".into())).await.unwrap();
+    let summary = store.advance_until(SECOND, start_drain(&engine)).await;
+    assert_eq!((summary.completed, state(&store, handle.id()).await), (1, TaskState::Completed));
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_run_until_idle_leaves_what_is_collected() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let handle = engine.submit(Notice("alone".into())).await.unwrap();
-        assert_eq!(engine.run_until_idle().await.unwrap().completed, 0);
-        assert_eq!(state(&world, handle.id()).await, TaskState::Blocked);
-    }
+async fn a_run_until_idle_leaves_what_is_collected(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let handle = engine.submit(Notice("alone".into())).await.unwrap();
+    assert_eq!(engine.run_until_idle().await.unwrap().completed, 0);
+    assert_eq!(state(&store, handle.id()).await, TaskState::Blocked);
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_further_attempt_gets_the_same_members() {
-    for world in worlds().await {
-        let policy = onward::RetryPolicy { attempts: 2, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
-        let engine = world.builder().retry(policy).open().await.unwrap();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let attempts = Arc::clone(&seen);
-        engine.handle("k", move |context: Context| {
-            let attempts = Arc::clone(&attempts);
-            async move {
-                let members: Vec<TaskId> = context.members().await?.iter().map(|member| member.id).collect();
-                attempts.lock().unwrap().push(members);
-                if context.attempt() == 1 { Err(Failure::retryable("not yet")) } else { Ok(()) }
-            }
-        });
-        let members = vec![collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await];
-        engine.drain().await.unwrap();
-        assert_eq!(*seen.lock().unwrap(), [members.clone(), members.clone()]);
-        assert_eq!(state(&world, members[1]).await, TaskState::Completed);
-    }
+async fn a_further_attempt_gets_the_same_members(store: TestStore) {
+    let policy = onward::RetryPolicy { attempts: 2, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
+    let engine = store.builder().retry(policy).open().await.unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let attempts = Arc::clone(&seen);
+    engine.handle("k", move |context: Context| {
+        let attempts = Arc::clone(&attempts);
+        async move {
+            let members: Vec<TaskId> = context.members().await?.iter().map(|member| member.id).collect();
+            attempts.lock().unwrap().push(members);
+            if context.attempt() == 1 { Err(Failure::retryable("not yet")) } else { Ok(()) }
+        }
+    });
+    let members = vec![collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await];
+    engine.drain().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [members.clone(), members.clone()]);
+    assert_eq!(state(&store, members[1]).await, TaskState::Completed);
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_payload_that_is_not_what_the_type_expects_is_named() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let (good, bad) =
-            (collect(&engine, "notice", "\"x\"", 2).await, collect(&engine, "notice", "no JSON", 2).await);
-        engine.drain().await.unwrap();
-        let said = error(&world, bundle_of(&world, good).await).await;
-        assert!(said.contains(&format!("member {bad}")), "{said}");
-        assert_eq!(state(&world, good).await, TaskState::Failed);
-    }
+async fn a_payload_that_is_not_what_the_type_expects_is_named(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let (good, bad) = (collect(&engine, "notice", "\"x\"", 2).await, collect(&engine, "notice", "no JSON", 2).await);
+    engine.drain().await.unwrap();
+    let said = error(&store, bundle_of(&store, good).await).await;
+    assert!(said.contains(&format!("member {bad}")), "{said}");
+    assert_eq!(state(&store, good).await, TaskState::Failed);
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_handler_of_single_tasks_says_that_it_got_a_bundle() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.register(|Notice(text): Notice, _| async move { Ok(text) });
-        let member = collect(&engine, "notice", "\"x\"", 1).await;
-        engine.drain().await.unwrap();
-        let said = error(&world, member).await;
-        assert!(said.contains("register_bundles"), "{said}");
-    }
+async fn a_handler_of_single_tasks_says_that_it_got_a_bundle(store: TestStore) {
+    let engine = store.engine().await;
+    engine.register(|Notice(text): Notice, _| async move { Ok(text) });
+    let member = collect(&engine, "notice", "\"x\"", 1).await;
+    engine.drain().await.unwrap();
+    let said = error(&store, member).await;
+    assert!(said.contains("register_bundles"), "{said}");
 }
 
 /// Shows: Q9
-#[tokio::test]
-async fn a_single_task_comes_to_a_handler_of_bundles_as_the_only_one() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        join(&engine);
-        let id = engine.submit_task(NewTask { payload: "\"x\"".into(), ..task("notice") }).await.unwrap().id();
-        engine.drain().await.unwrap();
-        assert_eq!(record(&world, id).await.result.as_deref(), Some(b"\"x\"".as_slice()));
-    }
+async fn a_single_task_comes_to_a_handler_of_bundles_as_the_only_one(store: TestStore) {
+    let engine = store.engine().await;
+    join(&engine);
+    let id = engine.submit_task(NewTask { payload: "\"x\"".into(), ..task("notice") }).await.unwrap().id();
+    engine.drain().await.unwrap();
+    assert_eq!(record(&store, id).await.result.as_deref(), Some(b"\"x\"".as_slice()));
 }

@@ -9,112 +9,105 @@ use onward_testkit::FaultyStore;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use crate::fixture::{HOUR, SECOND, error, record, start, state, stop, submit, task, worlds};
+use crate::fixture::{HOUR, SECOND, TestStore, error, record, start, state, stop, submit, task};
+
+on_every_store! {
+    other_tasks_go_on_while_a_handler_blocks_its_thread with threads,
+    a_handler_that_blocks_beyond_its_timeout_keeps_its_slot_until_it_returns_and_its_result_counts with threads,
+    an_error_of_a_handler_that_blocked_beyond_its_timeout_is_an_error_like_any_other with threads,
+    the_timeout_of_a_handler_that_blocked_beyond_it_takes_effect_when_it_awaits with threads,
+    the_lease_of_a_handler_that_blocks_its_thread_is_kept with threads,
+    a_stop_gives_back_the_task_of_a_handler_that_blocks_its_thread_and_drops_what_it_answers with threads,
+}
 
 /// Something is broken if it takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Shows: T6
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_tasks_go_on_while_a_handler_blocks_its_thread() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
-        for quick in engine.submit_all(vec![task("quick"); 100]).await.unwrap() {
-            assert_goes_on(&engine, quick.id()).await;
-        }
-        assert_eq!(state(&world, id).await, TaskState::Running);
-        blocked.end(Answer::Result);
-        stop(&engine, run).await;
+async fn other_tasks_go_on_while_a_handler_blocks_its_thread(store: TestStore) {
+    let engine = store.engine().await;
+    let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
+    for quick in engine.submit_all(vec![task("quick"); 100]).await.unwrap() {
+        assert_goes_on(&engine, quick.id()).await;
     }
+    assert_eq!(state(&store, id).await, TaskState::Running);
+    blocked.end(Answer::Result);
+    stop(&engine, run).await;
 }
 
 /// Shows: T6
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_beyond_its_timeout_keeps_its_slot_until_it_returns_and_its_result_counts() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
-        world.clock.advance(HOUR / 2);
-        let quick = submit(&engine, "quick").await;
-        assert_goes_on(&engine, quick).await;
-        assert_eq!((state(&world, id).await, engine.snapshot().running.len()), (TaskState::Running, 1));
-        blocked.end(Answer::Result);
-        let ended = engine.wait(id).await.unwrap();
-        assert_eq!((ended.state, ended.result.as_deref()), (TaskState::Completed, Some(&b"late"[..])));
-        stop(&engine, run).await;
-    }
+async fn a_handler_that_blocks_beyond_its_timeout_keeps_its_slot_until_it_returns_and_its_result_counts(
+    store: TestStore,
+) {
+    let engine = store.engine().await;
+    let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
+    store.clock.advance(HOUR / 2);
+    let quick = submit(&engine, "quick").await;
+    assert_goes_on(&engine, quick).await;
+    assert_eq!((state(&store, id).await, engine.snapshot().running.len()), (TaskState::Running, 1));
+    blocked.end(Answer::Result);
+    let ended = engine.wait(id).await.unwrap();
+    assert_eq!((ended.state, ended.result.as_deref()), (TaskState::Completed, Some(&b"late"[..])));
+    stop(&engine, run).await;
 }
 
 /// Shows: T6
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_error_of_a_handler_that_blocked_beyond_its_timeout_is_an_error_like_any_other() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
-        world.clock.advance(HOUR / 2);
-        blocked.end(Answer::Error);
-        assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Dead);
-        assert_eq!(error(&world, id).await, "too late");
-        stop(&engine, run).await;
-    }
+async fn an_error_of_a_handler_that_blocked_beyond_its_timeout_is_an_error_like_any_other(store: TestStore) {
+    let engine = store.engine().await;
+    let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
+    store.clock.advance(HOUR / 2);
+    blocked.end(Answer::Error);
+    assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Dead);
+    assert_eq!(error(&store, id).await, "too late");
+    stop(&engine, run).await;
 }
 
 /// Shows: T6
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_timeout_of_a_handler_that_blocked_beyond_it_takes_effect_when_it_awaits() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
-        world.clock.advance(HOUR / 2);
-        blocked.end(Answer::Await);
-        let ended = tokio::spawn(async move {
-            let record = engine.wait(id).await.unwrap();
-            stop(&engine, run).await;
-            record
-        });
-        let record = world.advance_until(SECOND, ended).await;
-        assert_eq!((record.state, &*record.errors[0].message), (TaskState::Dead, "timed out after 1s"));
-    }
+async fn the_timeout_of_a_handler_that_blocked_beyond_it_takes_effect_when_it_awaits(store: TestStore) {
+    let engine = store.engine().await;
+    let (blocked, run, id) = block(&engine, HandlerOptions::new().timeout(SECOND)).await;
+    store.clock.advance(HOUR / 2);
+    blocked.end(Answer::Await);
+    let ended = tokio::spawn(async move {
+        let record = engine.wait(id).await.unwrap();
+        stop(&engine, run).await;
+        record
+    });
+    let record = store.advance_until(SECOND, ended).await;
+    assert_eq!((record.state, &*record.errors[0].message), (TaskState::Dead, "timed out after 1s"));
 }
 
 /// Shows: T6, T21
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_lease_of_a_handler_that_blocks_its_thread_is_kept() {
-    for world in worlds().await {
-        let store = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let engine = world.builder().store(store.clone()).lease(SECOND * 10).open().await.unwrap();
-        let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
-        for _ in 0..10 {
-            let before = store.calls();
-            world.clock.advance(SECOND * 5);
-            let renewed = async {
-                while store.calls() == before {
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::time::timeout(PATIENCE, renewed).await.expect("the lease is renewed");
-        }
-        blocked.end(Answer::Result);
-        let ended = engine.wait(id).await.unwrap();
-        assert_eq!((ended.state, ended.attempts), (TaskState::Completed, 1));
-        stop(&engine, run).await;
+async fn the_lease_of_a_handler_that_blocks_its_thread_is_kept(store: TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let engine = store.builder().store(faulty.clone()).lease(SECOND * 10).open().await.unwrap();
+    let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
+    for _ in 0..10 {
+        let before = faulty.calls();
+        store.clock.advance(SECOND * 5);
+        let renewed = async {
+            while faulty.calls() == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, renewed).await.expect("the lease is renewed");
     }
+    blocked.end(Answer::Result);
+    let ended = engine.wait(id).await.unwrap();
+    assert_eq!((ended.state, ended.attempts), (TaskState::Completed, 1));
+    stop(&engine, run).await;
 }
 
 /// Shows: T21
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_gives_back_the_task_of_a_handler_that_blocks_its_thread_and_drops_what_it_answers() {
-    for world in worlds().await {
-        let engine = world.builder().shutdown_limit(SECOND).open().await.unwrap();
-        let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
-        engine.stop();
-        world.advance_until(SECOND, run).await;
-        assert_eq!((state(&world, id).await, record(&world, id).await.attempts), (TaskState::Waiting, 0));
-        blocked.end(Answer::Result);
-        blocked.over().await;
-        assert_eq!(state(&world, id).await, TaskState::Waiting);
-    }
+async fn a_stop_gives_back_the_task_of_a_handler_that_blocks_its_thread_and_drops_what_it_answers(store: TestStore) {
+    let engine = store.builder().shutdown_limit(SECOND).open().await.unwrap();
+    let (blocked, run, id) = block(&engine, HandlerOptions::new()).await;
+    engine.stop();
+    store.advance_until(SECOND, run).await;
+    assert_eq!((state(&store, id).await, record(&store, id).await.attempts), (TaskState::Waiting, 0));
+    blocked.end(Answer::Result);
+    blocked.over().await;
+    assert_eq!(state(&store, id).await, TaskState::Waiting);
 }
 
 /// What a handler does when it no longer blocks.

@@ -5,7 +5,16 @@ use std::sync::{Arc, Mutex};
 use onward::{Engine, Failure, Name, NewTask, Priority, QueueMode, SetQueue, TaskState, limits};
 use tokio::task::JoinHandle;
 
-use crate::fixture::{Gate, World, start, stop, task, worlds};
+use crate::fixture::{Gate, TestStore, start, stop, task};
+
+on_every_store! {
+    what_handlers_have_become_too_slow_for_is_given_back,
+    an_urgent_arrival_goes_before_what_is_buffered,
+    where_queues_take_turns_an_arrival_goes_before_what_another_queue_has_buffered,
+    a_stop_gives_back_what_is_buffered,
+    the_timeout_of_a_buffered_task_begins_when_its_handler_does,
+    a_cancelled_task_that_is_buffered_never_starts,
+}
 
 /// An engine with one slot, taken by a task that is held at the gate, and a buffer filled while tasks were quick. The order in
 /// which tasks started is told by the first byte of their payload.
@@ -20,8 +29,8 @@ const QUICK: u8 = 0;
 const HELD: u8 = 1;
 const LATE: u8 = 9;
 
-async fn hold(world: &World) -> Held {
-    let engine = world.builder().concurrency(1).open().await.unwrap();
+async fn hold(store: &TestStore) -> Held {
+    let engine = store.builder().concurrency(1).open().await.unwrap();
     let (gate, started) = (Gate::new(), Arc::new(Mutex::new(Vec::new())));
     let (held, seen) = (gate.clone(), Arc::clone(&started));
     engine.handle("any", move |context| {
@@ -40,6 +49,8 @@ async fn hold(world: &World) -> Held {
     engine.submit_all(tasks).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
     Held { engine, run, gate, started }
 }
 
@@ -48,25 +59,21 @@ fn named(name: u8) -> NewTask {
 }
 
 /// Shows: Q3
-#[tokio::test]
-async fn what_handlers_have_become_too_slow_for_is_given_back() {
-    for world in worlds().await {
-        let held = hold(&world).await;
-        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
-        while world.store.queues().await.unwrap()[0].running > 1 {
-            world.clock.advance(limits::BUFFER_PATIENCE);
-            tokio::task::yield_now().await;
-        }
-        assert_eq!(held.engine.snapshot().buffered, 0);
-        held.gate.open(40);
-        stop(&held.engine, held.run).await;
+async fn what_handlers_have_become_too_slow_for_is_given_back(store: TestStore) {
+    let held = hold(&store).await;
+    assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+    while store.queues().await.unwrap()[0].running > 1 {
+        store.advance(limits::BUFFER_PATIENCE).await;
     }
+    assert_eq!(held.engine.snapshot().buffered, 0);
+    held.gate.open(40);
+    stop(&held.engine, held.run).await;
 }
 
 /// Submits a task that comes late, and lets it be claimed before the held one ends; answers which were the last three to start then.
-async fn order_around(world: &World, held: Held, late: NewTask) -> Vec<u8> {
+async fn order_around(store: &TestStore, held: Held, late: NewTask) -> Vec<u8> {
     let id = held.engine.submit_task(late).await.unwrap().id();
-    while world.store.task(id).await.unwrap().unwrap().session.is_none() {
+    while store.task(id).await.unwrap().unwrap().session.is_none() {
         tokio::task::yield_now().await;
     }
     held.gate.open(1);
@@ -78,101 +85,88 @@ async fn order_around(world: &World, held: Held, late: NewTask) -> Vec<u8> {
 }
 
 /// Shows: T4
-#[tokio::test]
-async fn an_urgent_arrival_goes_before_what_is_buffered() {
-    for world in worlds().await {
-        let held = hold(&world).await;
-        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
-        let urgent = NewTask { priority: Priority::URGENT, ..named(LATE) };
-        assert_eq!(order_around(&world, held, urgent).await, [HELD, LATE, HELD]);
-    }
+async fn an_urgent_arrival_goes_before_what_is_buffered(store: TestStore) {
+    let held = hold(&store).await;
+    assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+    let urgent = NewTask { priority: Priority::URGENT, ..named(LATE) };
+    assert_eq!(order_around(&store, held, urgent).await, [HELD, LATE, HELD]);
 }
 
 /// Shows: Q2, Q3
-#[tokio::test]
-async fn where_queues_take_turns_an_arrival_goes_before_what_another_queue_has_buffered() {
-    for world in worlds().await {
-        let other = Name::new("other").unwrap();
-        let engine = world.builder().open().await.unwrap();
-        engine.set_queue_mode(QueueMode::Interleaved).await.unwrap();
-        engine.set_queue(SetQueue::new(other.clone()).weight(5)).await.unwrap();
-        let held = hold(&world).await;
-        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
-        let arrival = NewTask { queue: other, ..named(LATE) };
-        assert_eq!(order_around(&world, held, arrival).await, [HELD, LATE, HELD]);
-    }
+async fn where_queues_take_turns_an_arrival_goes_before_what_another_queue_has_buffered(store: TestStore) {
+    let other = Name::new("other").unwrap();
+    let engine = store.builder().open().await.unwrap();
+    engine.set_queue_mode(QueueMode::Interleaved).await.unwrap();
+    engine.set_queue(SetQueue::new(other.clone()).weight(5)).await.unwrap();
+    let held = hold(&store).await;
+    assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+    let arrival = NewTask { queue: other, ..named(LATE) };
+    assert_eq!(order_around(&store, held, arrival).await, [HELD, LATE, HELD]);
 }
 
 /// Shows: Q3, T21
 /// Beats: lost-buffer
-#[tokio::test]
-async fn a_stop_gives_back_what_is_buffered() {
-    for world in worlds().await {
-        let held = hold(&world).await;
-        assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
-        held.engine.stop();
-        while world.store.queues().await.unwrap()[0].running > 1 {
-            tokio::task::yield_now().await;
-        }
-        held.gate.open(1);
-        held.run.await.unwrap();
-        let queue = world.store.queues().await.unwrap().remove(0);
-        assert_eq!((queue.running, queue.waiting, queue.ended.completed), (0, 39, 41));
+async fn a_stop_gives_back_what_is_buffered(store: TestStore) {
+    let held = hold(&store).await;
+    assert!(held.engine.snapshot().buffered > 0, "nothing was buffered");
+    held.engine.stop();
+    while store.queues().await.unwrap()[0].running > 1 {
+        tokio::task::yield_now().await;
     }
+    held.gate.open(1);
+    held.run.await.unwrap();
+    let queue = store.queues().await.unwrap().remove(0);
+    assert_eq!((queue.running, queue.waiting, queue.ended.completed), (0, 39, 41));
 }
 
 /// Shows: Q3, T6
-#[tokio::test]
-async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does() {
-    for world in worlds().await {
-        let (engine, gate) = (world.builder().concurrency(1).open().await.unwrap(), Gate::new());
-        let held = gate.clone();
-        engine.handle("any", move |context| {
-            let gate = held.clone();
-            async move {
-                let cancelled = context.cancelled();
-                match context.payload()[0] {
-                    QUICK => Ok(()),
-                    _ => tokio::select! {
-                        () = gate.pass() => Ok(()),
-                        () = cancelled.cancelled() => Err(Failure::retryable("stopped halfway")),
-                    },
-                }
+async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does(store: TestStore) {
+    let (engine, gate) = (store.builder().concurrency(1).open().await.unwrap(), Gate::new());
+    let held = gate.clone();
+    engine.handle("any", move |context| {
+        let gate = held.clone();
+        async move {
+            let cancelled = context.cancelled();
+            match context.payload()[0] {
+                QUICK => Ok(()),
+                _ => tokio::select! {
+                    () = gate.pass() => Ok(()),
+                    () = cancelled.cancelled() => Err(Failure::retryable("stopped halfway")),
+                },
             }
-        });
-        let timeout = limits::BUFFER_PATIENCE / 2;
-        let mut tasks = vec![named(QUICK); 40];
-        tasks.push(named(HELD));
-        tasks.extend(vec![NewTask { timeout: Some(timeout), ..named(HELD) }; 4]);
-        let last = engine.submit_all(tasks).await.unwrap()[44].id();
-        let run = start(&engine);
-        gate.entered(1).await;
-        assert!(engine.snapshot().buffered > 0, "nothing was buffered");
-        world.clock.advance(timeout + timeout / 2);
-        gate.open(1);
-        for _ in 0..4 {
-            gate.entered(1).await;
-            world.clock.advance(timeout / 2);
-            gate.open(1);
         }
-        assert_eq!(engine.wait(last).await.unwrap().state, TaskState::Completed);
-        stop(&engine, run).await;
-        let queue = world.store.queues().await.unwrap().remove(0);
-        assert_eq!((queue.ended.completed, queue.ended.dead), (45, 0));
+    });
+    let timeout = limits::BUFFER_PATIENCE / 2;
+    let mut tasks = vec![named(QUICK); 40];
+    tasks.push(named(HELD));
+    tasks.extend(vec![NewTask { timeout: Some(timeout), ..named(HELD) }; 4]);
+    let last = engine.submit_all(tasks).await.unwrap()[44].id();
+    let run = start(&engine);
+    gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
+    assert!(engine.snapshot().buffered > 0, "nothing was buffered");
+    store.clock.advance(timeout + timeout / 2);
+    gate.open(1);
+    for _ in 0..4 {
+        gate.entered(1).await;
+        store.clock.advance(timeout / 2);
+        gate.open(1);
     }
+    assert_eq!(engine.wait(last).await.unwrap().state, TaskState::Completed);
+    stop(&engine, run).await;
+    let queue = store.queues().await.unwrap().remove(0);
+    assert_eq!((queue.ended.completed, queue.ended.dead), (45, 0));
 }
 
 /// Shows: T13
-#[tokio::test]
-async fn a_cancelled_task_that_is_buffered_never_starts() {
-    for world in worlds().await {
-        let held = hold(&world).await;
-        let running = held.engine.snapshot().running[0].id;
-        let buffered = onward::TaskId(running.0 + 1);
-        held.engine.cancel(buffered).await.unwrap();
-        let record = held.engine.wait(buffered).await.unwrap();
-        assert_eq!(record.errors[0].message, "cancelled before it started");
-        held.gate.open(40);
-        stop(&held.engine, held.run).await;
-    }
+async fn a_cancelled_task_that_is_buffered_never_starts(store: TestStore) {
+    let held = hold(&store).await;
+    let running = held.engine.snapshot().running[0].id;
+    let buffered = onward::TaskId(running.0 + 1);
+    held.engine.cancel(buffered).await.unwrap();
+    let record = held.engine.wait(buffered).await.unwrap();
+    assert_eq!(record.errors[0].message, "cancelled before it started");
+    held.gate.open(40);
+    stop(&held.engine, held.run).await;
 }

@@ -2,7 +2,13 @@
 
 use onward::{BulkSummary, NewTask, TaskFilter, TaskState};
 
-use crate::fixture::{Gate, start, state, stop, submit, task, worlds};
+use crate::fixture::{Gate, TestStore, start, state, stop, submit, task};
+
+on_every_store! {
+    running_handlers_here_see_their_token_at_once,
+    running_handlers_of_another_engine_see_their_token,
+    more_tasks_than_one_step_takes_are_cancelled_tried_again_and_deleted,
+}
 
 fn of_customer(value: &str) -> TaskFilter {
     TaskFilter { tags: [("customer", value)].into_iter().collect(), ..TaskFilter::default() }
@@ -13,63 +19,54 @@ fn tagged(kind: &str, value: &str) -> NewTask {
 }
 
 /// Shows: T13, T10
-#[tokio::test]
-async fn running_handlers_here_see_their_token_at_once() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let gate = Gate::new();
-        engine.handle("stop", gate.stoppable());
-        let mine = engine.submit_task(tagged("stop", "42")).await.unwrap().id();
-        let other = engine.submit_task(tagged("stop", "43")).await.unwrap().id();
-        let run = start(&engine);
-        gate.entered(2).await;
-        let summary = engine.cancel_all(of_customer("42")).await.unwrap();
-        assert_eq!(summary, BulkSummary { tasks: 1, asked: 1, passed_over: 0 });
-        assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Cancelled);
-        assert_eq!(state(&world, other).await, TaskState::Running);
-        gate.open(1);
-        engine.wait(other).await.unwrap();
-        stop(&engine, run).await;
-    }
+async fn running_handlers_here_see_their_token_at_once(store: TestStore) {
+    let engine = store.engine().await;
+    let gate = Gate::new();
+    engine.handle("stop", gate.stoppable());
+    let mine = engine.submit_task(tagged("stop", "42")).await.unwrap().id();
+    let other = engine.submit_task(tagged("stop", "43")).await.unwrap().id();
+    let run = start(&engine);
+    gate.entered(2).await;
+    let summary = engine.cancel_all(of_customer("42")).await.unwrap();
+    assert_eq!(summary, BulkSummary { tasks: 1, asked: 1, passed_over: 0 });
+    assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Cancelled);
+    assert_eq!(state(&store, other).await, TaskState::Running);
+    gate.open(1);
+    engine.wait(other).await.unwrap();
+    stop(&engine, run).await;
 }
 
 /// Shows: T13
-#[tokio::test]
-async fn running_handlers_of_another_engine_see_their_token() {
-    for world in worlds().await {
-        let (runs, cancels) = (world.engine().await, world.engine().await);
-        let gate = Gate::new();
-        runs.handle("stop", gate.stoppable());
-        let mut tasks = Vec::new();
-        for _ in 0..3 {
-            tasks.push(submit(&cancels, "stop").await);
-        }
-        let run = start(&runs);
-        gate.entered(3).await;
-        assert_eq!(cancels.cancel_all(TaskFilter::default()).await.unwrap().asked, 3);
-        let ended = tokio::spawn(async move {
-            for task in tasks {
-                assert_eq!(cancels.wait(task).await.unwrap().state, TaskState::Cancelled);
-            }
-        });
-        world.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
-        stop(&runs, run).await;
+async fn running_handlers_of_another_engine_see_their_token(store: TestStore) {
+    let (runs, cancels) = (store.engine().await, store.engine().await);
+    let gate = Gate::new();
+    runs.handle("stop", gate.stoppable());
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        tasks.push(submit(&cancels, "stop").await);
     }
+    let run = start(&runs);
+    gate.entered(3).await;
+    assert_eq!(cancels.cancel_all(TaskFilter::default()).await.unwrap().asked, 3);
+    let ended = tokio::spawn(async move {
+        for task in tasks {
+            assert_eq!(cancels.wait(task).await.unwrap().state, TaskState::Cancelled);
+        }
+    });
+    store.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+    stop(&runs, run).await;
 }
 
 /// Shows: T13, T8
-#[tokio::test]
-async fn more_tasks_than_one_step_takes_are_cancelled_tried_again_and_deleted() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.submit_all(vec![tagged("k", "42"); 2500]).await.unwrap();
-        let kept = submit(&engine, "k").await;
-        let all = BulkSummary { tasks: 2500, ..BulkSummary::default() };
-        assert_eq!(engine.cancel_all(of_customer("42")).await.unwrap(), all);
-        assert_eq!(engine.retry_all(of_customer("42")).await.unwrap(), all);
-        assert_eq!(engine.count(of_customer("42")).await.unwrap(), 2500);
-        assert_eq!(engine.delete_all(of_customer("42")).await.unwrap(), all);
-        assert_eq!(engine.count(TaskFilter::default()).await.unwrap(), 1);
-        assert_eq!(state(&world, kept).await, TaskState::Waiting);
-    }
+async fn more_tasks_than_one_step_takes_are_cancelled_tried_again_and_deleted(store: TestStore) {
+    let engine = store.engine().await;
+    engine.submit_all(vec![tagged("k", "42"); 2500]).await.unwrap();
+    let kept = submit(&engine, "k").await;
+    let all = BulkSummary { tasks: 2500, ..BulkSummary::default() };
+    assert_eq!(engine.cancel_all(of_customer("42")).await.unwrap(), all);
+    assert_eq!(engine.retry_all(of_customer("42")).await.unwrap(), all);
+    assert_eq!(engine.count(of_customer("42")).await.unwrap(), 2500);
+    assert_eq!(engine.delete_all(of_customer("42")).await.unwrap(), all);
+    assert_eq!(engine.count(TaskFilter::default()).await.unwrap(), 1);
+    assert_eq!(state(&store, kept).await, TaskState::Waiting);
 }

@@ -6,7 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use onward::{Engine, QueueMode, Store, TaskState};
 use onward_store::{Answer, Outcome, StoreDecorator, Write};
 
-use crate::fixture::{Gate, World, start, state, stop, submit, worlds};
+use crate::fixture::{Gate, TestStore, start, state, stop, submit};
+
+on_every_store! {
+    an_end_is_written_while_another_ends_answer_is_awaited,
+    what_a_claim_brings_after_the_stop_is_given_back,
+    where_the_most_urgent_goes_first_a_claim_is_made_beside_another,
+    where_queues_take_turns_a_claim_waits_for_the_one_before_it,
+}
 
 /// A store whose answers to some calls are held at a gate, when what they were to write is written.
 #[derive(Debug)]
@@ -52,14 +59,13 @@ struct Late {
     handlers: Gate,
 }
 
-async fn late(world: &World, holds: fn(&Write) -> bool) -> Late {
+async fn late(store: &TestStore, holds: fn(&Write) -> bool) -> Late {
     let (gate, handlers) = (Gate::new(), Gate::new());
-    let inner = Arc::clone(&world.store);
-    let store =
-        Arc::new(LateAnswers { inner, gate, holds, is_on: AtomicBool::new(false), claims: AtomicUsize::new(0) });
-    let engine = world.builder().store(store.clone()).open().await.unwrap();
+    let inner = store.shared();
+    let late = Arc::new(LateAnswers { inner, gate, holds, is_on: AtomicBool::new(false), claims: AtomicUsize::new(0) });
+    let engine = store.builder().store(late.clone()).open().await.unwrap();
     engine.handle("any", handlers.handler());
-    Late { engine, store, handlers }
+    Late { engine, store: late, handlers }
 }
 
 impl Late {
@@ -78,45 +84,39 @@ impl Late {
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn an_end_is_written_while_another_ends_answer_is_awaited() {
-    for world in worlds().await {
-        let late = late(&world, is_end).await;
-        submit(&late.engine, "any").await;
-        submit(&late.engine, "any").await;
-        let run = start(&late.engine);
-        late.handlers.entered(2).await;
-        late.hold_answers();
-        late.handlers.open(1);
-        late.store.gate.entered(1).await;
-        late.handlers.open(1);
-        late.store.gate.entered(1).await;
-        assert_eq!(world.store.queues().await.unwrap()[0].ended.completed, 2);
-        late.let_answers_through();
-        stop(&late.engine, run).await;
-    }
+async fn an_end_is_written_while_another_ends_answer_is_awaited(store: TestStore) {
+    let late = late(&store, is_end).await;
+    submit(&late.engine, "any").await;
+    submit(&late.engine, "any").await;
+    let run = start(&late.engine);
+    late.handlers.entered(2).await;
+    late.hold_answers();
+    late.handlers.open(1);
+    late.store.gate.entered(1).await;
+    late.handlers.open(1);
+    late.store.gate.entered(1).await;
+    assert_eq!(store.queues().await.unwrap()[0].ended.completed, 2);
+    late.let_answers_through();
+    stop(&late.engine, run).await;
 }
 
 /// Shows: T21, Q3
-#[tokio::test]
-async fn what_a_claim_brings_after_the_stop_is_given_back() {
-    for world in worlds().await {
-        let late = late(&world, is_claim).await;
-        late.hold_answers();
-        let id = submit(&late.engine, "any").await;
-        let run = start(&late.engine);
-        late.store.gate.entered(1).await;
-        assert_eq!(state(&world, id).await, TaskState::Running);
-        late.engine.stop();
-        late.let_answers_through();
-        run.await.unwrap();
-        assert_eq!((state(&world, id).await, late.handlers.has_entered()), (TaskState::Waiting, false));
-    }
+async fn what_a_claim_brings_after_the_stop_is_given_back(store: TestStore) {
+    let late = late(&store, is_claim).await;
+    late.hold_answers();
+    let id = submit(&late.engine, "any").await;
+    let run = start(&late.engine);
+    late.store.gate.entered(1).await;
+    assert_eq!(state(&store, id).await, TaskState::Running);
+    late.engine.stop();
+    late.let_answers_through();
+    run.await.unwrap();
+    assert_eq!((state(&store, id).await, late.handlers.has_entered()), (TaskState::Waiting, false));
 }
 
 /// How many claims there are when a claim's answer is held, a further task is submitted, and the end of one that runs is written.
-async fn claims_beside_one(world: &World) -> usize {
-    let late = late(world, is_claim).await;
+async fn claims_beside_one(store: &TestStore) -> usize {
+    let late = late(store, is_claim).await;
     let running = submit(&late.engine, "any").await;
     let run = start(&late.engine);
     late.handlers.entered(1).await;
@@ -126,7 +126,7 @@ async fn claims_beside_one(world: &World) -> usize {
     late.store.gate.entered(1).await;
     submit(&late.engine, "any").await;
     late.handlers.open(1);
-    while state(world, running).await != TaskState::Completed {
+    while state(store, running).await != TaskState::Completed {
         tokio::task::yield_now().await;
     }
     let claims = late.claims() - before;
@@ -137,18 +137,12 @@ async fn claims_beside_one(world: &World) -> usize {
 }
 
 /// Shows: Q3
-#[tokio::test]
-async fn where_the_most_urgent_goes_first_a_claim_is_made_beside_another() {
-    for world in worlds().await {
-        assert!(claims_beside_one(&world).await > 1);
-    }
+async fn where_the_most_urgent_goes_first_a_claim_is_made_beside_another(store: TestStore) {
+    assert!(claims_beside_one(&store).await > 1);
 }
 
 /// Shows: Q2
-#[tokio::test]
-async fn where_queues_take_turns_a_claim_waits_for_the_one_before_it() {
-    for world in worlds().await {
-        world.engine().await.set_queue_mode(QueueMode::Interleaved).await.unwrap();
-        assert_eq!(claims_beside_one(&world).await, 1);
-    }
+async fn where_queues_take_turns_a_claim_waits_for_the_one_before_it(store: TestStore) {
+    store.engine().await.set_queue_mode(QueueMode::Interleaved).await.unwrap();
+    assert_eq!(claims_beside_one(&store).await, 1);
 }

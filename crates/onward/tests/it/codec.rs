@@ -7,11 +7,17 @@ use onward_store::{Error, Result};
 use onward_testkit::Inverted;
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{World, start, state, stop, worlds};
+use crate::fixture::{TestStore, start, state, stop};
 use crate::orchestrations::{Double, Work};
 
-async fn engine(world: &World, codec: impl PayloadCodec) -> Engine {
-    let engine = world.builder().codec(codec).open().await.unwrap();
+on_every_store! {
+    what_a_codec_made_of_payloads_is_all_that_the_store_has,
+    a_task_that_cannot_be_decoded_is_left_to_those_who_can,
+    what_cannot_be_encoded_is_not_kept,
+}
+
+async fn engine(store: &TestStore, codec: impl PayloadCodec) -> Engine {
+    let engine = store.builder().codec(codec).open().await.unwrap();
     engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
     engine.orchestrate(|work: Work, context: OrchestrationContext| async move {
         let doubled = context.activity(Double(work.0)).await?;
@@ -36,35 +42,29 @@ impl PayloadCodec for Strange {
 }
 
 /// Shows: D1
-#[tokio::test]
-async fn what_a_codec_made_of_payloads_is_all_that_the_store_has() {
-    for world in worlds().await {
-        let engine = engine(&world, Inverted).await;
-        let running = engine.submit(Work(21)).await.unwrap();
-        engine.signal(running.id(), "add", &5).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(running.wait().await.unwrap(), "47");
-        let kept = world.store.task(onward::TaskId(1)).await.unwrap().unwrap();
-        let turned = |text: &str| Bytes::from(text.bytes().map(|octet| !octet).collect::<Vec<u8>>());
-        assert_eq!((kept.payload, kept.result), (Some(turned("21")), Some(turned("\"47\""))));
-    }
+async fn what_a_codec_made_of_payloads_is_all_that_the_store_has(store: TestStore) {
+    let engine = engine(&store, Inverted).await;
+    let running = engine.submit(Work(21)).await.unwrap();
+    engine.signal(running.id(), "add", &5).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(running.wait().await.unwrap(), "47");
+    let kept = store.task(onward::TaskId(1)).await.unwrap().unwrap();
+    let turned = |text: &str| Bytes::from(text.bytes().map(|octet| !octet).collect::<Vec<u8>>());
+    assert_eq!((kept.payload, kept.result), (Some(turned("21")), Some(turned("\"47\""))));
 }
 
 /// Shows: D1
-#[tokio::test]
-async fn a_task_that_cannot_be_decoded_is_left_to_those_who_can() {
-    for world in worlds().await {
-        let right = engine(&world, Inverted).await;
-        let task =
-            right.submit_task(NewTask { payload: "21".into(), ..NewTask::new("double").unwrap() }).await.unwrap().id();
-        let wrong = engine(&world, Strange).await;
-        wrong.run_until_idle().await.unwrap();
-        let record = world.store.task(task).await.unwrap().unwrap();
-        assert_eq!((record.state, record.attempts), (TaskState::Scheduled, 0));
-        world.clock.advance(onward_store::limits::UNREAD_PAUSE);
-        right.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Completed);
-    }
+async fn a_task_that_cannot_be_decoded_is_left_to_those_who_can(store: TestStore) {
+    let right = engine(&store, Inverted).await;
+    let task =
+        right.submit_task(NewTask { payload: "21".into(), ..NewTask::new("double").unwrap() }).await.unwrap().id();
+    let wrong = engine(&store, Strange).await;
+    wrong.run_until_idle().await.unwrap();
+    let record = store.task(task).await.unwrap().unwrap();
+    assert_eq!((record.state, record.attempts), (TaskState::Scheduled, 0));
+    store.clock.advance(onward_store::limits::UNREAD_PAUSE);
+    right.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Completed);
 }
 
 /// What cannot be encoded.
@@ -82,14 +82,11 @@ impl PayloadCodec for Refusing {
 }
 
 /// Shows: D1
-#[tokio::test]
-async fn what_cannot_be_encoded_is_not_kept() {
-    for world in worlds().await {
-        let engine = engine(&world, Refusing).await;
-        let said = engine.submit(Double(1)).await.unwrap_err().to_string();
-        assert!(said.contains("there is no key"), "{said}");
-        assert_eq!(world.store.count(onward::TaskFilter::default()).await.unwrap(), 0);
-    }
+async fn what_cannot_be_encoded_is_not_kept(store: TestStore) {
+    let engine = engine(&store, Refusing).await;
+    let said = engine.submit(Double(1)).await.unwrap_err().to_string();
+    assert!(said.contains("there is no key"), "{said}");
+    assert_eq!(store.count(onward::TaskFilter::default()).await.unwrap(), 0);
 }
 
 #[derive(Serialize, Deserialize, Clone)]

@@ -4,7 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use onward::{Context, Dependencies, Engine, Failure, NewTask, OnDependencyFailure, TaskId, TaskState};
 
-use crate::fixture::{Gate, start, start_drain, state, stop, submit, task, world, worlds};
+use crate::fixture::{Gate, TestStore, start, start_drain, state, stop, submit, task};
+
+on_every_store! {
+    a_refusal_names_the_task_by_its_place_among_those_given,
+    a_graph_submitted_in_any_order_runs_in_its_own,
+    a_circle_is_refused_and_nothing_is_kept,
+    a_dependent_starts_when_what_another_engine_runs_has_ended,
+    a_drain_waits_for_what_is_blocked_by_a_running_task,
+    a_drain_ends_although_something_is_blocked_by_what_nobody_runs,
+    a_failed_task_decides_about_its_dependents_as_they_asked,
+}
 
 /// A handler of `note` that writes down the payloads in the order in which it ran.
 fn note(engine: &Engine) -> Arc<Mutex<Vec<String>>> {
@@ -23,119 +33,99 @@ fn noted(payload: &'static str, members: &[usize]) -> NewTask {
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_graph_submitted_in_any_order_runs_in_its_own() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let notes = note(&engine);
-        let graph = vec![noted("last", &[1, 3]), noted("left", &[2]), noted("first", &[]), noted("right", &[1])];
-        let submitted = engine.submit_all(graph).await.unwrap();
-        let summary = engine.drain().await.unwrap();
-        assert_eq!(summary.completed, 4);
-        assert_eq!(*notes.lock().unwrap(), ["first", "left", "right", "last"]);
-        let payload = |id| async move { world.store.task(id).await.unwrap().unwrap().payload.unwrap() };
-        assert_eq!(payload(submitted[0].id()).await, "last", "the answers are in the order of the tasks");
-    }
+async fn a_graph_submitted_in_any_order_runs_in_its_own(store: TestStore) {
+    let engine = store.engine().await;
+    let notes = note(&engine);
+    let graph = vec![noted("last", &[1, 3]), noted("left", &[2]), noted("first", &[]), noted("right", &[1])];
+    let submitted = engine.submit_all(graph).await.unwrap();
+    let summary = engine.drain().await.unwrap();
+    assert_eq!(summary.completed, 4);
+    assert_eq!(*notes.lock().unwrap(), ["first", "left", "right", "last"]);
+    let payload = |id| async move { store.task(id).await.unwrap().unwrap().payload.unwrap() };
+    assert_eq!(payload(submitted[0].id()).await, "last", "the answers are in the order of the tasks");
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_circle_is_refused_and_nothing_is_kept() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let error = engine.submit_all(vec![noted("a", &[1]), noted("b", &[0])]).await.unwrap_err();
-        assert!(error.is_invalid() && error.to_string().contains("0 → 1 → 0"), "{error}");
-        assert_eq!(world.store.task(TaskId(1)).await.unwrap(), None);
-    }
+async fn a_circle_is_refused_and_nothing_is_kept(store: TestStore) {
+    let engine = store.engine().await;
+    let error = engine.submit_all(vec![noted("a", &[1]), noted("b", &[0])]).await.unwrap_err();
+    assert!(error.is_invalid() && error.to_string().contains("0 → 1 → 0"), "{error}");
+    assert_eq!(store.task(TaskId(1)).await.unwrap(), None);
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_refusal_names_the_task_by_its_place_among_those_given() {
-    let world = world(1).await;
-    let engine = world.engine().await;
+async fn a_refusal_names_the_task_by_its_place_among_those_given(store: TestStore) {
+    let engine = store.engine().await;
     let unknown = NewTask { depends_on: Dependencies::on([TaskId(99)]), ..task("note") };
     let error = engine.submit_all(vec![noted("a", &[1]), noted("b", &[]), unknown]).await.unwrap_err();
     assert!(error.to_string().contains("number 2 was refused: there is no task 99"), "{error}");
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_dependent_starts_when_what_another_engine_runs_has_ended() {
-    for world in worlds().await {
-        let (one, other) = (world.engine().await, world.engine().await);
-        let gate = Gate::new();
-        one.handle("held", gate.handler());
-        let notes = note(&other);
-        let held = submit(&one, "held").await;
-        let dependent = NewTask { depends_on: Dependencies::on([held]), ..noted("after", &[]) };
-        let dependent = other.submit_task(dependent).await.unwrap().id();
-        let runs = [start(&one), start(&other)];
-        gate.entered(1).await;
-        assert_eq!(state(&world, dependent).await, TaskState::Blocked);
-        gate.open(1);
-        assert_eq!(other.wait(dependent).await.unwrap().state, TaskState::Completed);
-        assert_eq!(*notes.lock().unwrap(), ["after"]);
-        let [first, second] = runs;
-        stop(&one, first).await;
-        stop(&other, second).await;
-    }
+async fn a_dependent_starts_when_what_another_engine_runs_has_ended(store: TestStore) {
+    let (one, other) = (store.engine().await, store.engine().await);
+    let gate = Gate::new();
+    one.handle("held", gate.handler());
+    let notes = note(&other);
+    let held = submit(&one, "held").await;
+    let dependent = NewTask { depends_on: Dependencies::on([held]), ..noted("after", &[]) };
+    let dependent = other.submit_task(dependent).await.unwrap().id();
+    let runs = [start(&one), start(&other)];
+    gate.entered(1).await;
+    assert_eq!(state(&store, dependent).await, TaskState::Blocked);
+    gate.open(1);
+    assert_eq!(other.wait(dependent).await.unwrap().state, TaskState::Completed);
+    assert_eq!(*notes.lock().unwrap(), ["after"]);
+    let [first, second] = runs;
+    stop(&one, first).await;
+    stop(&other, second).await;
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_drain_waits_for_what_is_blocked_by_a_running_task() {
-    for world in worlds().await {
-        let (one, other) = (world.engine().await, world.engine().await);
-        let gate = Gate::new();
-        one.handle("held", gate.handler());
-        let notes = note(&other);
-        let held = submit(&one, "held").await;
-        let dependent = NewTask { depends_on: Dependencies::on([held]), ..noted("after", &[]) };
-        other.submit_task(dependent).await.unwrap();
-        let run = start(&one);
-        gate.entered(1).await;
-        let drain = start_drain(&other);
-        gate.open(1);
-        assert_eq!(drain.await.unwrap().completed, 1);
-        assert_eq!(*notes.lock().unwrap(), ["after"]);
-        stop(&one, run).await;
-    }
+async fn a_drain_waits_for_what_is_blocked_by_a_running_task(store: TestStore) {
+    let (one, other) = (store.engine().await, store.engine().await);
+    let gate = Gate::new();
+    one.handle("held", gate.handler());
+    let notes = note(&other);
+    let held = submit(&one, "held").await;
+    let dependent = NewTask { depends_on: Dependencies::on([held]), ..noted("after", &[]) };
+    other.submit_task(dependent).await.unwrap();
+    let run = start(&one);
+    gate.entered(1).await;
+    let drain = start_drain(&other);
+    gate.open(1);
+    assert_eq!(drain.await.unwrap().completed, 1);
+    assert_eq!(*notes.lock().unwrap(), ["after"]);
+    stop(&one, run).await;
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_drain_ends_although_something_is_blocked_by_what_nobody_runs() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        note(&engine);
-        let nobodys = submit(&engine, "nobodys").await;
-        let dependent = NewTask { depends_on: Dependencies::on([nobodys]), ..noted("after", &[]) };
-        let dependent = engine.submit_task(dependent).await.unwrap().id();
-        assert_eq!(engine.drain().await.unwrap().ended(), 0);
-        assert_eq!(state(&world, dependent).await, TaskState::Blocked);
-    }
+async fn a_drain_ends_although_something_is_blocked_by_what_nobody_runs(store: TestStore) {
+    let engine = store.engine().await;
+    note(&engine);
+    let nobodys = submit(&engine, "nobodys").await;
+    let dependent = NewTask { depends_on: Dependencies::on([nobodys]), ..noted("after", &[]) };
+    let dependent = engine.submit_task(dependent).await.unwrap().id();
+    assert_eq!(engine.drain().await.unwrap().ended(), 0);
+    assert_eq!(state(&store, dependent).await, TaskState::Blocked);
 }
 
 /// Shows: T12
-#[tokio::test]
-async fn a_failed_task_decides_about_its_dependents_as_they_asked() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("fail", |_| async { Err::<(), _>(Failure::permanent("no")) });
-        note(&engine);
-        let failing = submit(&engine, "fail").await;
-        let mut dependents = Vec::new();
-        for on_failure in [OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore] {
-            let mut new = NewTask { depends_on: Dependencies::on([failing]), ..noted("after", &[]) };
-            new.depends_on.on_failure = on_failure;
-            dependents.push(engine.submit_task(new).await.unwrap().id());
-        }
-        engine.drain().await.unwrap();
-        let mut states = Vec::new();
-        for dependent in dependents {
-            states.push(state(&world, dependent).await);
-        }
-        assert_eq!(states, [TaskState::Cancelled, TaskState::Failed, TaskState::Completed]);
+async fn a_failed_task_decides_about_its_dependents_as_they_asked(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("fail", |_| async { Err::<(), _>(Failure::permanent("no")) });
+    note(&engine);
+    let failing = submit(&engine, "fail").await;
+    let mut dependents = Vec::new();
+    for on_failure in [OnDependencyFailure::Cancel, OnDependencyFailure::Fail, OnDependencyFailure::Ignore] {
+        let mut new = NewTask { depends_on: Dependencies::on([failing]), ..noted("after", &[]) };
+        new.depends_on.on_failure = on_failure;
+        dependents.push(engine.submit_task(new).await.unwrap().id());
     }
+    engine.drain().await.unwrap();
+    let mut states = Vec::new();
+    for dependent in dependents {
+        states.push(state(&store, dependent).await);
+    }
+    assert_eq!(states, [TaskState::Cancelled, TaskState::Failed, TaskState::Completed]);
 }

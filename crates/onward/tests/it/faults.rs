@@ -13,14 +13,23 @@ use onward_store::{Answer, Error, Outcome, Write};
 use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 
-use crate::fixture::{SECOND, WORLDS, World, start_drain, task, world, worlds};
+use crate::fixture::{SECOND, TestStore, start_drain, task};
+
+on_every_store! {
+    no_failing_call_loses_a_task,
+    no_lost_answer_loses_a_task,
+    a_submit_repeated_because_its_answer_was_lost_finds_its_task,
+    an_engine_goes_on_when_its_store_has_been_mended,
+    a_task_that_arrives_as_a_drain_is_about_to_end_is_run,
+    a_store_that_fails_for_good_ends_the_run_with_its_error,
+}
 
 const TASKS: usize = 12;
 
 /// An engine on a store, and so many tasks that it is to run: every second one fails at its first attempt.
-async fn engine_on(world: &World, store: Arc<dyn Store>, tasks: usize) -> (Engine, Vec<TaskId>) {
-    let submitted = world.engine().await.submit_all(vec![task("any"); tasks]).await.unwrap();
-    let engine = Engine::builder().store(store).concurrency(2).retry(again_at_once()).open().await.unwrap();
+async fn engine_on(store: &TestStore, faulty: Arc<dyn Store>, tasks: usize) -> (Engine, Vec<TaskId>) {
+    let submitted = store.engine().await.submit_all(vec![task("any"); tasks]).await.unwrap();
+    let engine = Engine::builder().store(faulty).concurrency(2).retry(again_at_once()).open().await.unwrap();
     engine.handle("any", |context| async move {
         if context.id().0 % 2 == 0 && context.attempt() == 1 { Err(Failure::retryable("at first")) } else { Ok(()) }
     });
@@ -31,9 +40,9 @@ fn again_at_once() -> onward::RetryPolicy {
     onward::RetryPolicy { attempts: 9, backoff: onward::Backoff::Constant { delay: std::time::Duration::ZERO } }
 }
 
-async fn assert_all_completed(world: &World, tasks: &[TaskId], what: &str) {
+async fn assert_all_completed(store: &TestStore, tasks: &[TaskId], what: &str) {
     for task in tasks {
-        let record = world.store.task(*task).await.unwrap().unwrap();
+        let record = store.task(*task).await.unwrap().unwrap();
         assert_eq!(record.state, TaskState::Completed, "{what}: task {task}");
     }
 }
@@ -50,148 +59,145 @@ struct Failing {
 const FAILURES: u64 = 3;
 
 /// Fails each call of a drain in turn, with every error, once and for good, until there are no more.
-async fn fail_each_call_in_turn(side: Side) {
-    let tasks = TASKS * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
-    let mut tally = Tally::default();
+async fn fail_each_call_in_turn(store: &TestStore, side: Side) {
+    // Half the calls, and so half the drains, where each call takes milliseconds.
+    let tasks = if store.is_on_server() { TASKS / 3 } else { TASKS };
+    let tasks = tasks * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
+    let mut drains = Drains { store, tasks, tally: Tally::default(), seen: EventCursor::START };
     for fault in Fault::ALL {
         for for_good in [false, true] {
             let failing = Failing { fault, side, for_good };
-            for store in 0..WORLDS {
-                let mut number = 1;
-                while drain_while_failing(store, failing, number, tasks, &mut tally).await {
-                    tally.recovered += 1;
-                    number += 1;
-                }
+            let mut number = 1;
+            while drains.drain_while_failing(failing, number).await {
+                drains.tally.recovered += 1;
+                number += 1;
             }
         }
     }
-    println!("{tally}");
+    println!("{}", drains.tally);
 }
 
-/// Drains while the call of this number fails, and the next ones where it is for good; whether there were that many calls.
-async fn drain_while_failing(store: usize, failing: Failing, number: u64, tasks: usize, tally: &mut Tally) -> bool {
-    let Failing { fault, side, for_good } = failing;
-    let world = world(store).await;
-    let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-    let (engine, tasks) = engine_on(&world, faulty.clone(), tasks).await;
-    if for_good {
-        faulty.fail_from(number, side, fault);
-    } else {
-        faulty.fail_once(number, side, fault);
-    }
-    let drain = start_drain(&engine);
-    while for_good && !drain.is_finished() && faulty.calls() < number + FAILURES {
-        world.clock.advance(SECOND);
-        tokio::task::yield_now().await;
-    }
-    faulty.heal();
-    world.advance_until(SECOND / 10, drain).await;
-    count(&world, &tasks, tally).await;
-    assert_eq!((tally.lost, tally.duplicated), (0, 0), "store {store}, {failing:?}, call {number}");
-    faulty.calls() >= number
+/// Drains of one store, one after the other.
+struct Drains<'a> {
+    store: &'a TestStore,
+    /// The number of tasks of each.
+    tasks: usize,
+    tally: Tally,
+    /// The end of the events of earlier drains.
+    seen: EventCursor,
 }
 
-/// Counts the tasks that are not completed, and those that were completed twice.
-async fn count(world: &World, tasks: &[TaskId], tally: &mut Tally) {
-    let mut completions: HashMap<TaskId, u64> = HashMap::new();
-    let mut cursor = EventCursor::START;
-    loop {
-        let page = world.store.events(cursor, 1000).await.unwrap();
-        cursor = page.next;
-        if page.events.is_empty() {
-            break;
+impl Drains<'_> {
+    /// Drains while the call of this number fails, and the next ones where it is for good. Returns whether there were that
+    /// many calls.
+    async fn drain_while_failing(&mut self, failing: Failing, number: u64) -> bool {
+        let Failing { fault, side, for_good } = failing;
+        let store = self.store;
+        let faulty = Arc::new(FaultyStore::new(store.shared()));
+        let (engine, tasks) = engine_on(store, faulty.clone(), self.tasks).await;
+        if for_good {
+            faulty.fail_from(number, side, fault);
+        } else {
+            faulty.fail_once(number, side, fault);
         }
-        let completed = page.events.iter().filter(|event| event.change == Change::Completed);
-        completed.for_each(|event| *completions.entry(event.task).or_default() += 1);
+        let drain = start_drain(&engine);
+        while for_good && !drain.is_finished() && faulty.calls() < number + FAILURES {
+            store.advance(SECOND).await;
+        }
+        faulty.heal();
+        store.advance_until(SECOND / 10, drain).await;
+        self.count(&tasks).await;
+        assert_eq!((self.tally.lost, self.tally.duplicated), (0, 0), "{failing:?}, call {number}");
+        faulty.calls() >= number
     }
-    tally.attempted += tasks.len() as u64;
-    tally.acknowledged += tasks.len() as u64;
-    tally.duplicated += completions.values().map(|times| times - 1).sum::<u64>();
-    for task in tasks {
-        let record = world.store.task(*task).await.unwrap();
-        let is_completed = record.is_some_and(|record| record.state == TaskState::Completed);
-        tally.lost += u64::from(!is_completed || !completions.contains_key(task));
+
+    /// Counts the tasks that are not completed, and those that were completed twice.
+    async fn count(&mut self, tasks: &[TaskId]) {
+        let mut completions: HashMap<TaskId, u64> = HashMap::new();
+        loop {
+            let page = self.store.events(self.seen, 1000).await.unwrap();
+            self.seen = page.next;
+            if page.events.is_empty() {
+                break;
+            }
+            let completed = page.events.iter().filter(|event| event.change == Change::Completed);
+            completed.for_each(|event| *completions.entry(event.task).or_default() += 1);
+        }
+        let tally = &mut self.tally;
+        tally.attempted += tasks.len() as u64;
+        tally.acknowledged += tasks.len() as u64;
+        tally.duplicated += completions.values().map(|times| times - 1).sum::<u64>();
+        for task in tasks {
+            let record = self.store.task(*task).await.unwrap();
+            let is_completed = record.is_some_and(|record| record.state == TaskState::Completed);
+            tally.lost += u64::from(!is_completed || !completions.contains_key(task));
+        }
     }
 }
 
 /// Shows: T21
 /// Beats: wedged-store
-#[tokio::test]
-async fn no_failing_call_loses_a_task() {
-    fail_each_call_in_turn(Side::Before).await;
+async fn no_failing_call_loses_a_task(store: TestStore) {
+    fail_each_call_in_turn(&store, Side::Before).await;
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn no_lost_answer_loses_a_task() {
-    fail_each_call_in_turn(Side::After).await;
+async fn no_lost_answer_loses_a_task(store: TestStore) {
+    fail_each_call_in_turn(&store, Side::After).await;
 }
 
 /// Shows: T3
-#[tokio::test]
-async fn a_submit_repeated_because_its_answer_was_lost_finds_its_task() {
-    for world in worlds().await {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
-        let mut once = task("any");
-        once.unique = Some(UniqueKey { key: "order 7".into(), on_duplicate: OnDuplicate::Skip, keep_for: SECOND });
-        faulty.fail_once(1, Side::After, Fault::Timeout);
-        let first = tokio::spawn({
-            let (engine, once) = (engine.clone(), once.clone());
-            async move { engine.submit_task(once).await }
-        });
-        world.advance_until(SECOND, first).await.unwrap_err();
-        let again = engine.submit_task(once).await.unwrap();
-        assert_eq!(again, Submitted::Duplicate { id: TaskId(1) });
-    }
+async fn a_submit_repeated_because_its_answer_was_lost_finds_its_task(store: TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let engine = store.builder().store(faulty.clone()).open().await.unwrap();
+    let mut once = task("any");
+    once.unique = Some(UniqueKey { key: "order 7".into(), on_duplicate: OnDuplicate::Skip, keep_for: SECOND });
+    faulty.fail_once(1, Side::After, Fault::Timeout);
+    let first = tokio::spawn({
+        let (engine, once) = (engine.clone(), once.clone());
+        async move { engine.submit_task(once).await }
+    });
+    store.advance_until(SECOND, first).await.unwrap_err();
+    let again = engine.submit_task(once).await.unwrap();
+    assert_eq!(again, Submitted::Duplicate { id: TaskId(1) });
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn an_engine_goes_on_when_its_store_has_been_mended() {
-    for world in worlds().await {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let (engine, tasks) = engine_on(&world, faulty.clone(), TASKS).await;
-        faulty.fail_from(3, Side::Before, Fault::Io);
-        let drain = start_drain(&engine);
-        while faulty.calls() < 10 {
-            world.clock.advance(SECOND);
-            tokio::task::yield_now().await;
-        }
-        faulty.heal();
-        world.advance_until(SECOND, drain).await;
-        assert_all_completed(&world, &tasks, "mended").await;
+async fn an_engine_goes_on_when_its_store_has_been_mended(store: TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let (engine, tasks) = engine_on(&store, faulty.clone(), TASKS).await;
+    faulty.fail_from(3, Side::Before, Fault::Io);
+    let drain = start_drain(&engine);
+    while faulty.calls() < 10 {
+        store.advance(SECOND).await;
     }
+    faulty.heal();
+    store.advance_until(SECOND, drain).await;
+    assert_all_completed(&store, &tasks, "mended").await;
 }
 
 /// Its hint comes when a drain has found nothing more and asks whether that was all.
 ///
 /// Shows: T21
 /// Beats: lost-wake-ups
-#[tokio::test]
-async fn a_task_that_arrives_as_a_drain_is_about_to_end_is_run() {
-    for world in worlds().await {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let (engine, tasks) = engine_on(&world, faulty.clone(), 1).await;
-        faulty.slip_in(vec![Write::Submit(Box::new(task("any")))]);
-        tokio::time::timeout(PATIENCE, engine.drain()).await.expect("the drain goes on").unwrap();
-        assert_all_completed(&world, &[tasks[0], TaskId(2)], "drained").await;
-    }
+async fn a_task_that_arrives_as_a_drain_is_about_to_end_is_run(store: TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let (engine, tasks) = engine_on(&store, faulty.clone(), 1).await;
+    faulty.slip_in(vec![Write::Submit(Box::new(task("any")))]);
+    tokio::time::timeout(PATIENCE, engine.drain()).await.expect("the drain goes on").unwrap();
+    assert_all_completed(&store, &[tasks[0], TaskId(2)], "drained").await;
 }
 
 /// Something is broken if it takes longer than this.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Shows: T21
-#[tokio::test]
-async fn a_store_that_fails_for_good_ends_the_run_with_its_error() {
-    for world in worlds().await {
-        let damaged = Damaged { store: Arc::clone(&world.store), calls: AtomicUsize::new(0) };
-        let (engine, _) = engine_on(&world, Arc::new(damaged), TASKS).await;
-        let run = tokio::spawn(async move { engine.drain().await.unwrap_err() });
-        let error = world.advance_until(SECOND, run).await;
-        assert!(error.is_corrupt(), "{error}");
-    }
+async fn a_store_that_fails_for_good_ends_the_run_with_its_error(store: TestStore) {
+    let damaged = Damaged { store: store.shared(), calls: AtomicUsize::new(0) };
+    let (engine, _) = engine_on(&store, Arc::new(damaged), TASKS).await;
+    let run = tokio::spawn(async move { engine.drain().await.unwrap_err() });
+    let error = store.advance_until(SECOND, run).await;
+    assert!(error.is_corrupt(), "{error}");
 }
 
 /// A store that turns out to be damaged at the third call.

@@ -9,7 +9,17 @@ use onward::{
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 
-use crate::fixture::{Gate, HOUR, SECOND, World, error, record, start, state, stop, task, worlds};
+use crate::fixture::{Gate, HOUR, SECOND, TestStore, error, record, start, state, stop, task};
+
+on_every_store! {
+    a_sign_of_life_has_the_time_begin_anew,
+    a_handler_that_is_silent_for_too_long_is_tried_again,
+    a_handler_hears_that_it_was_silent_and_may_still_answer,
+    the_heartbeat_timeout_of_a_task_goes_before_that_of_its_handler,
+    without_a_heartbeat_timeout_a_handler_may_be_silent,
+    an_activity_that_gets_stuck_goes_on_where_its_last_sign_of_life_was,
+    an_orchestration_is_refused_a_heartbeat_timeout_and_a_handler_one_of_zero,
+}
 
 const TWICE: RetryPolicy = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
 
@@ -45,8 +55,8 @@ impl Sign {
 }
 
 /// A handler that gives a sign of life five times, and waits after each for most of the time that it may be silent; how its task ended.
-async fn signs(world: &World, sign: Sign) -> TaskState {
-    let (engine, gate) = (world.engine().await, Gate::new());
+async fn signs(store: &TestStore, sign: Sign) -> TaskState {
+    let (engine, gate) = (store.engine().await, Gate::new());
     let passing = gate.clone();
     engine.handle("alive", move |context: Context| {
         let gate = passing.clone();
@@ -62,100 +72,83 @@ async fn signs(world: &World, sign: Sign) -> TaskState {
     let run = start(&engine);
     for _ in 0..5 {
         gate.entered(1).await;
-        world.clock.advance(SECOND * 3 / 4);
-        // The engine looks at the clock.
-        tokio::task::yield_now().await;
+        store.advance(SECOND * 3 / 4).await;
         gate.open(1);
     }
     engine.wait(id).await.unwrap();
     stop(&engine, run).await;
-    state(world, id).await
+    state(store, id).await
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn a_sign_of_life_has_the_time_begin_anew() {
-    for world in worlds().await {
-        for sign in [Sign::Heartbeat, Sign::Progress, Sign::Bytes, Sign::Checkpoint] {
-            assert_eq!(signs(&world, sign).await, TaskState::Completed, "{sign:?}");
+async fn a_sign_of_life_has_the_time_begin_anew(store: TestStore) {
+    for sign in [Sign::Heartbeat, Sign::Progress, Sign::Bytes, Sign::Checkpoint] {
+        assert_eq!(signs(&store, sign).await, TaskState::Completed, "{sign:?}");
+    }
+}
+
+/// Shows: D2
+async fn a_handler_that_is_silent_for_too_long_is_tried_again(store: TestStore) {
+    let engine = store.builder().retry(TWICE).open().await.unwrap();
+    engine.handle("stuck", |context: Context| async move {
+        if context.attempt() == 1 {
+            std::future::pending::<()>().await;
         }
-    }
+        Ok(())
+    });
+    let id = engine.submit_task(watched("stuck")).await.unwrap().id();
+    let run = start(&engine);
+    store.advance_until(SECOND, waiting(&engine, id)).await;
+    stop(&engine, run).await;
+    let record = record(&store, id).await;
+    assert_eq!((record.state, record.attempts), (TaskState::Completed, 2));
+    assert_eq!(record.errors[0].message, "no heartbeat for 1s");
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn a_handler_that_is_silent_for_too_long_is_tried_again() {
-    for world in worlds().await {
-        let engine = world.builder().retry(TWICE).open().await.unwrap();
-        engine.handle("stuck", |context: Context| async move {
-            if context.attempt() == 1 {
-                std::future::pending::<()>().await;
-            }
-            Ok(())
-        });
-        let id = engine.submit_task(watched("stuck")).await.unwrap().id();
-        let run = start(&engine);
-        world.advance_until(SECOND, waiting(&engine, id)).await;
-        stop(&engine, run).await;
-        let record = record(&world, id).await;
-        assert_eq!((record.state, record.attempts), (TaskState::Completed, 2));
-        assert_eq!(record.errors[0].message, "no heartbeat for 1s");
-    }
+async fn a_handler_hears_that_it_was_silent_and_may_still_answer(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("slow", |context: Context| async move {
+        context.cancelled().cancelled().await;
+        assert_eq!(context.interruption(), Some(Interruption::Silent));
+        Ok::<_, Failure>("late")
+    });
+    let id = engine.submit_task(watched("slow")).await.unwrap().id();
+    let run = start(&engine);
+    store.advance_until(SECOND / 4, waiting(&engine, id)).await;
+    stop(&engine, run).await;
+    assert_eq!(record(&store, id).await.result.as_deref(), Some(&b"late"[..]));
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn a_handler_hears_that_it_was_silent_and_may_still_answer() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("slow", |context: Context| async move {
-            context.cancelled().cancelled().await;
-            assert_eq!(context.interruption(), Some(Interruption::Silent));
-            Ok::<_, Failure>("late")
-        });
-        let id = engine.submit_task(watched("slow")).await.unwrap().id();
-        let run = start(&engine);
-        world.advance_until(SECOND / 4, waiting(&engine, id)).await;
-        stop(&engine, run).await;
-        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"late"[..]));
+async fn the_heartbeat_timeout_of_a_task_goes_before_that_of_its_handler(store: TestStore) {
+    let engine = store.engine().await;
+    let options = HandlerOptions::new().heartbeat_timeout(SECOND * 3);
+    engine.handle_with("stuck", options, |context: Context| async move {
+        context.cancelled().cancelled().await;
+        Err::<(), _>(Failure::permanent(format!("{:?}", context.heartbeat_timeout().unwrap())))
+    });
+    let run = start(&engine);
+    for (new, said) in [(task("stuck"), "3s"), (watched("stuck"), "1s")] {
+        let id = engine.submit_task(new).await.unwrap().id();
+        store.advance_until(SECOND, waiting(&engine, id)).await;
+        assert_eq!(error(&store, id).await, format!("no heartbeat for {said}: {said}"));
     }
+    stop(&engine, run).await;
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn the_heartbeat_timeout_of_a_task_goes_before_that_of_its_handler() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let options = HandlerOptions::new().heartbeat_timeout(SECOND * 3);
-        engine.handle_with("stuck", options, |context: Context| async move {
-            context.cancelled().cancelled().await;
-            Err::<(), _>(Failure::permanent(format!("{:?}", context.heartbeat_timeout().unwrap())))
-        });
-        let run = start(&engine);
-        for (new, said) in [(task("stuck"), "3s"), (watched("stuck"), "1s")] {
-            let id = engine.submit_task(new).await.unwrap().id();
-            world.advance_until(SECOND, waiting(&engine, id)).await;
-            assert_eq!(error(&world, id).await, format!("no heartbeat for {said}: {said}"));
-        }
-        stop(&engine, run).await;
-    }
-}
-
-/// Shows: D2
-#[tokio::test]
-async fn without_a_heartbeat_timeout_a_handler_may_be_silent() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        engine.handle("quiet", gate.handler());
-        let id = engine.submit_task(task("quiet")).await.unwrap().id();
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(HOUR / 2);
-        gate.open(1);
-        engine.wait(id).await.unwrap();
-        stop(&engine, run).await;
-        assert_eq!(state(&world, id).await, TaskState::Completed);
-    }
+async fn without_a_heartbeat_timeout_a_handler_may_be_silent(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    engine.handle("quiet", gate.handler());
+    let id = engine.submit_task(task("quiet")).await.unwrap().id();
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(HOUR / 2);
+    gate.open(1);
+    engine.wait(id).await.unwrap();
+    stop(&engine, run).await;
+    assert_eq!(state(&store, id).await, TaskState::Completed);
 }
 
 /// An orchestration that has a file copied.
@@ -194,32 +187,26 @@ async fn copy(_: Copying, context: Context) -> Result<u64, Failure> {
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_activity_that_gets_stuck_goes_on_where_its_last_sign_of_life_was() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.register(copy);
-        engine.orchestrate(|_: Backup, context: OrchestrationContext| async move {
-            Ok(context.activity(Copying).heartbeat_timeout(SECOND).retry(TWICE).await?)
-        });
-        let id = engine.submit(Backup).await.unwrap().id();
-        let run = start(&engine);
-        world.advance_until(SECOND, waiting(&engine, id)).await;
-        stop(&engine, run).await;
-        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"10"[..]));
-    }
+async fn an_activity_that_gets_stuck_goes_on_where_its_last_sign_of_life_was(store: TestStore) {
+    let engine = store.engine().await;
+    engine.register(copy);
+    engine.orchestrate(|_: Backup, context: OrchestrationContext| async move {
+        Ok(context.activity(Copying).heartbeat_timeout(SECOND).retry(TWICE).await?)
+    });
+    let id = engine.submit(Backup).await.unwrap().id();
+    let run = start(&engine);
+    store.advance_until(SECOND, waiting(&engine, id)).await;
+    stop(&engine, run).await;
+    assert_eq!(record(&store, id).await.result.as_deref(), Some(&b"10"[..]));
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_orchestration_is_refused_a_heartbeat_timeout_and_a_handler_one_of_zero() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let refused = engine.submit_task(NewTask { orchestration: true, ..watched("backup") }).await.unwrap_err();
-        assert!(refused.to_string().contains("heartbeat timeout"), "{refused}");
-        let options = HandlerOptions::new().heartbeat_timeout(Duration::ZERO);
-        engine.handle_with("any", options, |_| async { Ok::<(), Failure>(()) });
-        let refused = engine.run().await.unwrap_err();
-        assert!(refused.to_string().contains("heartbeat timeout of zero"), "{refused}");
-    }
+async fn an_orchestration_is_refused_a_heartbeat_timeout_and_a_handler_one_of_zero(store: TestStore) {
+    let engine = store.engine().await;
+    let refused = engine.submit_task(NewTask { orchestration: true, ..watched("backup") }).await.unwrap_err();
+    assert!(refused.to_string().contains("heartbeat timeout"), "{refused}");
+    let options = HandlerOptions::new().heartbeat_timeout(Duration::ZERO);
+    engine.handle_with("any", options, |_| async { Ok::<(), Failure>(()) });
+    let refused = engine.run().await.unwrap_err();
+    assert!(refused.to_string().contains("heartbeat timeout of zero"), "{refused}");
 }

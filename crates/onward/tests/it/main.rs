@@ -1,7 +1,16 @@
-//! The engine on every store. Each file is about one part of what it does; `fixture` opens the stores.
+//! The engine on every store. Each file is about one part of what it does; `suite` runs its cases on each store.
+
+// First, for its macros.
+#[cfg(test)]
+#[macro_use]
+mod suite;
 
 #[cfg(test)]
+mod calls_under_way;
+#[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod test_store;
 
 #[cfg(test)]
 mod affinity;
@@ -105,6 +114,7 @@ mod progress;
 mod queues;
 #[cfg(test)]
 mod retention;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod schedules;

@@ -8,8 +8,12 @@ use onward::orchestration::OrchestrationContext;
 use onward::{Backoff, Failure, NewTask, Preemption, Priority, RetryPolicy};
 use onward_testkit::{Fault, FaultyStore, Side};
 
-use crate::fixture::{Gate, HOUR, SECOND, World, start, start_drain, stop, submit, task, world};
+use crate::fixture::{Gate, HOUR, SECOND, TestStore, start, start_drain, stop, submit, task};
 use crate::orchestrations;
+
+on_every_store! {
+    the_metrics_that_are_recorded_are_those_that_are_documented,
+}
 
 /// What was recorded, by name and labels.
 #[derive(Debug, Clone, Default)]
@@ -106,17 +110,17 @@ fn recorded(all: &Recorded) -> BTreeSet<String> {
 }
 
 /// Has everything happen that there is a metric for.
-async fn everything(world: &World) {
-    an_end_and_a_retry(world).await;
-    a_firing(world).await;
-    a_lost_lease(world).await;
-    an_error_of_the_store(world).await;
-    a_preemption(world).await;
-    a_replay(world).await;
+async fn everything(store: &TestStore) {
+    an_end_and_a_retry(store).await;
+    a_firing(store).await;
+    a_lost_lease(store).await;
+    an_error_of_the_store(store).await;
+    a_preemption(store).await;
+    a_replay(store).await;
 }
 
-async fn an_end_and_a_retry(world: &World) {
-    let engine = world.engine().await;
+async fn an_end_and_a_retry(store: &TestStore) {
+    let engine = store.engine().await;
     engine.handle("once", |_| async { Ok::<(), Failure>(()) });
     engine.handle("twice", |context| async move {
         if context.attempt() == 1 { Err(Failure::retryable("not yet")) } else { Ok(()) }
@@ -127,46 +131,46 @@ async fn an_end_and_a_retry(world: &World) {
     assert_eq!(engine.drain().await.unwrap().completed, 2);
 }
 
-async fn a_firing(world: &World) {
-    let engine = world.builder().lease(HOUR * 24).open().await.unwrap();
+async fn a_firing(store: &TestStore) {
+    let engine = store.builder().lease(HOUR * 24).open().await.unwrap();
     let gate = Gate::new();
     engine.handle("report", gate.handler());
     engine.schedule("hourly").every(HOUR).task(task("report")).await.unwrap();
     let run = start(&engine);
-    world.clock.advance(HOUR);
+    store.clock.advance(HOUR);
     gate.entered(1).await;
     gate.open(1);
     stop(&engine, run).await;
     engine.delete_schedule(&onward::Name::new("hourly").unwrap()).await.unwrap();
 }
 
-async fn a_lost_lease(world: &World) {
-    let engine = world.builder().shutdown_limit(HOUR * 3).open().await.unwrap();
+async fn a_lost_lease(store: &TestStore) {
+    let engine = store.builder().shutdown_limit(HOUR * 3).open().await.unwrap();
     let gate = Gate::new();
     engine.handle("late", gate.handler());
     submit(&engine, "late").await;
     let run = start(&engine);
     gate.entered(1).await;
     engine.stop();
-    tokio::task::yield_now().await;
-    world.clock.advance(HOUR * 2);
-    world.store.apply(vec![onward_store::Write::Sweep]).await.unwrap();
+    store.settled().await;
+    store.clock.advance(HOUR * 2);
+    store.apply(vec![onward_store::Write::Sweep]).await.unwrap();
     gate.open(1);
     run.await.unwrap();
 }
 
-async fn an_error_of_the_store(world: &World) {
-    let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-    let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+async fn an_error_of_the_store(store: &TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let engine = store.builder().store(faulty.clone()).open().await.unwrap();
     engine.handle("once", |_| async { Ok::<(), Failure>(()) });
     submit(&engine, "once").await;
     faulty.fail_once(faulty.calls() + 1, Side::Before, Fault::Io);
-    world.advance_until(SECOND, start_drain(&engine)).await;
+    store.advance_until(SECOND, start_drain(&engine)).await;
 }
 
-async fn a_preemption(world: &World) {
+async fn a_preemption(store: &TestStore) {
     let policy = Preemption { from: Priority(200), levels: 64 };
-    let engine = world.builder().concurrency(1).preemption(policy).open().await.unwrap();
+    let engine = store.builder().concurrency(1).preemption(policy).open().await.unwrap();
     let gate = Gate::new();
     engine.handle("low", gate.stoppable()).handle("urgent", |_| async { Ok::<(), Failure>(()) });
     submit(&engine, "low").await;
@@ -175,30 +179,29 @@ async fn a_preemption(world: &World) {
     let urgent = engine.submit_task(NewTask { priority: Priority(255), ..task("urgent") }).await.unwrap().id();
     let waiting = engine.clone();
     let ended = tokio::spawn(async move { drop(waiting.wait(urgent).await.unwrap()) });
-    world.advance_until(SECOND / 10, ended).await;
+    store.advance_until(SECOND / 10, ended).await;
     gate.open(1);
     stop(&engine, run).await;
 }
 
-async fn a_replay(world: &World) {
+async fn a_replay(store: &TestStore) {
     let code = |_, context: OrchestrationContext| async move {
         context.timer(SECOND).await;
         Ok(String::new())
     };
-    let first = orchestrations::engine(world, code).await;
+    let first = orchestrations::engine(store, code).await;
     let task = orchestrations::start(&first).await;
     first.run_until_idle().await.unwrap();
-    world.clock.advance(SECOND);
-    let second = orchestrations::engine(world, code).await;
+    store.clock.advance(SECOND);
+    let second = orchestrations::engine(store, code).await;
     orchestrations::finish(&second, task).await.unwrap();
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn the_metrics_that_are_recorded_are_those_that_are_documented() {
+async fn the_metrics_that_are_recorded_are_those_that_are_documented(store: TestStore) {
     let all = Recorded::default();
     let _installed = metrics::set_default_local_recorder(&all);
-    everything(&world(0).await).await;
+    everything(&store).await;
     assert_eq!(recorded(&all), documented());
 }
 

@@ -9,112 +9,111 @@ use onward::{Failure, NewTask, Task, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{Gate, SECOND, error, start as start_run, state, stop, submit, task as plain, worlds};
+use crate::fixture::{Gate, SECOND, TestStore, error, start as start_run, state, stop, submit, task as plain};
 use crate::orchestrations::{Double, Work, engine, finish, start};
 
+on_every_store! {
+    the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_own,
+    a_step_that_has_ended_is_not_run_again_when_the_code_behind_it_was_mended,
+    the_part_of_the_code_before_its_first_await_may_panic,
+    a_step_that_loses_a_select_holds_nothing_up,
+    a_timer_fires_while_steps_follow_each_other,
+    code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run,
+    a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so,
+    after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since,
+    what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
+    what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others,
+    a_claim_that_fails_takes_no_lease_from_a_step_that_is_run,
+}
+
 /// Shows: D7
-#[tokio::test]
-async fn the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_own() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| {
-            let id = context.uuid();
-            async move { Ok(id) }
-        })
-        .await;
-        let (one, other) = (start(&engine).await, start(&engine).await);
-        assert_ne!(finish(&engine, one).await.unwrap(), finish(&engine, other).await.unwrap());
-    }
+async fn the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_own(store: TestStore) {
+    let engine = engine(&store, |_, context| {
+        let id = context.uuid();
+        async move { Ok(id) }
+    })
+    .await;
+    let (one, other) = (start(&engine).await, start(&engine).await);
+    assert_ne!(finish(&engine, one).await.unwrap(), finish(&engine, other).await.unwrap());
 }
 
 /// Shows: D2, D9
-#[tokio::test]
-async fn a_step_that_has_ended_is_not_run_again_when_the_code_behind_it_was_mended() {
-    for world in worlds().await {
-        let runs = Arc::new(AtomicU32::new(0));
-        let code = |panics: bool| {
+async fn a_step_that_has_ended_is_not_run_again_when_the_code_behind_it_was_mended(store: TestStore) {
+    let runs = Arc::new(AtomicU32::new(0));
+    let code = |panics: bool| {
+        let runs = Arc::clone(&runs);
+        move |_: Work, context: OrchestrationContext| {
             let runs = Arc::clone(&runs);
-            move |_: Work, context: OrchestrationContext| {
-                let runs = Arc::clone(&runs);
-                async move {
-                    let run = context.step("count", move || async move { Ok(runs.fetch_add(1, Ordering::SeqCst)) });
-                    let run = run.await?;
-                    assert!(!panics, "a bug");
-                    Ok(run.to_string())
-                }
+            async move {
+                let run = context.step("count", move || async move { Ok(runs.fetch_add(1, Ordering::SeqCst)) });
+                let run = run.await?;
+                assert!(!panics, "a bug");
+                Ok(run.to_string())
             }
-        };
-        let first = engine(&world, code(true)).await;
-        let task = start(&first).await;
-        first.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        let mended = engine(&world, code(false)).await;
-        mended.retry(task).await.unwrap();
-        assert_eq!(finish(&mended, task).await.unwrap(), "0");
-        assert_eq!(runs.load(Ordering::SeqCst), 1);
-    }
+        }
+    };
+    let first = engine(&store, code(true)).await;
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    let mended = engine(&store, code(false)).await;
+    mended.retry(task).await.unwrap();
+    assert_eq!(finish(&mended, task).await.unwrap(), "0");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn the_part_of_the_code_before_its_first_await_may_panic() {
-    for world in worlds().await {
-        let engine = engine(&world, |work, _| {
-            assert_eq!(work.0, 8, "not this one");
-            async move { Ok("done".to_owned()) }
-        })
-        .await;
-        let task = start(&engine).await;
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        assert!(error(&world, task).await.contains("not this one"));
-    }
+async fn the_part_of_the_code_before_its_first_await_may_panic(store: TestStore) {
+    let engine = engine(&store, |work, _| {
+        assert_eq!(work.0, 8, "not this one");
+        async move { Ok("done".to_owned()) }
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    assert!(error(&store, task).await.contains("not this one"));
 }
 
 /// Shows: D4
-#[tokio::test]
-async fn a_step_that_loses_a_select_holds_nothing_up() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let slow = context.step("slow", std::future::pending::<Result<u32, Failure>>);
-            let fast = context.step("fast", || async { Ok(4) });
-            let Either::Second(fast) = select(slow, fast).await else { return Ok("slow".to_owned()) };
-            Ok(context.activity(Double(fast?)).await?.to_string())
-        })
-        .await;
-        let task = start(&engine).await;
-        assert_eq!(finish(&engine, task).await.unwrap(), "8");
-    }
+async fn a_step_that_loses_a_select_holds_nothing_up(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let slow = context.step("slow", std::future::pending::<Result<u32, Failure>>);
+        let fast = context.step("fast", || async { Ok(4) });
+        let Either::Second(fast) = select(slow, fast).await else { return Ok("slow".to_owned()) };
+        Ok(context.activity(Double(fast?)).await?.to_string())
+    })
+    .await;
+    let task = start(&engine).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "8");
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn a_timer_fires_while_steps_follow_each_other() {
-    for world in worlds().await {
-        let clock = Arc::clone(&world.clock);
-        let engine = engine(&world, move |_, context| {
-            let clock = Arc::clone(&clock);
-            async move {
-                let timer = context.timer(Duration::from_secs(3));
-                let polling = async {
-                    loop {
-                        let clock = Arc::clone(&clock);
-                        let step = context.step("poll", move || async move {
-                            clock.advance(SECOND);
-                            Ok(())
-                        });
-                        step.await?;
-                    }
-                };
-                match select(timer, polling).await {
-                    Either::First(()) => Ok("timed out".to_owned()),
-                    Either::Second(over) => over,
+async fn a_timer_fires_while_steps_follow_each_other(store: TestStore) {
+    let clock = Arc::clone(&store.clock);
+    let engine = engine(&store, move |_, context| {
+        let clock = Arc::clone(&clock);
+        async move {
+            let timer = context.timer(Duration::from_secs(3));
+            let polling = async {
+                loop {
+                    let clock = Arc::clone(&clock);
+                    let step = context.step("poll", move || async move {
+                        clock.advance(SECOND);
+                        Ok(())
+                    });
+                    step.await?;
                 }
+            };
+            match select(timer, polling).await {
+                Either::First(()) => Ok("timed out".to_owned()),
+                Either::Second(over) => over,
             }
-        })
-        .await;
-        let task = start(&engine).await;
-        assert_eq!(finish(&engine, task).await.unwrap(), "timed out");
-    }
+        }
+    })
+    .await;
+    let task = start(&engine).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "timed out");
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,151 +125,133 @@ impl Task for Forgetful {
 }
 
 /// Shows: D1
-#[tokio::test]
-async fn code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.orchestrate(|_: Forgetful, _| async { Ok(()) });
-        let told = engine.run_until_idle().await.unwrap_err().to_string();
-        assert!(told.contains("`forgetful`") && told.contains("ORCHESTRATION = true"), "{told}");
-    }
+async fn code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run(store: TestStore) {
+    let engine = store.engine().await;
+    engine.orchestrate(|_: Forgetful, _| async { Ok(()) });
+    let told = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(told.contains("`forgetful`") && told.contains("ORCHESTRATION = true"), "{told}");
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, _| async { Ok("played".to_owned()) }).await;
-        let task = submit(&engine, "work").await;
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Failed);
-        let told = error(&world, task).await;
-        assert!(told.contains("submit it as an orchestration"), "{told}");
-    }
+async fn a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so(store: TestStore) {
+    let engine = engine(&store, |_, _| async { Ok("played".to_owned()) }).await;
+    let task = submit(&engine, "work").await;
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Failed);
+    let told = error(&store, task).await;
+    assert!(told.contains("submit it as an orchestration"), "{told}");
 }
 
 /// Shows: D4
-#[tokio::test]
-async fn after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since() {
-    for world in worlds().await {
-        let code = |_: Work, context: OrchestrationContext| async move {
-            let before = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
-            context.event::<()>("go")?.await?;
-            drop(context.activity_task::<()>(NewTask::new("nobody-does-this")?).start());
-            let since = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
-            context.event::<()>("drop")?.await?;
-            drop(since);
-            context.event::<()>("drop")?.await?;
-            drop(before);
-            context.event::<()>("end")?.await?;
-            Ok(String::new())
-        };
-        let first = engine(&world, code).await;
-        let task = start(&first).await;
-        first.run_until_idle().await.unwrap();
-        let second = engine(&world, code).await;
-        for name in ["go", "drop", "drop"] {
-            second.signal(task, name, &()).await.unwrap();
-            second.run_until_idle().await.unwrap();
-        }
-        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+async fn after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since(store: TestStore) {
+    let code = |_: Work, context: OrchestrationContext| async move {
+        let before = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
+        context.event::<()>("go")?.await?;
+        drop(context.activity_task::<()>(NewTask::new("nobody-does-this")?).start());
+        let since = context.activity_task::<()>(NewTask::new("nobody-does-this")?).start();
+        context.event::<()>("drop")?.await?;
+        drop(since);
+        context.event::<()>("drop")?.await?;
+        drop(before);
+        context.event::<()>("end")?.await?;
+        Ok(String::new())
+    };
+    let first = engine(&store, code).await;
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    let second = engine(&store, code).await;
+    for name in ["go", "drop", "drop"] {
+        second.signal(task, name, &()).await.unwrap();
+        second.run_until_idle().await.unwrap();
     }
+    assert_eq!(state(&store, TaskId(task.0 + 1)).await, TaskState::Cancelled);
 }
 
 /// Shows: D5
-#[tokio::test]
-async fn what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let options = OrchestrationOptions::new().version(2);
-        engine.orchestrate_with(options, |work: Work, context: OrchestrationContext| async move {
-            if work.0 == 7 {
-                context.event::<()>("go")?.await?;
-                return Err(context.continue_as_new(&Work(8)));
-            }
-            context.event::<()>("kept")?.await?;
-            Ok("over".to_owned())
-        });
-        let task = start(&engine).await;
-        for name in ["kept", "go"] {
-            engine.signal(task, name, &()).await.unwrap();
+async fn what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code(store: TestStore) {
+    let engine = store.engine().await;
+    let options = OrchestrationOptions::new().version(2);
+    engine.orchestrate_with(options, |work: Work, context: OrchestrationContext| async move {
+        if work.0 == 7 {
+            context.event::<()>("go")?.await?;
+            return Err(context.continue_as_new(&Work(8)));
         }
-        assert_eq!(finish(&engine, task).await.unwrap(), "over");
+        context.event::<()>("kept")?.await?;
+        Ok("over".to_owned())
+    });
+    let task = start(&engine).await;
+    for name in ["kept", "go"] {
+        engine.signal(task, name, &()).await.unwrap();
     }
+    assert_eq!(finish(&engine, task).await.unwrap(), "over");
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others() {
-    for world in worlds().await {
-        let gate = Gate::new();
-        let held = gate.clone();
-        let code = move |work: Work, context: OrchestrationContext| {
-            let gate = held.clone();
-            async move {
-                if work.0 > 3 {
-                    let step = context.step("long", move || async move {
-                        gate.pass().await;
-                        Ok(())
-                    });
-                    step.await?;
-                }
-                Ok("over".to_owned())
-            }
-        };
-        let one = world.builder().turns(1).open().await.unwrap();
-        one.orchestrate(code.clone());
-        let mut tasks = Vec::new();
-        for number in 1..=6 {
-            tasks.push(one.submit(Work(number)).await.unwrap().id());
-        }
-        let run = start_run(&one);
-        gate.entered(1).await;
-        one.wait(tasks[2]).await.unwrap();
-        assert_eq!(state(&world, tasks[5]).await, TaskState::Running, "it waits for the slot");
-        let other = world.builder().turns(4).open().await.unwrap();
-        other.orchestrate(code);
-        let other_run = start_run(&other);
-        let entered = gate.clone();
-        world.advance_until(SECOND, tokio::spawn(async move { entered.entered(2).await })).await;
-        gate.open(3);
-        stop(&one, run).await;
-        stop(&other, other_run).await;
-    }
-}
-
-/// Shows: D9
-#[tokio::test]
-async fn a_claim_that_fails_takes_no_lease_from_a_step_that_is_run() {
-    for world in worlds().await {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
-        let (gate, runs) = (Gate::new(), Arc::new(AtomicU32::new(0)));
-        let (held, counted) = (gate.clone(), Arc::clone(&runs));
-        engine.handle("other", |_| async { Ok::<_, Failure>(()) });
-        engine.orchestrate(move |_: Work, context: OrchestrationContext| {
-            let (gate, runs) = (held.clone(), Arc::clone(&counted));
-            async move {
+async fn what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others(store: TestStore) {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let code = move |work: Work, context: OrchestrationContext| {
+        let gate = held.clone();
+        async move {
+            if work.0 > 3 {
                 let step = context.step("long", move || async move {
-                    runs.fetch_add(1, Ordering::SeqCst);
                     gate.pass().await;
                     Ok(())
                 });
                 step.await?;
-                Ok("over".to_owned())
             }
-        });
-        let run = start_run(&engine);
-        let task = start(&engine).await;
-        gate.entered(1).await;
-        faulty.fail_once(faulty.calls() + 2, Side::Before, Fault::Busy);
-        let other = engine.submit_task(plain("other")).await.unwrap();
-        let waiting = engine.clone();
-        let ended = tokio::spawn(async move { waiting.wait(other.id()).await.unwrap() });
-        world.advance_until(SECOND, ended).await;
-        gate.open(2);
-        assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
-        assert_eq!(runs.load(Ordering::SeqCst), 1);
-        stop(&engine, run).await;
+            Ok("over".to_owned())
+        }
+    };
+    let one = store.builder().turns(1).open().await.unwrap();
+    one.orchestrate(code.clone());
+    let mut tasks = Vec::new();
+    for number in 1..=6 {
+        tasks.push(one.submit(Work(number)).await.unwrap().id());
     }
+    let run = start_run(&one);
+    gate.entered(1).await;
+    one.wait(tasks[2]).await.unwrap();
+    assert_eq!(state(&store, tasks[5]).await, TaskState::Running, "it waits for the slot");
+    let other = store.builder().turns(4).open().await.unwrap();
+    other.orchestrate(code);
+    let other_run = start_run(&other);
+    let entered = gate.clone();
+    store.advance_until(SECOND, tokio::spawn(async move { entered.entered(2).await })).await;
+    gate.open(3);
+    stop(&one, run).await;
+    stop(&other, other_run).await;
+}
+
+/// Shows: D9
+async fn a_claim_that_fails_takes_no_lease_from_a_step_that_is_run(store: TestStore) {
+    let faulty = Arc::new(FaultyStore::new(store.shared()));
+    let engine = store.builder().store(faulty.clone()).open().await.unwrap();
+    let (gate, runs) = (Gate::new(), Arc::new(AtomicU32::new(0)));
+    let (held, counted) = (gate.clone(), Arc::clone(&runs));
+    engine.handle("other", |_| async { Ok::<_, Failure>(()) });
+    engine.orchestrate(move |_: Work, context: OrchestrationContext| {
+        let (gate, runs) = (held.clone(), Arc::clone(&counted));
+        async move {
+            let step = context.step("long", move || async move {
+                runs.fetch_add(1, Ordering::SeqCst);
+                gate.pass().await;
+                Ok(())
+            });
+            step.await?;
+            Ok("over".to_owned())
+        }
+    });
+    let run = start_run(&engine);
+    let task = start(&engine).await;
+    gate.entered(1).await;
+    faulty.fail_once(faulty.calls() + 2, Side::Before, Fault::Busy);
+    let other = engine.submit_task(plain("other")).await.unwrap();
+    let waiting = engine.clone();
+    let ended = tokio::spawn(async move { waiting.wait(other.id()).await.unwrap() });
+    store.advance_until(SECOND, ended).await;
+    gate.open(2);
+    assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    stop(&engine, run).await;
 }

@@ -9,8 +9,22 @@ use onward_store::{Answer, HistoryChunk, Recipient, Store, StoreDecorator};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{SECOND, WORLDS, World, start as start_run, state, stop, world, worlds};
+use crate::fixture::{SECOND, TestStore, start as start_run, state, stop};
 use crate::orchestrations::{Double, Work, engine, finish, start};
+
+on_every_store! {
+    a_store_whose_reads_are_busy_once_fails_no_orchestration,
+    a_store_that_is_busy_once_fails_no_orchestration,
+    no_more_orchestrations_stay_in_memory_than_are_to_be_kept,
+    what_comes_for_an_orchestration_in_memory_reads_no_history,
+    an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it,
+    a_chain_whose_activities_are_done_elsewhere_goes_on_while_the_clock_stands_still,
+    nothing_that_is_passed_to_and_from_an_orchestration_that_has_ended_stays_in_memory,
+    nothing_of_an_orchestration_that_has_ended_stays_in_memory,
+    an_event_for_nobody_is_refused_and_disturbs_no_other,
+    what_is_detached_in_the_turn_that_continues_as_new_is_started,
+    what_is_random_and_the_time_cost_no_event,
+}
 
 /// Counts how often a history is read.
 #[derive(Debug)]
@@ -40,52 +54,43 @@ async fn ten_doublings(work: Work, context: OrchestrationContext) -> Result<Stri
 
 /// Shows: D11
 /// Beats: whole-history-per-event
-#[tokio::test]
-async fn what_comes_for_an_orchestration_in_memory_reads_no_history() {
-    for world in worlds().await {
-        let reads = Arc::new(Reads { inner: Arc::clone(&world.store), histories: AtomicU64::new(0) });
-        let engine = Engine::builder().store(reads.clone()).open().await.unwrap();
-        engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
-        engine.orchestrate(ten_doublings);
-        let task = start(&engine).await;
-        assert_eq!(finish(&engine, task).await.unwrap(), "7168");
-        assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
-    }
+async fn what_comes_for_an_orchestration_in_memory_reads_no_history(store: TestStore) {
+    let reads = Arc::new(Reads { inner: store.shared(), histories: AtomicU64::new(0) });
+    let engine = Engine::builder().store(reads.clone()).open().await.unwrap();
+    engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+    engine.orchestrate(ten_doublings);
+    let task = start(&engine).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "7168");
+    assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
 }
 
 /// Shows: D11
-#[tokio::test]
-async fn an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it() {
-    for world in worlds().await {
-        let first = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
-        let task = start(&first).await;
-        first.run_until_idle().await.unwrap();
-        first.signal(task, "go", &"on").await.unwrap();
-        let reads = Arc::new(Reads { inner: Arc::clone(&world.store), histories: AtomicU64::new(0) });
-        let without = Engine::builder().store(reads.clone()).open().await.unwrap();
-        without.handle_any(|_| async { Ok::<_, onward::Failure>("done") });
-        without.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Scheduled, "it was claimed and given back");
-        assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
-    }
+async fn an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it(store: TestStore) {
+    let first = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    first.signal(task, "go", &"on").await.unwrap();
+    let reads = Arc::new(Reads { inner: store.shared(), histories: AtomicU64::new(0) });
+    let without = Engine::builder().store(reads.clone()).open().await.unwrap();
+    without.handle_any(|_| async { Ok::<_, onward::Failure>("done") });
+    without.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Scheduled, "it was claimed and given back");
+    assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
 }
 
 /// In an engine that does both, an end makes room, so that it looks for work anyhow.
 ///
 /// Shows: D11
 /// Beats: polled-steps
-#[tokio::test]
-async fn a_chain_whose_activities_are_done_elsewhere_goes_on_while_the_clock_stands_still() {
-    for world in worlds().await {
-        let (thinks, doubles) = (world.engine().await, world.engine().await);
-        thinks.orchestrate(ten_doublings);
-        doubles.register(|task: Double, _| async move { Ok(task.0 * 2) });
-        let runs = [start_run(&thinks), start_run(&doubles)];
-        let task = start(&thinks).await;
-        assert_eq!(thinks.wait(task).await.unwrap().state, TaskState::Completed);
-        for (engine, run) in [&thinks, &doubles].into_iter().zip(runs) {
-            stop(engine, run).await;
-        }
+async fn a_chain_whose_activities_are_done_elsewhere_goes_on_while_the_clock_stands_still(store: TestStore) {
+    let (thinks, doubles) = (store.engine().await, store.engine().await);
+    thinks.orchestrate(ten_doublings);
+    doubles.register(|task: Double, _| async move { Ok(task.0 * 2) });
+    let runs = [start_run(&thinks), start_run(&doubles)];
+    let task = start(&thinks).await;
+    assert_eq!(thinks.wait(task).await.unwrap().state, TaskState::Completed);
+    for (engine, run) in [&thinks, &doubles].into_iter().zip(runs) {
+        stop(engine, run).await;
     }
 }
 
@@ -138,57 +143,50 @@ async fn pass_on(given: Passed<true>, context: OrchestrationContext) -> Result<P
 
 /// Shows: D11
 /// Beats: leak-per-call
-#[tokio::test]
-async fn nothing_that_is_passed_to_and_from_an_orchestration_that_has_ended_stays_in_memory() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.register(|given: Passed<false>, _| async move { Ok(given) });
-        engine.orchestrate(pass_on);
-        for _ in 0..3 {
-            let running = engine.submit(Passed::<true>::new()).await.unwrap();
-            engine.signal(running.id(), "sent", &Passed::<false>::new()).await.unwrap();
-            engine.run_until_idle().await.unwrap();
-            drop(running.wait().await.unwrap());
-        }
-        assert_eq!(COUNTED.load(Ordering::SeqCst), 0);
+async fn nothing_that_is_passed_to_and_from_an_orchestration_that_has_ended_stays_in_memory(store: TestStore) {
+    let engine = store.engine().await;
+    engine.register(|given: Passed<false>, _| async move { Ok(given) });
+    engine.orchestrate(pass_on);
+    for _ in 0..3 {
+        let running = engine.submit(Passed::<true>::new()).await.unwrap();
+        engine.signal(running.id(), "sent", &Passed::<false>::new()).await.unwrap();
+        engine.run_until_idle().await.unwrap();
+        drop(running.wait().await.unwrap());
     }
+    assert_eq!(COUNTED.load(Ordering::SeqCst), 0);
 }
 
 /// Shows: D11
 /// Beats: leak-per-call
-#[tokio::test]
-async fn nothing_of_an_orchestration_that_has_ended_stays_in_memory() {
-    for world in worlds().await {
-        let held = Arc::new(());
-        let watched: Weak<()> = Arc::downgrade(&held);
-        let engine = world.engine().await;
-        engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
-        let code = move |_: Work, context: OrchestrationContext| {
-            let (held, answering) = (Arc::clone(&held), context.clone());
-            async move {
-                let shared = Arc::clone(&held);
-                context.on_query("held", move |()| Ok((Arc::strong_count(&shared), answering.random())));
-                let doubled = context.activity(Double(1)).await?;
-                Ok(format!("{doubled}{}", Arc::strong_count(&held).min(1)))
-            }
-        };
-        engine.orchestrate(code);
-        for _ in 0..3 {
-            let task = start(&engine).await;
-            assert_eq!(finish(&engine, task).await.unwrap(), "21");
+async fn nothing_of_an_orchestration_that_has_ended_stays_in_memory(store: TestStore) {
+    let held = Arc::new(());
+    let watched: Weak<()> = Arc::downgrade(&held);
+    let engine = store.engine().await;
+    engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
+    let code = move |_: Work, context: OrchestrationContext| {
+        let (held, answering) = (Arc::clone(&held), context.clone());
+        async move {
+            let shared = Arc::clone(&held);
+            context.on_query("held", move |()| Ok((Arc::strong_count(&shared), answering.random())));
+            let doubled = context.activity(Double(1)).await?;
+            Ok(format!("{doubled}{}", Arc::strong_count(&held).min(1)))
         }
-        assert_eq!(watched.strong_count(), 1, "only the code itself holds on to it");
+    };
+    engine.orchestrate(code);
+    for _ in 0..3 {
+        let task = start(&engine).await;
+        assert_eq!(finish(&engine, task).await.unwrap(), "21");
     }
+    assert_eq!(watched.strong_count(), 1, "only the code itself holds on to it");
 }
 
 /// Shows: D9
 /// Beats: lock-fails-orchestration
-#[tokio::test]
-async fn a_store_that_is_busy_once_fails_no_orchestration() {
-    for (kind, call) in (0..WORLDS).flat_map(|kind| (1..=12).map(move |call| (kind, call))) {
-        let world = world(kind).await;
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let engine = world.builder().store(faulty.clone()).open().await.unwrap();
+async fn a_store_that_is_busy_once_fails_no_orchestration(store: TestStore) {
+    for call in 1..=12 {
+        let store = store.fresh().await;
+        let faulty = Arc::new(FaultyStore::new(store.shared()));
+        let engine = store.builder().store(faulty.clone()).open().await.unwrap();
         engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
         engine.orchestrate(|work: Work, context: OrchestrationContext| async move {
             let number = context.step("number", move || async move { Ok(work.0) }).await?;
@@ -198,8 +196,8 @@ async fn a_store_that_is_busy_once_fails_no_orchestration() {
         faulty.fail_once(faulty.calls() + call, Side::Before, Fault::Busy);
         let running = engine.clone();
         let run = tokio::spawn(async move { running.run_until_idle().await });
-        world.advance_until(SECOND, run).await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Completed, "call {call} of world {kind} failed");
+        store.advance_until(SECOND, run).await.unwrap();
+        assert_eq!(state(&store, task).await, TaskState::Completed, "call {call} failed");
     }
 }
 
@@ -214,101 +212,89 @@ async fn let_go(_: Work, context: OrchestrationContext) -> Result<String, onward
 
 /// Shows: D9
 /// Beats: lock-fails-orchestration
-#[tokio::test]
-async fn a_store_whose_reads_are_busy_once_fails_no_orchestration() {
-    for (kind, read) in (0..WORLDS).flat_map(|kind| (1..=6).map(move |read| (kind, read))) {
-        let world = world(kind).await;
-        let first = engine(&world, let_go).await;
+async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestStore) {
+    for read in 1..=6 {
+        let store = store.fresh().await;
+        let first = engine(&store, let_go).await;
         let task = start(&first).await;
         first.run_until_idle().await.unwrap();
         first.signal(task, "enough", &"over").await.unwrap();
         // The next one reads its history, and which task the activity is.
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
-        let second = world.builder().store(faulty.clone()).open().await.unwrap();
+        let faulty = Arc::new(FaultyStore::new(store.shared()));
+        let second = store.builder().store(faulty.clone()).open().await.unwrap();
         second.orchestrate(let_go);
         faulty.fail_read_once(faulty.reads() + read, Fault::Busy);
         for _ in 0..10 {
             second.run_until_idle().await.unwrap();
-            world.clock.advance(SECOND);
+            store.clock.advance(SECOND);
         }
-        assert_eq!(state(&world, task).await, TaskState::Completed, "read {read} of world {kind} failed");
-        assert_eq!(state(&world, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+        assert_eq!(state(&store, task).await, TaskState::Completed, "read {read} failed");
+        assert_eq!(state(&store, TaskId(task.0 + 1)).await, TaskState::Cancelled);
         assert!(faulty.reads() >= 2, "it has read nothing");
     }
 }
 
 /// Shows: D3
 /// Beats: event-for-nobody
-#[tokio::test]
-async fn an_event_for_nobody_is_refused_and_disturbs_no_other() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
-        let task = start(&engine).await;
-        let nobody = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
-        assert!(nobody.is_not_found(), "{nobody}");
-        let to = Recipient::Key { kind: onward::Name::new("work").unwrap(), key: "nobody".into() };
-        engine.send(to, "go", "\"lost\"".into()).await.unwrap_err();
-        engine.signal(task, "go", &"found").await.unwrap();
-        assert_eq!(finish(&engine, task).await.unwrap(), "found");
-    }
+async fn an_event_for_nobody_is_refused_and_disturbs_no_other(store: TestStore) {
+    let engine = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
+    let task = start(&engine).await;
+    let nobody = engine.signal(TaskId(999), "go", &"lost").await.unwrap_err();
+    assert!(nobody.is_not_found(), "{nobody}");
+    let to = Recipient::Key { kind: onward::Name::new("work").unwrap(), key: "nobody".into() };
+    engine.send(to, "go", "\"lost\"".into()).await.unwrap_err();
+    engine.signal(task, "go", &"found").await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "found");
 }
 
 /// Shows: D4
 /// Beats: lost-detached-start
-#[tokio::test]
-async fn what_is_detached_in_the_turn_that_continues_as_new_is_started() {
-    for world in worlds().await {
-        let engine = engine(&world, |work: Work, context| async move {
-            if work.0 == 7 {
-                context.detach_task(NewTask::new("detached")?)?;
-                return Err(context.continue_as_new(&Work(8)));
-            }
-            Ok("over".to_owned())
-        })
-        .await;
-        let task = start(&engine).await;
-        assert_eq!(finish(&engine, task).await.unwrap(), "over");
-        let detached = TaskId(task.0 + 1);
-        assert_eq!(state(&world, detached).await, TaskState::Waiting);
-        assert_eq!(world.store.count(TaskFilter::default()).await.unwrap(), 2);
-    }
+async fn what_is_detached_in_the_turn_that_continues_as_new_is_started(store: TestStore) {
+    let engine = engine(&store, |work: Work, context| async move {
+        if work.0 == 7 {
+            context.detach_task(NewTask::new("detached")?)?;
+            return Err(context.continue_as_new(&Work(8)));
+        }
+        Ok("over".to_owned())
+    })
+    .await;
+    let task = start(&engine).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "over");
+    let detached = TaskId(task.0 + 1);
+    assert_eq!(state(&store, detached).await, TaskState::Waiting);
+    assert_eq!(store.count(TaskFilter::default()).await.unwrap(), 2);
 }
 
 /// Shows: D7
-#[tokio::test]
-async fn what_is_random_and_the_time_cost_no_event() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            for _ in 0..1000 {
-                let _ = (context.uuid(), context.random(), context.now());
-            }
-            Ok(String::new())
-        })
-        .await;
-        let task = start(&engine).await;
-        finish(&engine, task).await.unwrap();
-        let history = engine.orchestration_history(task).await.unwrap();
-        assert!(matches!(history[..], [HistoryEvent::Started { .. }]), "{history:?}");
-    }
+async fn what_is_random_and_the_time_cost_no_event(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        for _ in 0..1000 {
+            let _ = (context.uuid(), context.random(), context.now());
+        }
+        Ok(String::new())
+    })
+    .await;
+    let task = start(&engine).await;
+    finish(&engine, task).await.unwrap();
+    let history = engine.orchestration_history(task).await.unwrap();
+    assert!(matches!(history[..], [HistoryEvent::Started { .. }]), "{history:?}");
 }
 
 /// Three of them come in turn, and one is kept: each has been put away when its next event comes.
 ///
 /// Shows: D11
-#[tokio::test]
-async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept() {
+async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept(store: TestStore) {
     for (kept, begun) in [(1, 9), (3, 3)] {
-        for world in worlds().await {
-            assert_eq!(begun_in_turn(&world, kept).await, begun);
-        }
+        let store = store.fresh().await;
+        assert_eq!(begun_in_turn(&store, kept).await, begun);
     }
 }
 
 /// How often code is begun when three orchestrations have three turns each, one after the other, and so many are kept.
-async fn begun_in_turn(world: &World, kept: usize) -> u64 {
+async fn begun_in_turn(store: &TestStore, kept: usize) -> u64 {
     let begun = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&begun);
-    let engine = world.builder().orchestrations_kept(kept).open().await.unwrap();
+    let engine = store.builder().orchestrations_kept(kept).open().await.unwrap();
     engine.orchestrate(move |_: Work, context: OrchestrationContext| {
         counted.fetch_add(1, Ordering::SeqCst);
         async move {

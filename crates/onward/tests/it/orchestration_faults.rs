@@ -12,7 +12,12 @@ use onward_testkit::soak::{self, Tally};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{SECOND, WORLDS, World, world};
+use crate::fixture::{SECOND, TestStore};
+use crate::test_store::StoreKind;
+
+on_every_store! {
+    orchestrations_survive_any_death,
+}
 
 /// What code may do.
 #[derive(Serialize, Deserialize, Debug, Clone)]
@@ -202,8 +207,8 @@ struct Life {
 
 impl Life {
     /// Lives until the store has been called so often; later calls are never answered.
-    async fn begin(world: &World, calls: u64, side: Side) -> Self {
-        let faulty = Arc::new(FaultyStore::new(Arc::clone(&world.store)));
+    async fn begin(store: &TestStore, calls: u64, side: Side) -> Self {
+        let faulty = Arc::new(FaultyStore::new(store.shared()));
         faulty.fail_from(calls, side, Fault::Timeout);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let engine = Engine::builder().store(faulty.clone()).concurrency(3).open().await.unwrap();
@@ -212,32 +217,32 @@ impl Life {
     }
 
     /// Works until an orchestration has ended, or death comes.
-    async fn live(self, world: &World, task: TaskId, calls: u64) {
-        while !is_over(world, task).await {
+    async fn live(self, store: &TestStore, task: TaskId, calls: u64) {
+        while !is_over(store, task).await {
             let engine = self.engine.clone();
             let idle = self.runtime.spawn(async move { engine.run_until_idle().await });
             tokio::select! {
                 idle = idle => drop(idle.unwrap().unwrap()),
                 () = self.faulty.called(calls) => break,
             }
-            world.clock.advance(SECOND / 4);
+            store.clock.advance(SECOND / 4);
         }
         self.runtime.shutdown_background();
     }
 }
 
-async fn is_over(world: &World, task: TaskId) -> bool {
-    world.store.task(task).await.unwrap().is_some_and(|record| record.state.is_ended())
+async fn is_over(store: &TestStore, task: TaskId) -> bool {
+    store.task(task).await.unwrap().is_some_and(|record| record.state.is_ended())
 }
 
 /// What has lost three leases is a dead letter: so often is there a death.
 const DEATHS: u32 = 2;
 
 /// Plays a random orchestration through random deaths.
-async fn survive(world: &World, seed: u64, tally: &mut Tally) {
+async fn survive(store: &TestStore, seed: u64, tally: &mut Tally) {
     let mut random = fastrand::Rng::with_seed(seed.wrapping_add(1));
     let program = Program::random(seed);
-    let engine = Engine::builder().store(Arc::clone(&world.store)).open().await.unwrap();
+    let engine = Engine::builder().store(store.shared()).open().await.unwrap();
     let task = engine.submit(program.clone()).await.unwrap().id();
     for _ in 0..program.events() {
         engine.signal(task, "event", &5).await.unwrap();
@@ -247,24 +252,24 @@ async fn survive(world: &World, seed: u64, tally: &mut Tally) {
     for life in 0..=DEATHS {
         let calls = if life < DEATHS { random.u64(1..30) } else { u64::MAX };
         let side = if random.bool() { Side::Before } else { Side::After };
-        Life::begin(world, calls, side).await.live(world, task, calls).await;
-        if is_over(world, task).await {
+        Life::begin(store, calls, side).await.live(store, task, calls).await;
+        if is_over(store, task).await {
             break;
         }
         tally.recovered += 1;
-        world.clock.advance(SECOND * 11);
+        store.clock.advance(SECOND * 11);
     }
-    assert_came_right(world, task, &program, seed).await;
+    assert_came_right(store, task, &program, seed).await;
 }
 
-async fn assert_came_right(world: &World, task: TaskId, program: &Program, seed: u64) {
-    let record = world.store.task(task).await.unwrap().unwrap();
+async fn assert_came_right(store: &TestStore, task: TaskId, program: &Program, seed: u64) {
+    let record = store.task(task).await.unwrap().unwrap();
     assert_eq!(record.state, TaskState::Completed, "seed {seed}: {:?}, {program:?}", record.errors);
     let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
     assert_eq!(value, program.value(), "seed {seed}: {program:?}");
-    assert_history_is_whole(&*world.store, task).await;
+    assert_history_is_whole(&*store.shared(), task).await;
     // It submitted each task, and none twice.
-    let submitted = world.store.count(onward::TaskFilter::default()).await.unwrap();
+    let submitted = store.count(onward::TaskFilter::default()).await.unwrap();
     assert_eq!(submitted, 1 + program.tasks() as u64, "seed {seed}: {program:?}");
 }
 
@@ -280,24 +285,18 @@ pub(crate) async fn assert_history_is_whole(store: &dyn Store, task: TaskId) {
     assert_eq!(next, record.length);
 }
 
-fn survive_many(kind: usize, count: u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+/// Shows: D1, D2, D3, D4, D12, B7
+async fn orchestrations_survive_any_death(store: TestStore) {
+    let count = match store.kind {
+        StoreKind::Memory => 3000,
+        StoreKind::Sqlite => 100,
+        #[cfg(feature = "postgres")]
+        StoreKind::Postgres => 10,
+    };
     let (first, count) = (soak::seed(), soak::number("ONWARD_SEQUENCES").unwrap_or(count));
     let mut total = Tally { seed: first, ..Tally::default() };
     for seed in first..first + count {
-        runtime.block_on(async { survive(&world(kind).await, seed, &mut total).await });
+        survive(&store.fresh().await, seed, &mut total).await;
     }
     println!("{total}");
-}
-
-/// Shows: D1, D2, D3, D4, D12, B7
-#[test]
-fn orchestrations_on_the_memory_store_survive_any_death() {
-    survive_many(0, 3000);
-}
-
-/// Shows: D1, D2, D3, D4, D12, B7
-#[test]
-fn orchestrations_on_sqlite_survive_any_death() {
-    survive_many(WORLDS - 1, 100);
 }

@@ -3,8 +3,15 @@
 use onward::orchestration::{Either, OrchestrationContext, select};
 use onward::{Engine, Failure, TaskId, TaskState};
 
-use crate::fixture::{World, state, worlds};
+use crate::fixture::{TestStore, state};
 use crate::orchestrations::{Work, engine, finish, start};
+
+on_every_store! {
+    a_request_to_stop_that_the_code_has_not_heard_goes_along_when_it_continues_as_new,
+    a_request_to_stop_that_goes_along_ends_code_that_does_not_listen,
+    a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_continues_as_new,
+    an_answer_is_not_overwritten_when_the_code_continues_as_new,
+}
 
 /// Code that listens for a request to stop and awaits something else, continues as new, and may clean up then.
 async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
@@ -20,63 +27,54 @@ async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Re
 }
 
 /// Shows: D8
-#[tokio::test]
-async fn a_request_to_stop_that_the_code_has_not_heard_goes_along_when_it_continues_as_new() {
-    for world in worlds().await {
-        let engine = engine(&world, listen_and_begin_again).await;
-        let task = start(&engine).await;
-        engine.run_until_idle().await.unwrap();
-        engine.cancel(task).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        engine.signal(task, "go", &()).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Completed);
-        assert_eq!(finish(&engine, task).await.unwrap(), "cleaned up");
-        engine.check_history(&engine.record_history(task).await.unwrap()).unwrap();
-    }
+async fn a_request_to_stop_that_the_code_has_not_heard_goes_along_when_it_continues_as_new(store: TestStore) {
+    let engine = engine(&store, listen_and_begin_again).await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    engine.cancel(task).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    engine.signal(task, "go", &()).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Completed);
+    assert_eq!(finish(&engine, task).await.unwrap(), "cleaned up");
+    engine.check_history(&engine.record_history(task).await.unwrap()).unwrap();
 }
 
 /// Shows: D8
-#[tokio::test]
-async fn a_request_to_stop_that_goes_along_ends_code_that_does_not_listen() {
-    for world in worlds().await {
-        let engine = engine(&world, |work: Work, context: OrchestrationContext| async move {
-            if work.0 == 8 {
-                return context.event::<String>("end")?.await;
-            }
-            let _listening = context.cancelled();
-            context.event::<()>("go")?.await?;
-            Err(context.continue_as_new(&Work(8)))
-        })
-        .await;
-        let task = start(&engine).await;
-        engine.run_until_idle().await.unwrap();
-        engine.cancel(task).await.unwrap();
-        engine.signal(task, "go", &()).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Cancelled);
-    }
+async fn a_request_to_stop_that_goes_along_ends_code_that_does_not_listen(store: TestStore) {
+    let engine = engine(&store, |work: Work, context: OrchestrationContext| async move {
+        if work.0 == 8 {
+            return context.event::<String>("end")?.await;
+        }
+        let _listening = context.cancelled();
+        context.event::<()>("go")?.await?;
+        Err(context.continue_as_new(&Work(8)))
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    engine.cancel(task).await.unwrap();
+    engine.signal(task, "go", &()).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Cancelled);
 }
 
 /// Shows: D8
-#[tokio::test]
-async fn a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_continues_as_new() {
-    for world in worlds().await {
-        let engine = engine(&world, |work: Work, context: OrchestrationContext| async move {
-            if work.0 == 8 {
-                return context.event::<String>("end")?.await;
-            }
-            context.cancelled().await;
-            Err(context.continue_as_new(&Work(8)))
-        })
-        .await;
-        let task = start(&engine).await;
-        engine.run_until_idle().await.unwrap();
-        engine.cancel(task).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        engine.signal(task, "end", &"went on").await.unwrap();
-        assert_eq!(finish(&engine, task).await.unwrap(), "went on");
-    }
+async fn a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_continues_as_new(store: TestStore) {
+    let engine = engine(&store, |work: Work, context: OrchestrationContext| async move {
+        if work.0 == 8 {
+            return context.event::<String>("end")?.await;
+        }
+        context.cancelled().await;
+        Err(context.continue_as_new(&Work(8)))
+    })
+    .await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    engine.cancel(task).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    engine.signal(task, "end", &"went on").await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "went on");
 }
 
 /// Answers one update, then begins again.
@@ -86,26 +84,23 @@ async fn answer_and_begin_again(work: Work, context: OrchestrationContext) -> Re
 }
 
 /// Asks for an update in the background, once the store has as many requests as that.
-async fn ask(world: &World, engine: &Engine, task: TaskId, waiting: u64) -> tokio::task::JoinHandle<u32> {
+async fn ask(store: &TestStore, engine: &Engine, task: TaskId, waiting: u64) -> tokio::task::JoinHandle<u32> {
     let asking = engine.clone();
     let asked = tokio::spawn(async move { asking.update::<_, u32>(task, "next", &()).await.unwrap() });
-    while world.store.instance(task).await.unwrap().unwrap().waiting < waiting {
+    while store.instance(task).await.unwrap().unwrap().waiting < waiting {
         tokio::task::yield_now().await;
     }
     asked
 }
 
 /// Shows: D3
-#[tokio::test]
-async fn an_answer_is_not_overwritten_when_the_code_continues_as_new() {
-    for world in worlds().await {
-        let engine = engine(&world, answer_and_begin_again).await;
-        let task = start(&engine).await;
-        let first = ask(&world, &engine, task, 1).await;
-        let second = ask(&world, &engine, task, 2).await;
-        engine.run_until_idle().await.unwrap();
-        let values = engine.orchestration_status(task).await.unwrap().record().values.len();
-        assert_eq!(values, 2, "one answer has taken the place of the other");
-        assert_eq!((first.await.unwrap(), second.await.unwrap()), (7, 8));
-    }
+async fn an_answer_is_not_overwritten_when_the_code_continues_as_new(store: TestStore) {
+    let engine = engine(&store, answer_and_begin_again).await;
+    let task = start(&engine).await;
+    let first = ask(&store, &engine, task, 1).await;
+    let second = ask(&store, &engine, task, 2).await;
+    engine.run_until_idle().await.unwrap();
+    let values = engine.orchestration_status(task).await.unwrap().record().values.len();
+    assert_eq!(values, 2, "one answer has taken the place of the other");
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (7, 8));
 }

@@ -9,8 +9,9 @@ use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, Recorded
 use onward::{Engine, Failure, NewTask, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{HOUR, SECOND, world};
+use crate::fixture::{HOUR, SECOND, TestStore};
 use crate::orchestrations::{Double, Part};
+use crate::test_store::StoreKind;
 
 /// An orchestration that does everything once.
 #[derive(Serialize, Deserialize)]
@@ -140,8 +141,8 @@ fn every_sort_of_event_is_among_the_histories_that_are_kept() {
 #[tokio::test]
 #[ignore = "it writes the files that other tests read"]
 async fn write_histories() {
-    let world = world(0).await;
-    let engine = world.engine().await;
+    let store = TestStore::open(StoreKind::Memory).await.unwrap();
+    let engine = store.engine().await;
     engine.orchestrate(tour);
     engine.orchestrate(|_: Part, context: OrchestrationContext| async move { context.event::<String>("never")?.await });
     engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
@@ -151,7 +152,7 @@ async fn write_histories() {
     engine.run_until_idle().await.unwrap();
     engine.signal(task, "carried", &3).await.unwrap();
     engine.signal(task, "go", &4).await.unwrap();
-    world.clock.advance(SECOND);
+    store.clock.advance(SECOND);
     engine.run_until_idle().await.unwrap();
     keep("work", &engine.record_history(task).await.unwrap());
     engine.signal(task, "on", &5).await.unwrap();
@@ -164,7 +165,7 @@ async fn write_histories() {
     let task = engine.submit(Tour::Answer).await.unwrap().id();
     let asking = engine.clone();
     let asked = tokio::spawn(async move { asking.update::<_, u32>(task, "ask", &7).await });
-    while world.store.instance(task).await.unwrap().is_none_or(|it| it.waiting == 0) {
+    while store.instance(task).await.unwrap().is_none_or(|it| it.waiting == 0) {
         tokio::task::yield_now().await;
     }
     engine.run_until_idle().await.unwrap();

@@ -3,78 +3,76 @@
 use onward::orchestration::OrchestrationContext;
 use onward::{Dependencies, EngineBuilder, NewTask, TaskId, TaskState};
 
-use crate::fixture::{World, error, state, worlds};
+use crate::fixture::{TestStore, error, state};
 use crate::orchestration_clients::Lines;
 use crate::orchestrations::{Work, engine, finish, start};
 
+on_every_store! {
+    a_step_whose_answer_is_too_large_for_the_history_is_not_kept,
+    a_turn_submits_as_many_tasks_as_it_may_and_no_more,
+    a_task_that_no_turn_submits_is_told_to_the_code,
+    a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy,
+}
+
 /// Shows: D9
-#[tokio::test]
-async fn a_step_whose_answer_is_too_large_for_the_history_is_not_kept() {
-    for world in worlds().await {
-        let narrow = world.builder().history_bytes(1000).open().await.unwrap();
-        narrow.orchestrate(|_: Work, context: OrchestrationContext| async move {
-            context.step("large", || async { Ok("x".repeat(2000)) }).await
-        });
-        let task = start(&narrow).await;
-        narrow.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        let said = error(&world, task).await;
-        assert!(said.contains("may have") && said.contains("1000"), "{said}");
-        assert!(world.store.instance(task).await.unwrap().unwrap_or_default().bytes < 1000);
-    }
+async fn a_step_whose_answer_is_too_large_for_the_history_is_not_kept(store: TestStore) {
+    let narrow = store.builder().history_bytes(1000).open().await.unwrap();
+    narrow.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        context.step("large", || async { Ok("x".repeat(2000)) }).await
+    });
+    let task = start(&narrow).await;
+    narrow.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    let said = error(&store, task).await;
+    assert!(said.contains("may have") && said.contains("1000"), "{said}");
+    assert!(store.instance(task).await.unwrap().unwrap_or_default().bytes < 1000);
 }
 
 /// Shows: D4
-#[tokio::test]
-async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more() {
-    for world in worlds().await {
-        let most = onward_store::limits::TURN_TASKS;
-        let code = move |work: Work, context: OrchestrationContext| async move {
-            for _ in 0..most + work.0 as usize {
-                context.detach_task(NewTask::new("detached")?)?;
-            }
-            Ok("over".to_owned())
-        };
-        let engine = engine(&world, code).await;
-        let fits = engine.submit(Work(0)).await.unwrap().id();
-        assert_eq!(finish(&engine, fits).await.unwrap(), "over");
-        let one_more = engine.submit(Work(1)).await.unwrap().id();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, one_more).await, TaskState::Dead);
-        let said = error(&world, one_more).await;
-        assert!(said.contains("more than 10000 tasks"), "{said}");
-    }
+async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more(store: TestStore) {
+    let most = onward_store::limits::TURN_TASKS;
+    let code = move |work: Work, context: OrchestrationContext| async move {
+        for _ in 0..most + work.0 as usize {
+            context.detach_task(NewTask::new("detached")?)?;
+        }
+        Ok("over".to_owned())
+    };
+    let engine = engine(&store, code).await;
+    let fits = engine.submit(Work(0)).await.unwrap().id();
+    assert_eq!(finish(&engine, fits).await.unwrap(), "over");
+    let one_more = engine.submit(Work(1)).await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, one_more).await, TaskState::Dead);
+    let said = error(&store, one_more).await;
+    assert!(said.contains("more than 10000 tasks"), "{said}");
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn a_task_that_no_turn_submits_is_told_to_the_code() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let dependent = NewTask { depends_on: Dependencies::on([TaskId(1)]), ..NewTask::new("charge")? };
-            let stranger = NewTask { parent: Some(TaskId(999)), ..NewTask::new("charge")? };
-            let said = [
-                context.activity_task::<()>(dependent.clone()).await.unwrap_err().to_string(),
-                context.detach_task(dependent).unwrap_err().to_string(),
-                context.detach_task(stranger).unwrap_err().to_string(),
-            ];
-            Ok(said.join("\n"))
-        })
-        .await;
-        let task = start(&engine).await;
-        let said = finish(&engine, task).await.unwrap();
-        assert_eq!(said.matches("depends on others").count(), 2, "{said}");
-        assert_eq!(said.matches("child of another").count(), 1, "{said}");
-    }
+async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let dependent = NewTask { depends_on: Dependencies::on([TaskId(1)]), ..NewTask::new("charge")? };
+        let stranger = NewTask { parent: Some(TaskId(999)), ..NewTask::new("charge")? };
+        let said = [
+            context.activity_task::<()>(dependent.clone()).await.unwrap_err().to_string(),
+            context.detach_task(dependent).unwrap_err().to_string(),
+            context.detach_task(stranger).unwrap_err().to_string(),
+        ];
+        Ok(said.join("\n"))
+    })
+    .await;
+    let task = start(&engine).await;
+    let said = finish(&engine, task).await.unwrap();
+    assert_eq!(said.matches("depends on others").count(), 2, "{said}");
+    assert_eq!(said.matches("child of another").count(), 1, "{said}");
 }
 
 /// What an engine says to a log while an orchestration takes ten steps of a hundred bytes, one after the other.
-async fn said_of_ten_steps(world: &World, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
+async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
     let lines = Lines::default();
     let told = lines.clone();
     let subscriber = tracing_subscriber::fmt().with_writer(move || told.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let engine = limited(world.builder()).open().await.unwrap();
+    let engine = limited(store.builder()).open().await.unwrap();
     engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
         for _ in 0..10 {
             context.step("hundred", || async { Ok("x".repeat(100)) }).await?;
@@ -87,17 +85,14 @@ async fn said_of_ten_steps(world: &World, limited: impl FnOnce(EngineBuilder) ->
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy() {
-    for world in worlds().await {
-        for said in [
-            said_of_ten_steps(&world, |builder| builder.history_events(16)).await,
-            said_of_ten_steps(&world, |builder| builder.history_bytes(2000)).await,
-        ] {
-            assert_eq!(said.matches("grows long").count(), 1, "{said}");
-            assert!(said.contains("continue as new"), "{said}");
-        }
-        let said = said_of_ten_steps(&world, |builder| builder).await;
-        assert!(!said.contains("grows long"), "{said}");
+async fn a_history_that_comes_to_half_of_its_events_or_bytes_is_told_to_the_log_once_with_the_remedy(store: TestStore) {
+    for said in [
+        said_of_ten_steps(&store, |builder| builder.history_events(16)).await,
+        said_of_ten_steps(&store, |builder| builder.history_bytes(2000)).await,
+    ] {
+        assert_eq!(said.matches("grows long").count(), 1, "{said}");
+        assert!(said.contains("continue as new"), "{said}");
     }
+    let said = said_of_ten_steps(&store, |builder| builder).await;
+    assert!(!said.contains("grows long"), "{said}");
 }

@@ -6,8 +6,15 @@ use onward::orchestration::OrchestrationContext;
 use onward::{Engine, Failure, TaskId, TaskState};
 use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, Write};
 
-use crate::fixture::{World, record, start as start_run, stop, worlds};
+use crate::fixture::{TestStore, record, start as start_run, stop};
 use crate::orchestrations::{Double, Work, finish, start};
+
+on_every_store! {
+    a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit,
+    signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts,
+    a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run,
+    a_refused_signal_is_told_to_its_sender_while_the_engine_runs,
+}
 
 /// Notes what each call that had a signal had beside it, and fails such calls where it is told to.
 #[derive(Debug)]
@@ -44,8 +51,8 @@ async fn listen(work: Work, context: OrchestrationContext) -> Result<String, Fai
     Ok(work.0.to_string())
 }
 
-async fn engine(world: &World, fails: bool) -> (Engine, Arc<Calls>) {
-    let calls = Arc::new(Calls { inner: Arc::clone(&world.store), with_signals: Mutex::default(), fails });
+async fn engine(store: &TestStore, fails: bool) -> (Engine, Arc<Calls>) {
+    let calls = Arc::new(Calls { inner: store.shared(), with_signals: Mutex::default(), fails });
     let engine = Engine::builder().store(calls.clone()).open().await.unwrap();
     engine.register(|task: Double, _| async move { Ok(task.0 * 2) });
     engine.orchestrate(listen);
@@ -65,72 +72,60 @@ async fn listener(engine: &Engine, signals: u32) -> TaskId {
 }
 
 /// Shows: D3, D11
-#[tokio::test]
-async fn a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit() {
-    for world in worlds().await {
-        let (engine, calls) = engine(&world, false).await;
-        let task = listener(&engine, 1).await;
-        let run = start_run(&engine);
-        runs(&engine).await;
-        engine.signal(task, "sent", &0u32).await.unwrap();
-        assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
-        stop(&engine, run).await;
-        let calls = calls.with_signals.lock().unwrap();
-        let claims = |writes: &Vec<Write>| matches!(writes.last(), Some(Write::Claim(_)));
-        assert!(calls.len() == 1 && calls.iter().all(claims), "{calls:?}");
-    }
+async fn a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit(store: TestStore) {
+    let (engine, calls) = engine(&store, false).await;
+    let task = listener(&engine, 1).await;
+    let run = start_run(&engine);
+    runs(&engine).await;
+    engine.signal(task, "sent", &0u32).await.unwrap();
+    assert_eq!(engine.wait(task).await.unwrap().state, TaskState::Completed);
+    stop(&engine, run).await;
+    let calls = calls.with_signals.lock().unwrap();
+    let claims = |writes: &Vec<Write>| matches!(writes.last(), Some(Write::Claim(_)));
+    assert!(calls.len() == 1 && calls.iter().all(claims), "{calls:?}");
 }
 
 /// Shows: D3
-#[tokio::test]
-async fn signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts() {
-    for world in worlds().await {
-        let (engine, _) = engine(&world, false).await;
-        let task = listener(&engine, 60).await;
-        for round in 0..20 {
-            let run = start_run(&engine);
-            if round % 2 == 0 {
-                runs(&engine).await;
-            }
-            for number in [0, 1, 2] {
-                if number == round % 3 {
-                    engine.stop();
-                }
-                engine.signal(task, "sent", &(round * 3 + number)).await.unwrap();
-            }
-            run.await.unwrap();
+async fn signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts(store: TestStore) {
+    let (engine, _) = engine(&store, false).await;
+    let task = listener(&engine, 60).await;
+    for round in 0..20 {
+        let run = start_run(&engine);
+        if round % 2 == 0 {
+            runs(&engine).await;
         }
-        assert_eq!(finish(&engine, task).await.unwrap(), "60");
+        for number in [0, 1, 2] {
+            if number == round % 3 {
+                engine.stop();
+            }
+            engine.signal(task, "sent", &(round * 3 + number)).await.unwrap();
+        }
+        run.await.unwrap();
     }
+    assert_eq!(finish(&engine, task).await.unwrap(), "60");
 }
 
 /// Shows: D3
-#[tokio::test]
-async fn a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run() {
-    for world in worlds().await {
-        let (engine, _) = engine(&world, true).await;
-        let task = listener(&engine, 1).await;
-        let run = start_run(&engine);
-        runs(&engine).await;
-        let failed = engine.signal(task, "sent", &0u32).await.unwrap_err().to_string();
-        assert!(failed.contains("no signal goes through here"), "{failed}");
-        world.clock.advance(crate::fixture::HOUR);
-        runs(&engine).await;
-        stop(&engine, run).await;
-        assert_eq!(record(&world, task).await.state, TaskState::Blocked);
-    }
+async fn a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run(store: TestStore) {
+    let (engine, _) = engine(&store, true).await;
+    let task = listener(&engine, 1).await;
+    let run = start_run(&engine);
+    runs(&engine).await;
+    let failed = engine.signal(task, "sent", &0u32).await.unwrap_err().to_string();
+    assert!(failed.contains("no signal goes through here"), "{failed}");
+    store.clock.advance(crate::fixture::HOUR);
+    runs(&engine).await;
+    stop(&engine, run).await;
+    assert_eq!(record(&store, task).await.state, TaskState::Blocked);
 }
 
 /// Shows: D3
-#[tokio::test]
-async fn a_refused_signal_is_told_to_its_sender_while_the_engine_runs() {
-    for world in worlds().await {
-        let (engine, _) = engine(&world, false).await;
-        let run = start_run(&engine);
-        runs(&engine).await;
-        assert!(engine.signal(TaskId(99), "sent", &0u32).await.unwrap_err().is_not_found());
-        let task = start(&engine).await;
-        engine.signal(task, "sent", &0u32).await.unwrap();
-        stop(&engine, run).await;
-    }
+async fn a_refused_signal_is_told_to_its_sender_while_the_engine_runs(store: TestStore) {
+    let (engine, _) = engine(&store, false).await;
+    let run = start_run(&engine);
+    runs(&engine).await;
+    assert!(engine.signal(TaskId(99), "sent", &0u32).await.unwrap_err().is_not_found());
+    let task = start(&engine).await;
+    engine.signal(task, "sent", &0u32).await.unwrap();
+    stop(&engine, run).await;
 }

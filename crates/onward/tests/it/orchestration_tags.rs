@@ -3,8 +3,22 @@
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Engine, Failure, Tags, TaskFilter, TaskId, TaskState};
 
-use crate::fixture::{World, error, record, state, worlds};
+use crate::fixture::{TestStore, error, record, state};
 use crate::orchestrations::{Answer, Work, engine, finish, start};
+
+on_every_store! {
+    an_orchestration_is_found_by_what_it_is_doing_now,
+    whoever_takes_over_goes_on_with_the_tags_that_were_set,
+    changes_of_tags_are_events_of_the_history,
+    code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so,
+    a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing,
+    a_turn_that_is_not_written_changes_no_tags,
+    an_orchestration_that_continues_as_new_keeps_its_tags,
+    a_fork_and_a_reset_begin_with_the_tags_of_their_place,
+    a_fork_has_room_for_one_tag_fewer_and_says_so_to_its_code,
+    tags_are_there_before_the_step_that_follows_them_runs,
+    a_history_from_before_code_set_tags_goes_on_behind_a_patch,
+}
 
 /// An order that says by its tags where it stands.
 async fn order(_: Work, context: OrchestrationContext) -> Answer {
@@ -32,9 +46,9 @@ async fn start_tagged(engine: &Engine, with: &[(&str, &str)]) -> TaskId {
 }
 
 /// The orchestrations that have a tag.
-async fn with(world: &World, key: &str, value: &str) -> Vec<TaskId> {
+async fn with(store: &TestStore, key: &str, value: &str) -> Vec<TaskId> {
     let filter = TaskFilter { tags: tags(&[(key, value)]), orchestration: Some(true), ..TaskFilter::default() };
-    world.store.task_ids(filter, onward::Page::default()).await.unwrap().tasks
+    store.task_ids(filter, onward::Page::default()).await.unwrap().tasks
 }
 
 async fn send(engine: &Engine, task: TaskId, name: &str) {
@@ -43,82 +57,69 @@ async fn send(engine: &Engine, task: TaskId, name: &str) {
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn an_orchestration_is_found_by_what_it_is_doing_now() {
-    for world in worlds().await {
-        let engine = engine(&world, order).await;
-        let task = start_tagged(&engine, &[("customer", "42"), ("stage", "new")]).await;
-        assert_eq!(with(&world, "stage", "new").await, [task]);
-        engine.run_until_idle().await.unwrap();
-        assert_eq!((with(&world, "stage", "new").await, with(&world, "stage", "picking").await), (vec![], vec![task]));
-        send(&engine, task, "picked").await;
-        let expected = tags(&[("by", "ada"), ("customer", "42"), ("stage", "packing")]);
-        assert_eq!(record(&world, task).await.tags, expected);
-        assert_eq!(with(&world, "by", "ada").await, [task]);
-        engine.signal(task, "packed", &()).await.unwrap();
-        assert_eq!(finish(&engine, task).await.unwrap(), "customer=42 stage=sent");
-        assert_eq!((with(&world, "by", "ada").await, with(&world, "stage", "sent").await), (vec![], vec![task]));
-    }
+async fn an_orchestration_is_found_by_what_it_is_doing_now(store: TestStore) {
+    let engine = engine(&store, order).await;
+    let task = start_tagged(&engine, &[("customer", "42"), ("stage", "new")]).await;
+    assert_eq!(with(&store, "stage", "new").await, [task]);
+    engine.run_until_idle().await.unwrap();
+    assert_eq!((with(&store, "stage", "new").await, with(&store, "stage", "picking").await), (vec![], vec![task]));
+    send(&engine, task, "picked").await;
+    let expected = tags(&[("by", "ada"), ("customer", "42"), ("stage", "packing")]);
+    assert_eq!(record(&store, task).await.tags, expected);
+    assert_eq!(with(&store, "by", "ada").await, [task]);
+    engine.signal(task, "packed", &()).await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "customer=42 stage=sent");
+    assert_eq!((with(&store, "by", "ada").await, with(&store, "stage", "sent").await), (vec![], vec![task]));
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn whoever_takes_over_goes_on_with_the_tags_that_were_set() {
-    for world in worlds().await {
-        let first = engine(&world, order).await;
-        let task = start_tagged(&first, &[("customer", "42"), ("stage", "new")]).await;
-        first.run_until_idle().await.unwrap();
-        send(&engine(&world, order).await, task, "picked").await;
-        assert_eq!(with(&world, "stage", "packing").await, [task]);
-        let third = engine(&world, order).await;
-        third.signal(task, "packed", &()).await.unwrap();
-        assert_eq!(finish(&third, task).await.unwrap(), "customer=42 stage=sent");
-        assert_eq!(record(&world, task).await.tags, tags(&[("customer", "42"), ("stage", "sent")]));
-    }
+async fn whoever_takes_over_goes_on_with_the_tags_that_were_set(store: TestStore) {
+    let first = engine(&store, order).await;
+    let task = start_tagged(&first, &[("customer", "42"), ("stage", "new")]).await;
+    first.run_until_idle().await.unwrap();
+    send(&engine(&store, order).await, task, "picked").await;
+    assert_eq!(with(&store, "stage", "packing").await, [task]);
+    let third = engine(&store, order).await;
+    third.signal(task, "packed", &()).await.unwrap();
+    assert_eq!(finish(&third, task).await.unwrap(), "customer=42 stage=sent");
+    assert_eq!(record(&store, task).await.tags, tags(&[("customer", "42"), ("stage", "sent")]));
 }
 
 /// Shows: D10, D5
-#[tokio::test]
-async fn changes_of_tags_are_events_of_the_history() {
-    for world in worlds().await {
-        let engine = engine(&world, order).await;
-        let task = start_tagged(&engine, &[("stage", "new")]).await;
-        send(&engine, task, "picked").await;
-        let history = engine.orchestration_history(task).await.unwrap();
-        let of = |text: &str| Some(text.to_owned());
-        let set =
-            |key: &str, value: &str, before| HistoryEvent::TagSet { key: key.into(), value: value.into(), before };
-        assert_eq!(history[1], set("stage", "picking", of("new")));
-        assert_eq!(history[3..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
-        send(&engine, task, "packed").await;
-        let recorded = engine.record_history(task).await.unwrap();
-        assert_eq!(recorded.events[7], HistoryEvent::TagRemoved { key: "by".into(), before: of("ada") });
-        let kept = onward::orchestration::RecordedHistory::from_bytes(&recorded.to_bytes().unwrap()).unwrap();
-        assert_eq!((&kept, &kept.tags), (&recorded, &tags(&[("stage", "sent")])));
-        engine.check_history(&kept).unwrap();
-    }
+async fn changes_of_tags_are_events_of_the_history(store: TestStore) {
+    let engine = engine(&store, order).await;
+    let task = start_tagged(&engine, &[("stage", "new")]).await;
+    send(&engine, task, "picked").await;
+    let history = engine.orchestration_history(task).await.unwrap();
+    let of = |text: &str| Some(text.to_owned());
+    let set = |key: &str, value: &str, before| HistoryEvent::TagSet { key: key.into(), value: value.into(), before };
+    assert_eq!(history[1], set("stage", "picking", of("new")));
+    assert_eq!(history[3..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
+    send(&engine, task, "packed").await;
+    let recorded = engine.record_history(task).await.unwrap();
+    assert_eq!(recorded.events[7], HistoryEvent::TagRemoved { key: "by".into(), before: of("ada") });
+    let kept = onward::orchestration::RecordedHistory::from_bytes(&recorded.to_bytes().unwrap()).unwrap();
+    assert_eq!((&kept, &kept.tags), (&recorded, &tags(&[("stage", "sent")])));
+    engine.check_history(&kept).unwrap();
 }
 
 /// Shows: D10, D5
-#[tokio::test]
-async fn code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so() {
-    for world in worlds().await {
-        let first = engine(&world, order).await;
-        let task = start(&first).await;
-        first.run_until_idle().await.unwrap();
-        let other = |_: Work, context: OrchestrationContext| async move {
-            context.set_tag("stage", "waiting")?;
-            context.event::<()>("picked")?.await?;
-            Ok(String::new())
-        };
-        send(&engine(&world, other).await, task, "picked").await;
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        let said = error(&world, task).await;
-        for expected in ["at event 1", "has TagSet", "picking", "does TagSet", "waiting"] {
-            assert!(said.contains(expected), "{said}");
-        }
-        assert_eq!(with(&world, "stage", "picking").await, [task]);
+async fn code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so(store: TestStore) {
+    let first = engine(&store, order).await;
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    let other = |_: Work, context: OrchestrationContext| async move {
+        context.set_tag("stage", "waiting")?;
+        context.event::<()>("picked")?.await?;
+        Ok(String::new())
+    };
+    send(&engine(&store, other).await, task, "picked").await;
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    let said = error(&store, task).await;
+    for expected in ["at event 1", "has TagSet", "picking", "does TagSet", "waiting"] {
+        assert!(said.contains(expected), "{said}");
     }
+    assert_eq!(with(&store, "stage", "picking").await, [task]);
 }
 
 /// Tries tags that no task may have, and says what it was told.
@@ -142,36 +143,33 @@ async fn invalid_tags(_: Work, context: OrchestrationContext) -> Answer {
 }
 
 /// Shows: D10, D9
-#[tokio::test]
-async fn a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing() {
-    for world in worlds().await {
-        let first = engine(&world, invalid_tags).await;
-        let task = start_tagged(&first, &[("customer", "42")]).await;
-        first.run_until_idle().await.unwrap();
-        assert_eq!(record(&world, task).await.tags.len(), 32);
-        // Whoever replays it is told the same.
-        let second = engine(&world, invalid_tags).await;
-        second.signal(task, "go", &()).await.unwrap();
-        let said = finish(&second, task).await.unwrap();
-        let expected = [
-            "has an empty key",
-            "has 65 bytes and may have 64",
-            "has 257 bytes and may have 256",
-            "has `=` or control characters",
-            "keys that begin with `onward.` are Onward's",
-            "keys that begin with `onward.` are Onward's",
-            "has 33 tags and may have 32",
-        ];
-        assert_eq!(said.lines().count(), expected.len(), "{said}");
-        said.lines().zip(expected).for_each(|(line, expected)| assert!(line.contains(expected), "{line}"));
-        let after = record(&world, task).await.tags;
-        assert_eq!((after.len(), after.get("customer"), after.get("one fewer")), (32, Some("42"), Some("")));
-    }
+async fn a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing(store: TestStore) {
+    let first = engine(&store, invalid_tags).await;
+    let task = start_tagged(&first, &[("customer", "42")]).await;
+    first.run_until_idle().await.unwrap();
+    assert_eq!(record(&store, task).await.tags.len(), 32);
+    // Whoever replays it is told the same.
+    let second = engine(&store, invalid_tags).await;
+    second.signal(task, "go", &()).await.unwrap();
+    let said = finish(&second, task).await.unwrap();
+    let expected = [
+        "has an empty key",
+        "has 65 bytes and may have 64",
+        "has 257 bytes and may have 256",
+        "has `=` or control characters",
+        "keys that begin with `onward.` are Onward's",
+        "keys that begin with `onward.` are Onward's",
+        "has 33 tags and may have 32",
+    ];
+    assert_eq!(said.lines().count(), expected.len(), "{said}");
+    said.lines().zip(expected).for_each(|(line, expected)| assert!(line.contains(expected), "{line}"));
+    let after = record(&store, task).await.tags;
+    assert_eq!((after.len(), after.get("customer"), after.get("one fewer")), (32, Some("42"), Some("")));
 }
 
 /// An engine whose code sets a tag in its second turn, and panics there unless it is mended.
-async fn packing(world: &World, is_mended: bool) -> Engine {
-    engine(world, move |_, context| async move {
+async fn packing(store: &TestStore, is_mended: bool) -> Engine {
+    engine(store, move |_, context| async move {
         context.set_tag("stage", "picking")?;
         context.event::<()>("go")?.await?;
         context.set_tag("stage", "packing")?;
@@ -182,49 +180,40 @@ async fn packing(world: &World, is_mended: bool) -> Engine {
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn a_turn_that_is_not_written_changes_no_tags() {
-    for world in worlds().await {
-        let broken = packing(&world, false).await;
-        let task = start(&broken).await;
-        broken.run_until_idle().await.unwrap();
-        send(&broken, task, "go").await;
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        assert_eq!(
-            (with(&world, "stage", "picking").await, with(&world, "stage", "packing").await),
-            (vec![task], vec![])
-        );
-        // Mended code goes on from there.
-        let mended = packing(&world, true).await;
-        mended.retry(task).await.unwrap();
-        assert_eq!(finish(&mended, task).await.unwrap(), "stage=packing");
-    }
+async fn a_turn_that_is_not_written_changes_no_tags(store: TestStore) {
+    let broken = packing(&store, false).await;
+    let task = start(&broken).await;
+    broken.run_until_idle().await.unwrap();
+    send(&broken, task, "go").await;
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    assert_eq!((with(&store, "stage", "picking").await, with(&store, "stage", "packing").await), (vec![task], vec![]));
+    // Mended code goes on from there.
+    let mended = packing(&store, true).await;
+    mended.retry(task).await.unwrap();
+    assert_eq!(finish(&mended, task).await.unwrap(), "stage=packing");
 }
 
 /// Shows: D10, D4
-#[tokio::test]
-async fn an_orchestration_that_continues_as_new_keeps_its_tags() {
-    for world in worlds().await {
-        let code = |work: Work, context: OrchestrationContext| async move {
-            if work.0 == 7 {
-                context.set_tag("round", "1")?;
-                context.remove_tag("stage")?;
-                return Err(context.continue_as_new(&Work(8)));
-            }
-            let before = shown(&context);
-            context.event::<()>("go")?.await?;
-            context.set_tag("round", "2")?;
-            Ok(before)
-        };
-        let first = engine(&world, code).await;
-        let task = start_tagged(&first, &[("customer", "42"), ("stage", "new")]).await;
-        first.run_until_idle().await.unwrap();
-        assert_eq!(record(&world, task).await.tags, tags(&[("customer", "42"), ("round", "1")]));
-        let second = engine(&world, code).await;
-        second.signal(task, "go", &()).await.unwrap();
-        assert_eq!(finish(&second, task).await.unwrap(), "customer=42 round=1");
-        assert_eq!(with(&world, "round", "2").await, [task]);
-    }
+async fn an_orchestration_that_continues_as_new_keeps_its_tags(store: TestStore) {
+    let code = |work: Work, context: OrchestrationContext| async move {
+        if work.0 == 7 {
+            context.set_tag("round", "1")?;
+            context.remove_tag("stage")?;
+            return Err(context.continue_as_new(&Work(8)));
+        }
+        let before = shown(&context);
+        context.event::<()>("go")?.await?;
+        context.set_tag("round", "2")?;
+        Ok(before)
+    };
+    let first = engine(&store, code).await;
+    let task = start_tagged(&first, &[("customer", "42"), ("stage", "new")]).await;
+    first.run_until_idle().await.unwrap();
+    assert_eq!(record(&store, task).await.tags, tags(&[("customer", "42"), ("round", "1")]));
+    let second = engine(&store, code).await;
+    second.signal(task, "go", &()).await.unwrap();
+    assert_eq!(finish(&second, task).await.unwrap(), "customer=42 round=1");
+    assert_eq!(with(&store, "round", "2").await, [task]);
 }
 
 /// How many events come before the first of a name.
@@ -235,37 +224,31 @@ async fn events_before(engine: &Engine, task: TaskId, name: &str) -> u64 {
 }
 
 /// Shows: D10, D8
-#[tokio::test]
-async fn a_fork_and_a_reset_begin_with_the_tags_of_their_place() {
-    for world in worlds().await {
-        let engine = engine(&world, order).await;
-        let task = start_tagged(&engine, &[("customer", "42"), ("stage", "new")]).await;
-        send(&engine, task, "picked").await;
-        engine.signal(task, "packed", &()).await.unwrap();
-        finish(&engine, task).await.unwrap();
+async fn a_fork_and_a_reset_begin_with_the_tags_of_their_place(store: TestStore) {
+    let engine = engine(&store, order).await;
+    let task = start_tagged(&engine, &[("customer", "42"), ("stage", "new")]).await;
+    send(&engine, task, "picked").await;
+    engine.signal(task, "packed", &()).await.unwrap();
+    finish(&engine, task).await.unwrap();
 
-        let packing = events_before(&engine, task, "packed").await;
-        let fork = engine.fork(task, packing).await.unwrap();
-        assert_eq!((with(&world, "stage", "packing").await, with(&world, "by", "ada").await), (vec![fork], vec![fork]));
-        let picking = events_before(&engine, task, "picked").await;
-        let reset = engine.reset(task, picking, "again").await.unwrap();
-        assert_eq!(
-            (with(&world, "stage", "picking").await, with(&world, "by", "ada").await),
-            (vec![reset], vec![fork])
-        );
-        assert_eq!(with(&world, "stage", "sent").await, [task]);
+    let packing = events_before(&engine, task, "packed").await;
+    let fork = engine.fork(task, packing).await.unwrap();
+    assert_eq!((with(&store, "stage", "packing").await, with(&store, "by", "ada").await), (vec![fork], vec![fork]));
+    let picking = events_before(&engine, task, "picked").await;
+    let reset = engine.reset(task, picking, "again").await.unwrap();
+    assert_eq!((with(&store, "stage", "picking").await, with(&store, "by", "ada").await), (vec![reset], vec![fork]));
+    assert_eq!(with(&store, "stage", "sent").await, [task]);
 
-        engine.run_until_idle().await.unwrap();
-        send(&engine, reset, "picked").await;
-        for other in [fork, reset] {
-            engine.signal(other, "packed", &()).await.unwrap();
-            assert_eq!(finish(&engine, other).await.unwrap(), "customer=42 stage=sent");
-        }
-        // A fork of a fork, from before what that took over ends.
-        let again = engine.fork(fork, picking).await.unwrap();
-        assert_eq!(with(&world, "stage", "picking").await, [again]);
-        assert_eq!(with(&world, "customer", "42").await, [again, reset, fork, task]);
+    engine.run_until_idle().await.unwrap();
+    send(&engine, reset, "picked").await;
+    for other in [fork, reset] {
+        engine.signal(other, "packed", &()).await.unwrap();
+        assert_eq!(finish(&engine, other).await.unwrap(), "customer=42 stage=sent");
     }
+    // A fork of a fork, from before what that took over ends.
+    let again = engine.fork(fork, picking).await.unwrap();
+    assert_eq!(with(&store, "stage", "picking").await, [again]);
+    assert_eq!(with(&store, "customer", "42").await, [again, reset, fork, task]);
 }
 
 /// Code that has as many tags as it may.
@@ -278,70 +261,61 @@ async fn many_tags(_: Work, context: OrchestrationContext) -> Answer {
 }
 
 /// Shows: D10, D8
-#[tokio::test]
-async fn a_fork_has_room_for_one_tag_fewer_and_says_so_to_its_code() {
-    for world in worlds().await {
-        let first = engine(&world, many_tags).await;
-        let task = start(&first).await;
-        first.run_until_idle().await.unwrap();
-        let fork = first.fork(task, first.orchestration_history(task).await.unwrap().len() as u64).await.unwrap();
-        first.run_until_idle().await.unwrap();
-        let second = engine(&world, many_tags).await;
-        for of in [task, fork] {
-            second.signal(of, "go", &()).await.unwrap();
+async fn a_fork_has_room_for_one_tag_fewer_and_says_so_to_its_code(store: TestStore) {
+    let first = engine(&store, many_tags).await;
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    let fork = first.fork(task, first.orchestration_history(task).await.unwrap().len() as u64).await.unwrap();
+    first.run_until_idle().await.unwrap();
+    let second = engine(&store, many_tags).await;
+    for of in [task, fork] {
+        second.signal(of, "go", &()).await.unwrap();
+    }
+    assert_eq!(finish(&second, task).await.unwrap(), "it has 32");
+    let said = finish(&second, fork).await.unwrap();
+    assert!(said.contains("would have 33 tags, of which 1 is Onward's"), "{said}");
+    second.check_history(&second.record_history(fork).await.unwrap()).unwrap();
+}
+
+/// Shows: D10
+async fn tags_are_there_before_the_step_that_follows_them_runs(store: TestStore) {
+    let reads = store.shared();
+    let engine = engine(&store, move |_, context| {
+        let reads = std::sync::Arc::clone(&reads);
+        async move {
+            context.set_tag("stage", "picking")?;
+            let filter = TaskFilter { tags: tags(&[("stage", "picking")]), ..TaskFilter::default() };
+            let look =
+                || async move { reads.count(filter).await.map_err(|error| Failure::permanent(error.to_string())) };
+            Ok(context.step("look", look).await?.to_string())
         }
-        assert_eq!(finish(&second, task).await.unwrap(), "it has 32");
-        let said = finish(&second, fork).await.unwrap();
-        assert!(said.contains("would have 33 tags, of which 1 is Onward's"), "{said}");
-        second.check_history(&second.record_history(fork).await.unwrap()).unwrap();
-    }
+    })
+    .await;
+    let task = start(&engine).await;
+    assert_eq!(finish(&engine, task).await.unwrap(), "1");
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn tags_are_there_before_the_step_that_follows_them_runs() {
-    for world in worlds().await {
-        let store = std::sync::Arc::clone(&world.store);
-        let engine = engine(&world, move |_, context| {
-            let store = std::sync::Arc::clone(&store);
-            async move {
-                context.set_tag("stage", "picking")?;
-                let filter = TaskFilter { tags: tags(&[("stage", "picking")]), ..TaskFilter::default() };
-                let look =
-                    || async move { store.count(filter).await.map_err(|error| Failure::permanent(error.to_string())) };
-                Ok(context.step("look", look).await?.to_string())
-            }
-        })
-        .await;
-        let task = start(&engine).await;
-        assert_eq!(finish(&engine, task).await.unwrap(), "1");
-    }
-}
-
-/// Shows: D10
-#[tokio::test]
-async fn a_history_from_before_code_set_tags_goes_on_behind_a_patch() {
-    for world in worlds().await {
-        let old = |_: Work, context: OrchestrationContext| async move {
-            context.event::<()>("go")?.await?;
-            Ok(shown(&context))
-        };
-        let first = engine(&world, old).await;
-        let task = start_tagged(&first, &[("stage", "new")]).await;
-        first.run_until_idle().await.unwrap();
-        let new = |_: Work, context: OrchestrationContext| async move {
-            if context.patched("tags") {
-                context.set_tag("stage", "waiting")?;
-            }
-            context.event::<()>("go")?.await?;
-            context.set_tag("stage", "gone on")?;
-            Ok(shown(&context))
-        };
-        let second = engine(&world, new).await;
-        let later = start(&second).await;
-        second.run_until_idle().await.unwrap();
-        second.signal(task, "go", &()).await.unwrap();
-        assert_eq!(finish(&second, task).await.unwrap(), "stage=gone on");
-        assert_eq!(with(&world, "stage", "waiting").await, [later]);
-    }
+async fn a_history_from_before_code_set_tags_goes_on_behind_a_patch(store: TestStore) {
+    let old = |_: Work, context: OrchestrationContext| async move {
+        context.event::<()>("go")?.await?;
+        Ok(shown(&context))
+    };
+    let first = engine(&store, old).await;
+    let task = start_tagged(&first, &[("stage", "new")]).await;
+    first.run_until_idle().await.unwrap();
+    let new = |_: Work, context: OrchestrationContext| async move {
+        if context.patched("tags") {
+            context.set_tag("stage", "waiting")?;
+        }
+        context.event::<()>("go")?.await?;
+        context.set_tag("stage", "gone on")?;
+        Ok(shown(&context))
+    };
+    let second = engine(&store, new).await;
+    let later = start(&second).await;
+    second.run_until_idle().await.unwrap();
+    second.signal(task, "go", &()).await.unwrap();
+    assert_eq!(finish(&second, task).await.unwrap(), "stage=gone on");
+    assert_eq!(with(&store, "stage", "waiting").await, [later]);
 }

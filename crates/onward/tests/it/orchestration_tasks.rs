@@ -10,7 +10,23 @@ use onward::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{Gate, SECOND, World, error, record, start, state, stop, worlds};
+use crate::fixture::{Gate, SECOND, TestStore, error, record, start, state, stop};
+
+on_every_store! {
+    an_activity_has_the_timeout_that_it_was_told,
+    an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names,
+    an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told,
+    an_activity_that_is_dropped_while_it_runs_hears_of_it,
+    an_activity_that_is_too_large_is_told_and_the_code_goes_on,
+    a_result_that_is_too_large_is_told_with_the_limit,
+    a_paused_orchestration_has_no_turns_and_loses_nothing,
+    what_comes_for_an_orchestration_in_memory_has_nothing_replayed,
+    code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed,
+    what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew,
+    the_limit_of_a_group_holds_for_activities_and_why_names_it,
+    an_activity_without_further_attempts_is_a_dead_letter,
+    the_most_urgent_activity_runs_first,
+}
 
 /// An orchestration whose code each test says.
 #[derive(Serialize, Deserialize)]
@@ -22,12 +38,12 @@ impl Task for Work {
     type Output = String;
 }
 
-async fn engine<F, A>(world: &World, code: F) -> Engine
+async fn engine<F, A>(store: &TestStore, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
     A: Future<Output = Result<String, Failure>> + Send + 'static,
 {
-    let engine = world.engine().await;
+    let engine = store.engine().await;
     engine.orchestrate(code);
     engine
 }
@@ -39,8 +55,8 @@ async fn go(engine: &Engine, work: u32) -> TaskId {
     task
 }
 
-async fn result(world: &World, task: TaskId) -> String {
-    let record = record(world, task).await;
+async fn result(store: &TestStore, task: TaskId) -> String {
+    let record = record(store, task).await;
     serde_json::from_slice(&record.result.unwrap_or_else(|| panic!("{:?}", record.errors))).unwrap()
 }
 
@@ -49,222 +65,194 @@ fn large() -> Vec<u8> {
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_activity_has_the_timeout_that_it_was_told() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let hung = context.activity_task::<()>(NewTask::new("hang")?).timeout(SECOND).await;
-            let Err(ActivityError::Ended { state, error, .. }) = hung else { return Ok(format!("{hung:?}")) };
-            Ok(format!("{state}: {}", error.unwrap_or_default()))
-        })
-        .await;
-        engine.handle("hang", |_| std::future::pending::<Result<(), Failure>>());
-        let run = start(&engine);
-        let task = engine.submit(Work(1)).await.unwrap().id();
-        let waiting = tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.wait(task).await.unwrap() }
-        });
-        world.advance_until(SECOND, waiting).await;
-        let said = result(&world, task).await;
-        assert!(said == "dead: timed out after 1s", "{said}");
-        stop(&engine, run).await;
-    }
+async fn an_activity_has_the_timeout_that_it_was_told(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let hung = context.activity_task::<()>(NewTask::new("hang")?).timeout(SECOND).await;
+        let Err(ActivityError::Ended { state, error, .. }) = hung else { return Ok(format!("{hung:?}")) };
+        Ok(format!("{state}: {}", error.unwrap_or_default()))
+    })
+    .await;
+    engine.handle("hang", |_| std::future::pending::<Result<(), Failure>>());
+    let run = start(&engine);
+    let task = engine.submit(Work(1)).await.unwrap().id();
+    let waiting = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.wait(task).await.unwrap() }
+    });
+    store.advance_until(SECOND, waiting).await;
+    let said = result(&store, task).await;
+    assert!(said == "dead: timed out after 1s", "{said}");
+    stop(&engine, run).await;
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let unnamed = context.activity_task::<()>(NewTask::new("call")?).group("").await.unwrap_err().to_string();
-            let task = context.activity_task::<()>(NewTask::new("call")?);
-            task.queue("slow").group("tenant-7").await?;
-            Ok(unnamed)
-        })
-        .await;
-        engine.handle("call", |_| async { Ok(()) });
-        let task = go(&engine, 1).await;
-        let said = result(&world, task).await;
-        assert!(said.contains("cannot be submitted"), "{said}");
-        let call = record(&world, TaskId(task.0 + 1)).await;
-        assert_eq!((call.queue.as_str(), call.group.unwrap().as_str()), ("slow", "tenant-7"));
-    }
+async fn an_activity_has_the_queue_and_the_group_that_it_was_told_or_the_code_hears_that_they_are_no_names(
+    store: TestStore,
+) {
+    let engine = engine(&store, |_, context| async move {
+        let unnamed = context.activity_task::<()>(NewTask::new("call")?).group("").await.unwrap_err().to_string();
+        let task = context.activity_task::<()>(NewTask::new("call")?);
+        task.queue("slow").group("tenant-7").await?;
+        Ok(unnamed)
+    })
+    .await;
+    engine.handle("call", |_| async { Ok(()) });
+    let task = go(&engine, 1).await;
+    let said = result(&store, task).await;
+    assert!(said.contains("cannot be submitted"), "{said}");
+    let call = record(&store, TaskId(task.0 + 1)).await;
+    assert_eq!((call.queue.as_str(), call.group.unwrap().as_str()), ("slow", "tenant-7"));
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let task = context.activity_task::<()>(NewTask::new("call")?);
-            task.session("robot-4").priority(Priority(200)).tag("city", "Pisa").await?;
-            Ok(String::new())
-        })
-        .await;
-        let task = go(&engine, 1).await;
-        let call = record(&world, TaskId(task.0 + 1)).await;
-        assert_eq!(call.affinity.unwrap().as_str(), "robot-4");
-        assert_eq!((call.priority.0, call.tags.get("city")), (200, Some("Pisa")));
-        assert_eq!(call.parent, Some(task));
-    }
+async fn an_activity_has_the_series_the_priority_and_the_tags_that_it_was_told(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let task = context.activity_task::<()>(NewTask::new("call")?);
+        task.session("robot-4").priority(Priority(200)).tag("city", "Pisa").await?;
+        Ok(String::new())
+    })
+    .await;
+    let task = go(&engine, 1).await;
+    let call = record(&store, TaskId(task.0 + 1)).await;
+    assert_eq!(call.affinity.unwrap().as_str(), "robot-4");
+    assert_eq!((call.priority.0, call.tags.get("city")), (200, Some("Pisa")));
+    assert_eq!(call.parent, Some(task));
 }
 
 /// Shows: D2
-#[tokio::test]
-async fn an_activity_that_is_dropped_while_it_runs_hears_of_it() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let slow = context.activity_task::<()>(NewTask::new("slow")?);
-            match select(slow, context.event::<()>("enough")?).await {
-                Either::First(_) => Ok("done".to_owned()),
-                Either::Second(_) => Ok("dropped".to_owned()),
-            }
-        })
-        .await;
-        let started = Arc::new(tokio::sync::Notify::new());
-        let told = Arc::clone(&started);
-        engine.handle("slow", move |context: Context| {
-            told.notify_one();
-            async move {
-                context.cancelled().cancelled().await;
-                Err::<(), _>(Failure::permanent("it was told to stop"))
-            }
-        });
-        let run = start(&engine);
-        let task = engine.submit(Work(1)).await.unwrap().id();
-        started.notified().await;
-        engine.signal(task, "enough", &()).await.unwrap();
-        let ended = tokio::spawn({
-            let engine = engine.clone();
-            async move { (engine.wait(task).await.unwrap(), engine.wait(TaskId(task.0 + 1)).await.unwrap()) }
-        });
-        let (_, slow) = world.advance_until(SECOND / 10, ended).await;
-        assert_eq!((result(&world, task).await.as_str(), slow.state), ("dropped", TaskState::Cancelled));
-        stop(&engine, run).await;
-    }
+async fn an_activity_that_is_dropped_while_it_runs_hears_of_it(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let slow = context.activity_task::<()>(NewTask::new("slow")?);
+        match select(slow, context.event::<()>("enough")?).await {
+            Either::First(_) => Ok("done".to_owned()),
+            Either::Second(_) => Ok("dropped".to_owned()),
+        }
+    })
+    .await;
+    let started = Arc::new(tokio::sync::Notify::new());
+    let told = Arc::clone(&started);
+    engine.handle("slow", move |context: Context| {
+        told.notify_one();
+        async move {
+            context.cancelled().cancelled().await;
+            Err::<(), _>(Failure::permanent("it was told to stop"))
+        }
+    });
+    let run = start(&engine);
+    let task = engine.submit(Work(1)).await.unwrap().id();
+    started.notified().await;
+    engine.signal(task, "enough", &()).await.unwrap();
+    let ended = tokio::spawn({
+        let engine = engine.clone();
+        async move { (engine.wait(task).await.unwrap(), engine.wait(TaskId(task.0 + 1)).await.unwrap()) }
+    });
+    let (_, slow) = store.advance_until(SECOND / 10, ended).await;
+    assert_eq!((result(&store, task).await.as_str(), slow.state), ("dropped", TaskState::Cancelled));
+    stop(&engine, run).await;
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn an_activity_that_is_too_large_is_told_and_the_code_goes_on() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let task = NewTask { payload: large().into(), ..NewTask::new("call")? };
-            let refused = context.activity_task::<()>(task).await.unwrap_err();
-            Ok(refused.to_string())
-        })
-        .await;
-        let task = go(&engine, 1).await;
-        let said = result(&world, task).await;
-        assert!(said.contains("1048577 bytes"), "{said}");
-    }
+async fn an_activity_that_is_too_large_is_told_and_the_code_goes_on(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let task = NewTask { payload: large().into(), ..NewTask::new("call")? };
+        let refused = context.activity_task::<()>(task).await.unwrap_err();
+        Ok(refused.to_string())
+    })
+    .await;
+    let task = go(&engine, 1).await;
+    let said = result(&store, task).await;
+    assert!(said.contains("1048577 bytes"), "{said}");
 }
 
 /// Shows: D9
-#[tokio::test]
-async fn a_result_that_is_too_large_is_told_with_the_limit() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, _| async { Ok(String::from_utf8(large())?) }).await;
-        let task = go(&engine, 1).await;
-        assert_eq!(state(&world, task).await, TaskState::Dead);
-        let said = error(&world, task).await;
-        assert!(said.contains("1048576"), "{said}");
-    }
+async fn a_result_that_is_too_large_is_told_with_the_limit(store: TestStore) {
+    let engine = engine(&store, |_, _| async { Ok(String::from_utf8(large())?) }).await;
+    let task = go(&engine, 1).await;
+    assert_eq!(state(&store, task).await, TaskState::Dead);
+    let said = error(&store, task).await;
+    assert!(said.contains("1048576"), "{said}");
 }
 
 /// Shows: D8
-#[tokio::test]
-async fn a_paused_orchestration_has_no_turns_and_loses_nothing() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move { context.event::<String>("go")?.await }).await;
-        let task = go(&engine, 1).await;
-        let kind = Scope::Kind(Name::new("work").unwrap());
-        engine.pause(kind.clone()).await.unwrap();
-        engine.signal(task, "go", &"gone").await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(state(&world, task).await, TaskState::Waiting);
-        engine.resume(kind).await.unwrap();
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(result(&world, task).await, "gone");
-    }
+async fn a_paused_orchestration_has_no_turns_and_loses_nothing(store: TestStore) {
+    let engine = engine(&store, |_, context| async move { context.event::<String>("go")?.await }).await;
+    let task = go(&engine, 1).await;
+    let kind = Scope::Kind(Name::new("work").unwrap());
+    engine.pause(kind.clone()).await.unwrap();
+    engine.signal(task, "go", &"gone").await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, task).await, TaskState::Waiting);
+    engine.resume(kind).await.unwrap();
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, task).await, "gone");
 }
 
 /// Shows: D11
-#[tokio::test]
-async fn what_comes_for_an_orchestration_in_memory_has_nothing_replayed() {
-    for world in worlds().await {
-        let begun = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&begun);
-        let engine = engine(&world, move |_, context| {
-            counted.fetch_add(1, Ordering::SeqCst);
-            async move {
-                for _ in 0..10 {
-                    context.event::<u32>("go")?.await?;
-                }
-                Ok("gone".to_owned())
+async fn what_comes_for_an_orchestration_in_memory_has_nothing_replayed(store: TestStore) {
+    let begun = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&begun);
+    let engine = engine(&store, move |_, context| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            for _ in 0..10 {
+                context.event::<u32>("go")?.await?;
             }
-        })
-        .await;
-        let run = start(&engine);
-        let task = engine.submit(Work(1)).await.unwrap().id();
-        for sent in 0..10 {
-            engine.signal(task, "go", &sent).await.unwrap();
+            Ok("gone".to_owned())
         }
-        engine.wait(task).await.unwrap();
-        assert_eq!(result(&world, task).await, "gone");
-        assert_eq!(begun.load(Ordering::SeqCst), 1);
-        stop(&engine, run).await;
+    })
+    .await;
+    let run = start(&engine);
+    let task = engine.submit(Work(1)).await.unwrap().id();
+    for sent in 0..10 {
+        engine.signal(task, "go", &sent).await.unwrap();
     }
+    engine.wait(task).await.unwrap();
+    assert_eq!(result(&store, task).await, "gone");
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+    stop(&engine, run).await;
 }
 
 /// Shows: D10
-#[tokio::test]
-async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed() {
-    for world in worlds().await {
-        let said = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&said);
-        let code = move |_: Work, context: OrchestrationContext| {
-            let said = Arc::clone(&counted);
-            async move {
-                for _ in 0..3 {
-                    if !context.is_replaying() {
-                        said.fetch_add(1, Ordering::SeqCst);
-                    }
-                    context.event::<()>("go")?.await?;
+async fn code_says_nothing_twice_to_a_log_when_it_asks_whether_it_is_replayed(store: TestStore) {
+    let said = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&said);
+    let code = move |_: Work, context: OrchestrationContext| {
+        let said = Arc::clone(&counted);
+        async move {
+            for _ in 0..3 {
+                if !context.is_replaying() {
+                    said.fetch_add(1, Ordering::SeqCst);
                 }
-                Ok("gone".to_owned())
+                context.event::<()>("go")?.await?;
             }
-        };
-        let task = go(&engine(&world, code.clone()).await, 1).await;
-        for _ in 0..3 {
-            let another = engine(&world, code.clone()).await;
-            another.signal(task, "go", &()).await.unwrap();
-            another.run_until_idle().await.unwrap();
+            Ok("gone".to_owned())
         }
-        assert_eq!((result(&world, task).await, said.load(Ordering::SeqCst)), ("gone".to_owned(), 3));
+    };
+    let task = go(&engine(&store, code.clone()).await, 1).await;
+    for _ in 0..3 {
+        let another = engine(&store, code.clone()).await;
+        another.signal(task, "go", &()).await.unwrap();
+        another.run_until_idle().await.unwrap();
     }
+    assert_eq!((result(&store, task).await, said.load(Ordering::SeqCst)), ("gone".to_owned(), 3));
 }
 
 /// Shows: D4
-#[tokio::test]
-async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew() {
-    for world in worlds().await {
-        let engine = engine(&world, |work, context| async move {
-            if work.0 == 0 {
-                let slow = context.activity_task::<u32>(NewTask::new("nobody-does-this")?).start();
-                select(slow, context.timer(SECOND)).await;
-                return Err(context.continue_as_new(&Work(1)));
-            }
-            Ok(context.activity_task::<u32>(NewTask::new("seven")?).await?.to_string())
-        })
-        .await;
-        engine.handle("seven", |_| async { Ok::<_, Failure>("7") });
-        let task = go(&engine, 0).await;
-        world.clock.advance(SECOND);
-        engine.run_until_idle().await.unwrap();
-        assert_eq!(result(&world, task).await, "7");
-    }
+async fn what_an_orchestration_dropped_is_no_answer_to_what_it_asks_after_it_began_anew(store: TestStore) {
+    let engine = engine(&store, |work, context| async move {
+        if work.0 == 0 {
+            let slow = context.activity_task::<u32>(NewTask::new("nobody-does-this")?).start();
+            select(slow, context.timer(SECOND)).await;
+            return Err(context.continue_as_new(&Work(1)));
+        }
+        Ok(context.activity_task::<u32>(NewTask::new("seven")?).await?.to_string())
+    })
+    .await;
+    engine.handle("seven", |_| async { Ok::<_, Failure>("7") });
+    let task = go(&engine, 0).await;
+    store.clock.advance(SECOND);
+    engine.run_until_idle().await.unwrap();
+    assert_eq!(result(&store, task).await, "7");
 }
 
 /// Calls three activities of a group at once.
@@ -275,70 +263,60 @@ async fn three_calls(_: Work, context: OrchestrationContext) -> Result<String, F
 }
 
 /// Shows: D2, T9
-#[tokio::test]
-async fn the_limit_of_a_group_holds_for_activities_and_why_names_it() {
-    for world in worlds().await {
-        let engine = engine(&world, three_calls).await;
-        let gate = Gate::new();
-        engine.handle("call", gate.handler());
-        let group = Name::new("tenant-7").unwrap();
-        engine.set_limit(SetLimit::group(group.clone()).concurrency(1)).await.unwrap();
-        let run = start(&engine);
-        let task = engine.submit(Work(1)).await.unwrap().id();
-        gate.entered(1).await;
-        let why = engine.why(TaskId(task.0 + 2)).await.unwrap();
-        let limit_on = LimitScope::Group(group);
-        assert!(matches!(&why[0], WaitReason::Concurrency { limit_on: on, .. } if *on == limit_on), "{why:?}");
-        let running = TaskFilter { states: vec![TaskState::Running], ..TaskFilter::default() };
-        assert_eq!(world.store.count(running).await.unwrap(), 1);
-        gate.open(3);
-        engine.wait(task).await.unwrap();
-        assert_eq!(result(&world, task).await, "called");
-        stop(&engine, run).await;
-    }
+async fn the_limit_of_a_group_holds_for_activities_and_why_names_it(store: TestStore) {
+    let engine = engine(&store, three_calls).await;
+    let gate = Gate::new();
+    engine.handle("call", gate.handler());
+    let group = Name::new("tenant-7").unwrap();
+    engine.set_limit(SetLimit::group(group.clone()).concurrency(1)).await.unwrap();
+    let run = start(&engine);
+    let task = engine.submit(Work(1)).await.unwrap().id();
+    gate.entered(1).await;
+    let why = engine.why(TaskId(task.0 + 2)).await.unwrap();
+    let limit_on = LimitScope::Group(group);
+    assert!(matches!(&why[0], WaitReason::Concurrency { limit_on: on, .. } if *on == limit_on), "{why:?}");
+    let running = TaskFilter { states: vec![TaskState::Running], ..TaskFilter::default() };
+    assert_eq!(store.count(running).await.unwrap(), 1);
+    gate.open(3);
+    engine.wait(task).await.unwrap();
+    assert_eq!(result(&store, task).await, "called");
+    stop(&engine, run).await;
 }
 
 /// Shows: D2, T8
-#[tokio::test]
-async fn an_activity_without_further_attempts_is_a_dead_letter() {
-    for world in worlds().await {
-        let engine = engine(&world, |_, context| async move {
-            let failed = context.activity_task::<()>(NewTask::new("call")?).await.unwrap_err();
-            Ok(failed.to_string())
-        })
-        .await;
-        engine.handle("call", |_| async { Err::<(), _>(Failure::retryable("engaged")) });
-        let task = go(&engine, 1).await;
-        let dead = TaskFilter { states: vec![TaskState::Dead], ..TaskFilter::default() };
-        let dead = world.store.tasks(dead, onward_store::Page { before: None, limit: 10 }).await.unwrap().tasks;
-        assert_eq!(
-            dead.iter().map(|task| (task.id, task.kind.as_str())).collect::<Vec<_>>(),
-            [(TaskId(task.0 + 1), "call")]
-        );
-        assert!(result(&world, task).await.contains("engaged"));
-    }
+async fn an_activity_without_further_attempts_is_a_dead_letter(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let failed = context.activity_task::<()>(NewTask::new("call")?).await.unwrap_err();
+        Ok(failed.to_string())
+    })
+    .await;
+    engine.handle("call", |_| async { Err::<(), _>(Failure::retryable("engaged")) });
+    let task = go(&engine, 1).await;
+    let dead = TaskFilter { states: vec![TaskState::Dead], ..TaskFilter::default() };
+    let dead = store.tasks(dead, onward_store::Page { before: None, limit: 10 }).await.unwrap().tasks;
+    assert_eq!(
+        dead.iter().map(|task| (task.id, task.kind.as_str())).collect::<Vec<_>>(),
+        [(TaskId(task.0 + 1), "call")]
+    );
+    assert!(result(&store, task).await.contains("engaged"));
 }
 
 /// Shows: D2, T4
-#[tokio::test]
-async fn the_most_urgent_activity_runs_first() {
-    for world in worlds().await {
-        let engine = world.builder().concurrency(1).open().await.unwrap();
-        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let noted = Arc::clone(&order);
-        engine.handle("call", move |context: Context| {
-            noted.lock().unwrap().push(context.priority().0);
-            async { Ok::<_, Failure>(()) }
-        });
-        engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
-            let call = |priority| {
-                NewTask::new("call").map(|call| context.activity_task::<()>(call).priority(Priority(priority)))
-            };
-            let calls = [1, 200, 100].into_iter().map(call).collect::<Result<Vec<_>, _>>()?;
-            join_all(calls).await;
-            Ok(String::new())
-        });
-        go(&engine, 1).await;
-        assert_eq!(*order.lock().unwrap(), [200, 100, 1]);
-    }
+async fn the_most_urgent_activity_runs_first(store: TestStore) {
+    let engine = store.builder().concurrency(1).open().await.unwrap();
+    let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let noted = Arc::clone(&order);
+    engine.handle("call", move |context: Context| {
+        noted.lock().unwrap().push(context.priority().0);
+        async { Ok::<_, Failure>(()) }
+    });
+    engine.orchestrate(|_: Work, context: OrchestrationContext| async move {
+        let call =
+            |priority| NewTask::new("call").map(|call| context.activity_task::<()>(call).priority(Priority(priority)));
+        let calls = [1, 200, 100].into_iter().map(call).collect::<Result<Vec<_>, _>>()?;
+        join_all(calls).await;
+        Ok(String::new())
+    });
+    go(&engine, 1).await;
+    assert_eq!(*order.lock().unwrap(), [200, 100, 1]);
 }

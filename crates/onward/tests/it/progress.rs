@@ -4,7 +4,16 @@ use std::time::Duration;
 
 use onward::{ByteProgress, Clock, Context, Engine, Failure, Forecast, RunningTask};
 
-use crate::fixture::{Gate, SECOND, World, record, start, start_drain, stop, submit, worlds};
+use crate::fixture::{Gate, SECOND, TestStore, record, start, start_drain, stop, submit};
+
+on_every_store! {
+    a_snapshot_shows_bytes_with_rate_and_time_left,
+    bytes_that_an_earlier_attempt_did_do_not_count_as_fast,
+    bytes_of_an_unknown_total_have_a_rate_and_no_end,
+    the_last_bytes_stay_with_an_ended_task,
+    what_says_nothing_is_estimated_from_the_history_of_its_kind,
+    another_process_sees_bytes_and_time_left_in_the_record,
+}
 
 /// Registers a handler that says its bytes at each of its steps, and waits before the next.
 fn counting(engine: &Engine, gate: &Gate, steps: &'static [(u64, Option<u64>)]) {
@@ -26,133 +35,114 @@ fn running(engine: &Engine) -> RunningTask {
 }
 
 /// Shows: T15, T19
-#[tokio::test]
-async fn a_snapshot_shows_bytes_with_rate_and_time_left() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        counting(&engine, &gate, &[(0, Some(1000)), (100, Some(1000))]);
-        submit(&engine, "copy").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(SECOND * 10);
-        gate.open(1);
-        gate.entered(1).await;
-        let task = running(&engine);
-        assert_eq!(task.bytes, Some(ByteProgress { done: 100, total: Some(1000) }));
-        let forecast = task.forecast;
-        assert_eq!((forecast.fraction, forecast.bytes_per_second), (Some(0.1), Some(10.0)));
-        assert_eq!((forecast.remaining, forecast.is_estimated), (Some(SECOND * 90), false));
-        gate.open(1);
-        stop(&engine, run).await;
-    }
+async fn a_snapshot_shows_bytes_with_rate_and_time_left(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    counting(&engine, &gate, &[(0, Some(1000)), (100, Some(1000))]);
+    submit(&engine, "copy").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(SECOND * 10);
+    gate.open(1);
+    gate.entered(1).await;
+    let task = running(&engine);
+    assert_eq!(task.bytes, Some(ByteProgress { done: 100, total: Some(1000) }));
+    let forecast = task.forecast;
+    assert_eq!((forecast.fraction, forecast.bytes_per_second), (Some(0.1), Some(10.0)));
+    assert_eq!((forecast.remaining, forecast.is_estimated), (Some(SECOND * 90), false));
+    gate.open(1);
+    stop(&engine, run).await;
 }
 
 /// Shows: T15
-#[tokio::test]
-async fn bytes_that_an_earlier_attempt_did_do_not_count_as_fast() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        counting(&engine, &gate, &[(900, Some(1000)), (910, Some(1000))]);
-        submit(&engine, "copy").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(SECOND * 10);
-        gate.open(1);
-        gate.entered(1).await;
-        assert_eq!(running(&engine).forecast.bytes_per_second, Some(1.0));
-        gate.open(1);
-        stop(&engine, run).await;
-    }
+async fn bytes_that_an_earlier_attempt_did_do_not_count_as_fast(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    counting(&engine, &gate, &[(900, Some(1000)), (910, Some(1000))]);
+    submit(&engine, "copy").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(SECOND * 10);
+    gate.open(1);
+    gate.entered(1).await;
+    assert_eq!(running(&engine).forecast.bytes_per_second, Some(1.0));
+    gate.open(1);
+    stop(&engine, run).await;
 }
 
 /// Shows: T15
-#[tokio::test]
-async fn bytes_of_an_unknown_total_have_a_rate_and_no_end() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        counting(&engine, &gate, &[(0, None), (50, None)]);
-        submit(&engine, "copy").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(SECOND * 10);
-        gate.open(1);
-        gate.entered(1).await;
-        let expected = Forecast { bytes_per_second: Some(5.0), ..Forecast::default() };
-        assert_eq!(running(&engine).forecast, expected);
-        gate.open(1);
-        stop(&engine, run).await;
-    }
+async fn bytes_of_an_unknown_total_have_a_rate_and_no_end(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    counting(&engine, &gate, &[(0, None), (50, None)]);
+    submit(&engine, "copy").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(SECOND * 10);
+    gate.open(1);
+    gate.entered(1).await;
+    let expected = Forecast { bytes_per_second: Some(5.0), ..Forecast::default() };
+    assert_eq!(running(&engine).forecast, expected);
+    gate.open(1);
+    stop(&engine, run).await;
 }
 
 /// Shows: T15
-#[tokio::test]
-async fn the_last_bytes_stay_with_an_ended_task() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("copy", |context| async move {
-            (0..=10_000).for_each(|done| context.progress_bytes(done, 10_000));
-            Ok::<(), Failure>(())
-        });
-        let id = submit(&engine, "copy").await;
-        engine.drain().await.unwrap();
-        let expected = Some(ByteProgress { done: 10_000, total: Some(10_000) });
-        assert_eq!(record(&world, id).await.progress.unwrap().bytes, expected);
-    }
+async fn the_last_bytes_stay_with_an_ended_task(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("copy", |context| async move {
+        (0..=10_000).for_each(|done| context.progress_bytes(done, 10_000));
+        Ok::<(), Failure>(())
+    });
+    let id = submit(&engine, "copy").await;
+    engine.drain().await.unwrap();
+    let expected = Some(ByteProgress { done: 10_000, total: Some(10_000) });
+    assert_eq!(record(&store, id).await.progress.unwrap().bytes, expected);
 }
 
 /// Has one task of a kind take ten seconds, and starts another that says nothing.
-async fn with_history(world: &World, engine: &Engine, gate: &Gate) -> tokio::task::JoinHandle<()> {
+async fn with_history(store: &TestStore, engine: &Engine, gate: &Gate) -> tokio::task::JoinHandle<()> {
     engine.handle("quiet", gate.handler());
     submit(engine, "quiet").await;
     let drained = start_drain(engine);
     gate.entered(1).await;
-    world.clock.advance(SECOND * 10);
+    store.clock.advance(SECOND * 10);
     gate.open(1);
     drained.await.unwrap();
     submit(engine, "quiet").await;
     let run = start(engine);
     gate.entered(1).await;
-    world.clock.advance(SECOND * 4);
+    store.clock.advance(SECOND * 4);
     run
 }
 
 /// Shows: T15, T19
-#[tokio::test]
-async fn what_says_nothing_is_estimated_from_the_history_of_its_kind() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        let run = with_history(&world, &engine, &gate).await;
-        let task = engine.overview().await.unwrap().engine.unwrap().running.remove(0);
-        let expected =
-            Forecast { fraction: Some(0.4), remaining: Some(SECOND * 6), is_estimated: true, ..Forecast::default() };
-        assert_eq!((task.fraction, task.forecast), (None, expected));
-        gate.open(1);
-        stop(&engine, run).await;
-    }
+async fn what_says_nothing_is_estimated_from_the_history_of_its_kind(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    let run = with_history(&store, &engine, &gate).await;
+    let task = engine.overview().await.unwrap().engine.unwrap().running.remove(0);
+    let expected =
+        Forecast { fraction: Some(0.4), remaining: Some(SECOND * 6), is_estimated: true, ..Forecast::default() };
+    assert_eq!((task.fraction, task.forecast), (None, expected));
+    gate.open(1);
+    stop(&engine, run).await;
 }
 
 /// Shows: T15
-#[tokio::test]
-async fn another_process_sees_bytes_and_time_left_in_the_record() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        counting(&engine, &gate, &[(0, Some(400)), (100, Some(400))]);
-        let id = submit(&engine, "copy").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(SECOND * 10);
-        gate.open(1);
-        gate.entered(1).await;
-        let mut task = record(&world, id).await;
-        while task.progress.as_ref().and_then(|progress| progress.bytes).is_none_or(|bytes| bytes.done < 100) {
-            world.clock.advance(Duration::from_millis(100));
-            tokio::task::yield_now().await;
-            task = record(&world, id).await;
-        }
-        let forecast = Forecast::of_record(&task, None, world.clock.now()).unwrap();
-        assert_eq!(forecast.fraction, Some(0.25));
-        assert!(forecast.remaining.is_some_and(|left| left >= SECOND * 30), "{forecast:?}");
-        gate.open(1);
-        stop(&engine, run).await;
+async fn another_process_sees_bytes_and_time_left_in_the_record(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    counting(&engine, &gate, &[(0, Some(400)), (100, Some(400))]);
+    let id = submit(&engine, "copy").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(SECOND * 10);
+    gate.open(1);
+    gate.entered(1).await;
+    let mut task = record(&store, id).await;
+    while task.progress.as_ref().and_then(|progress| progress.bytes).is_none_or(|bytes| bytes.done < 100) {
+        store.advance(Duration::from_millis(100)).await;
+        task = record(&store, id).await;
     }
+    let forecast = Forecast::of_record(&task, None, store.clock.now()).unwrap();
+    assert_eq!(forecast.fraction, Some(0.25));
+    assert!(forecast.remaining.is_some_and(|left| left >= SECOND * 30), "{forecast:?}");
+    gate.open(1);
+    stop(&engine, run).await;
 }

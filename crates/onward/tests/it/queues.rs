@@ -9,7 +9,25 @@ use onward::{
 };
 use tokio::task::JoinHandle;
 
-use crate::fixture::{Gate, World, start, start_drain, stop, task, worlds};
+use crate::fixture::{Gate, TestStore, start, start_drain, stop, task};
+
+on_every_store! {
+    no_buffered_task_is_lost_at_a_stop,
+    a_queue_of_low_weight_does_not_starve_at_any_concurrency,
+    a_queue_of_low_weight_does_not_starve_at_a_concurrency_of_one,
+    a_lottery_lets_no_queue_starve_at_a_concurrency_of_one,
+    strict_works_the_heaviest_queue_off_first,
+    an_engines_own_mode_holds_over_the_stores,
+    setting_a_queue_answers_what_holds_and_refuses_what_makes_no_sense,
+    engines_together_run_no_more_tasks_of_a_queue_than_its_concurrency,
+    a_limit_raised_while_running_lets_more_run_at_once,
+    a_full_queue_leaves_its_slots_to_others,
+    a_drain_waits_for_room_in_a_queue_that_others_have_filled,
+    what_is_buffered_goes_back_when_weights_change,
+    what_is_buffered_goes_back_when_a_concurrency_is_set,
+    what_is_buffered_goes_back_when_the_mode_changes,
+    what_is_buffered_goes_back_in_a_pause,
+}
 
 fn name(queue: &str) -> Name {
     Name::new(queue).unwrap()
@@ -40,8 +58,8 @@ async fn noting(builder: EngineBuilder) -> (Engine, Arc<Mutex<String>>) {
 }
 
 /// In which order tasks of two queues start: of weight 4 and 1, with 200 tasks each, those of the light one the last to come.
-async fn order(world: &World, mode: QueueMode, concurrency: usize) -> String {
-    let (engine, started) = noting(world.builder().concurrency(concurrency)).await;
+async fn order(store: &TestStore, mode: QueueMode, concurrency: usize) -> String {
+    let (engine, started) = noting(store.builder().concurrency(concurrency)).await;
     engine.set_queue_mode(mode).await.unwrap();
     engine.set_queue(set("h").weight(4)).await.unwrap();
     submit(&engine, "h", 200).await;
@@ -53,75 +71,58 @@ async fn order(world: &World, mode: QueueMode, concurrency: usize) -> String {
 /// Beats: starved-queues
 ///
 /// Shows: Q2, Q3
-#[tokio::test]
-async fn a_queue_of_low_weight_does_not_starve_at_a_concurrency_of_one() {
-    for world in worlds().await {
-        let started = order(&world, QueueMode::Interleaved, 1).await;
-        for window in 0..200 {
-            let turns = &started[window..window + 5];
-            assert_eq!(turns.matches('l').count(), 1, "turns {turns} from {window} on");
-        }
+async fn a_queue_of_low_weight_does_not_starve_at_a_concurrency_of_one(store: TestStore) {
+    let started = order(&store, QueueMode::Interleaved, 1).await;
+    for window in 0..200 {
+        let turns = &started[window..window + 5];
+        assert_eq!(turns.matches('l').count(), 1, "turns {turns} from {window} on");
     }
 }
 
 /// Shows: Q2
-#[tokio::test]
-async fn a_queue_of_low_weight_does_not_starve_at_any_concurrency() {
+async fn a_queue_of_low_weight_does_not_starve_at_any_concurrency(store: TestStore) {
     for concurrency in [2, 3, 7, 16] {
-        for world in worlds().await {
-            let started = order(&world, QueueMode::Interleaved, concurrency).await;
-            assert!(started[..200].matches('l').count() >= 40 - concurrency, "{started}");
-        }
+        let store = store.fresh().await;
+        let started = order(&store, QueueMode::Interleaved, concurrency).await;
+        assert!(started[..200].matches('l').count() >= 40 - concurrency, "{started}");
     }
 }
 
 /// Shows: Q2
-#[tokio::test]
-async fn a_lottery_lets_no_queue_starve_at_a_concurrency_of_one() {
-    for world in worlds().await {
-        let started = order(&world, QueueMode::Lenient, 1).await;
-        let light = started[..200].matches('l').count();
-        // Forty are expected; chance alone leaves the range once in a million times.
-        assert!((10..80).contains(&light), "{light} of 200");
-    }
+async fn a_lottery_lets_no_queue_starve_at_a_concurrency_of_one(store: TestStore) {
+    let started = order(&store, QueueMode::Lenient, 1).await;
+    let light = started[..200].matches('l').count();
+    // Forty are expected; chance alone leaves the range once in a million times.
+    assert!((10..80).contains(&light), "{light} of 200");
 }
 
 /// Shows: Q2
-#[tokio::test]
-async fn strict_works_the_heaviest_queue_off_first() {
-    for world in worlds().await {
-        let started = order(&world, QueueMode::Strict, 1).await;
-        assert_eq!(started, format!("{}{}", "h".repeat(200), "l".repeat(200)));
-    }
+async fn strict_works_the_heaviest_queue_off_first(store: TestStore) {
+    let started = order(&store, QueueMode::Strict, 1).await;
+    assert_eq!(started, format!("{}{}", "h".repeat(200), "l".repeat(200)));
 }
 
 /// Shows: Q2
-#[tokio::test]
-async fn an_engines_own_mode_holds_over_the_stores() {
-    for world in worlds().await {
-        let (engine, started) = noting(world.builder().concurrency(1).queue_mode(QueueMode::Interleaved)).await;
-        submit(&engine, "a", 4).await;
-        submit(&engine, "b", 4).await;
-        engine.set_queue_mode(QueueMode::Strict).await.unwrap();
-        engine.drain().await.unwrap();
-        assert_eq!(*started.lock().unwrap(), "abababab");
-    }
+async fn an_engines_own_mode_holds_over_the_stores(store: TestStore) {
+    let (engine, started) = noting(store.builder().concurrency(1).queue_mode(QueueMode::Interleaved)).await;
+    submit(&engine, "a", 4).await;
+    submit(&engine, "b", 4).await;
+    engine.set_queue_mode(QueueMode::Strict).await.unwrap();
+    engine.drain().await.unwrap();
+    assert_eq!(*started.lock().unwrap(), "abababab");
 }
 
 /// Shows: Q4
-#[tokio::test]
-async fn setting_a_queue_answers_what_holds_and_refuses_what_makes_no_sense() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let settings = engine.set_queue(set("mail").weight(3).concurrency(2)).await.unwrap();
-        assert_eq!(settings, QueueSettings { weight: 3, concurrency: Some(2), ..QueueSettings::default() });
-        assert!(engine.set_queue(set("mail").weight(0)).await.unwrap_err().is_invalid());
-    }
+async fn setting_a_queue_answers_what_holds_and_refuses_what_makes_no_sense(store: TestStore) {
+    let engine = store.engine().await;
+    let settings = engine.set_queue(set("mail").weight(3).concurrency(2)).await.unwrap();
+    assert_eq!(settings, QueueSettings { weight: 3, concurrency: Some(2), ..QueueSettings::default() });
+    assert!(engine.set_queue(set("mail").weight(0)).await.unwrap_err().is_invalid());
 }
 
 /// Handlers that count how many of them run at once.
-async fn counting(world: &World, most: &Arc<AtomicUsize>, now: &Arc<AtomicUsize>) -> Engine {
-    let engine = world.engine().await;
+async fn counting(store: &TestStore, most: &Arc<AtomicUsize>, now: &Arc<AtomicUsize>) -> Engine {
+    let engine = store.engine().await;
     let (most, now) = (Arc::clone(most), Arc::clone(now));
     engine.handle("any", move |_| {
         let (most, now) = (Arc::clone(&most), Arc::clone(&now));
@@ -138,75 +139,61 @@ async fn counting(world: &World, most: &Arc<AtomicUsize>, now: &Arc<AtomicUsize>
 }
 
 /// Shows: Q4
-#[tokio::test]
-async fn engines_together_run_no_more_tasks_of_a_queue_than_its_concurrency() {
-    for world in worlds().await {
-        let (most, now) = Default::default();
-        let engines = [counting(&world, &most, &now).await, counting(&world, &most, &now).await];
-        engines[0].set_queue(set("a").concurrency(3)).await.unwrap();
-        submit(&engines[0], "a", 100).await;
-        let (one, other) = tokio::join!(engines[0].drain(), engines[1].drain());
-        assert_eq!(one.unwrap().completed + other.unwrap().completed, 100);
-        assert_eq!(most.load(Ordering::SeqCst), 3);
-    }
+async fn engines_together_run_no_more_tasks_of_a_queue_than_its_concurrency(store: TestStore) {
+    let (most, now) = Default::default();
+    let engines = [counting(&store, &most, &now).await, counting(&store, &most, &now).await];
+    engines[0].set_queue(set("a").concurrency(3)).await.unwrap();
+    submit(&engines[0], "a", 100).await;
+    let (one, other) = tokio::join!(engines[0].drain(), engines[1].drain());
+    assert_eq!(one.unwrap().completed + other.unwrap().completed, 100);
+    assert_eq!(most.load(Ordering::SeqCst), 3);
 }
 
 /// Shows: Q4
-#[tokio::test]
-async fn a_limit_raised_while_running_lets_more_run_at_once() {
-    for world in worlds().await {
-        let (engine, gate) = (world.engine().await, Gate::new());
-        engine.handle("any", gate.handler());
-        engine.set_queue(set("a").concurrency(1)).await.unwrap();
-        submit(&engine, "a", 3).await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        engine.set_queue(set("a").concurrency(3)).await.unwrap();
-        gate.entered(2).await;
-        gate.open(3);
-        stop(&engine, run).await;
-    }
+async fn a_limit_raised_while_running_lets_more_run_at_once(store: TestStore) {
+    let (engine, gate) = (store.engine().await, Gate::new());
+    engine.handle("any", gate.handler());
+    engine.set_queue(set("a").concurrency(1)).await.unwrap();
+    submit(&engine, "a", 3).await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    engine.set_queue(set("a").concurrency(3)).await.unwrap();
+    gate.entered(2).await;
+    gate.open(3);
+    stop(&engine, run).await;
 }
 
 /// Shows: Q4
-#[tokio::test]
-async fn a_full_queue_leaves_its_slots_to_others() {
-    for world in worlds().await {
-        let (engine, gate) = (world.builder().concurrency(2).open().await.unwrap(), Gate::new());
-        engine.handle("any", gate.handler());
-        engine.set_queue(set("a").concurrency(1).weight(9)).await.unwrap();
-        submit(&engine, "a", 5).await;
-        submit(&engine, "b", 1).await;
-        let run = start(&engine);
-        gate.entered(2).await;
-        let running: Vec<String> = engine.snapshot().running.iter().map(|task| task.queue.to_string()).collect();
-        assert_eq!(running, ["a", "b"]);
-        gate.open(6);
-        stop(&engine, run).await;
-    }
+async fn a_full_queue_leaves_its_slots_to_others(store: TestStore) {
+    let (engine, gate) = (store.builder().concurrency(2).open().await.unwrap(), Gate::new());
+    engine.handle("any", gate.handler());
+    engine.set_queue(set("a").concurrency(1).weight(9)).await.unwrap();
+    submit(&engine, "a", 5).await;
+    submit(&engine, "b", 1).await;
+    let run = start(&engine);
+    gate.entered(2).await;
+    let running: Vec<String> = engine.snapshot().running.iter().map(|task| task.queue.to_string()).collect();
+    assert_eq!(running, ["a", "b"]);
+    gate.open(6);
+    stop(&engine, run).await;
 }
 
 /// Shows: Q4
-#[tokio::test]
-async fn a_drain_waits_for_room_in_a_queue_that_others_have_filled() {
-    for world in worlds().await {
-        let (one, other, gate) = (world.engine().await, world.engine().await, Gate::new());
-        one.handle("held", gate.handler());
-        other.handle("any", |_| async { Ok::<(), Failure>(()) });
-        one.set_queue(set("a").concurrency(1)).await.unwrap();
-        one.submit_task(NewTask { queue: name("a"), ..task("held") }).await.unwrap();
-        submit(&other, "a", 1).await;
-        let run = start(&one);
-        gate.entered(1).await;
-        let drain = start_drain(&other);
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-        assert!(!drain.is_finished(), "what waits for room was left");
-        gate.open(1);
-        assert_eq!(drain.await.unwrap().completed, 1);
-        stop(&one, run).await;
-    }
+async fn a_drain_waits_for_room_in_a_queue_that_others_have_filled(store: TestStore) {
+    let (one, other, gate) = (store.engine().await, store.engine().await, Gate::new());
+    one.handle("held", gate.handler());
+    other.handle("any", |_| async { Ok::<(), Failure>(()) });
+    one.set_queue(set("a").concurrency(1)).await.unwrap();
+    one.submit_task(NewTask { queue: name("a"), ..task("held") }).await.unwrap();
+    submit(&other, "a", 1).await;
+    let run = start(&one);
+    gate.entered(1).await;
+    let drain = start_drain(&other);
+    store.settled().await;
+    assert!(!drain.is_finished(), "what waits for room was left");
+    gate.open(1);
+    assert_eq!(drain.await.unwrap().completed, 1);
+    stop(&one, run).await;
 }
 
 /// An engine with one slot in which a task of the queue `a` is held at the gate, and tasks of `a` and `b` in its buffer.
@@ -219,8 +206,8 @@ struct Held {
 const QUICK: u8 = 0;
 const HELD: u8 = 1;
 
-async fn hold(world: &World, mode: QueueMode) -> Held {
-    let (engine, gate) = (world.builder().concurrency(1).open().await.unwrap(), Gate::new());
+async fn hold(store: &TestStore, mode: QueueMode) -> Held {
+    let (engine, gate) = (store.builder().concurrency(1).open().await.unwrap(), Gate::new());
     let held = gate.clone();
     engine.handle("any", move |context| {
         let gate = held.clone();
@@ -237,24 +224,26 @@ async fn hold(world: &World, mode: QueueMode) -> Held {
     engine.submit_all(quick.chain((0..20).flat_map(|_| tasks(HELD))).collect()).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
+    // The claim that fills the buffer may be under way still.
+    store.settled().await;
     assert!(engine.snapshot().buffered > 1, "too little was buffered to tell");
     Held { engine, run, gate }
 }
 
 /// How many tasks are claimed, in the store's words.
-async fn claimed(world: &World) -> u64 {
-    world.store.queues().await.unwrap().iter().map(|queue| queue.running).sum()
+async fn claimed(store: &TestStore) -> u64 {
+    store.queues().await.unwrap().iter().map(|queue| queue.running).sum()
 }
 
 /// How many tasks were given back so far.
-async fn given_back(world: &World) -> usize {
-    let events = world.store.events(EventCursor::START, 1000).await.unwrap().events;
+async fn given_back(store: &TestStore) -> usize {
+    let events = store.events(EventCursor::START, 1000).await.unwrap().events;
     events.iter().filter(|event| event.change == Change::Released).count()
 }
 
 /// Waits until all that was buffered has gone back, lets every handler through, and sees all of it done.
-async fn goes_back(world: &World, held: Held, buffered: usize) {
-    while given_back(world).await < buffered {
+async fn goes_back(store: &TestStore, held: Held, buffered: usize) {
+    while given_back(store).await < buffered {
         tokio::task::yield_now().await;
     }
     held.engine.resume(Scope::All).await.unwrap();
@@ -266,72 +255,58 @@ async fn goes_back(world: &World, held: Held, buffered: usize) {
 }
 
 /// Shows: Q3, Q4
-#[tokio::test]
-async fn what_is_buffered_goes_back_when_weights_change() {
-    for world in worlds().await {
-        let held = hold(&world, QueueMode::Interleaved).await;
-        let buffered = held.engine.snapshot().buffered;
-        held.engine.set_queue(set("a").weight(2)).await.unwrap();
-        goes_back(&world, held, buffered).await;
-    }
+async fn what_is_buffered_goes_back_when_weights_change(store: TestStore) {
+    let held = hold(&store, QueueMode::Interleaved).await;
+    let buffered = held.engine.snapshot().buffered;
+    held.engine.set_queue(set("a").weight(2)).await.unwrap();
+    goes_back(&store, held, buffered).await;
 }
 
 /// Shows: Q3, Q4
-#[tokio::test]
-async fn what_is_buffered_goes_back_when_a_concurrency_is_set() {
-    for world in worlds().await {
-        let held = hold(&world, QueueMode::Strict).await;
-        let buffered = held.engine.snapshot().buffered;
-        held.engine.set_queue(set("a").concurrency(1)).await.unwrap();
-        goes_back(&world, held, buffered).await;
-    }
+async fn what_is_buffered_goes_back_when_a_concurrency_is_set(store: TestStore) {
+    let held = hold(&store, QueueMode::Strict).await;
+    let buffered = held.engine.snapshot().buffered;
+    held.engine.set_queue(set("a").concurrency(1)).await.unwrap();
+    goes_back(&store, held, buffered).await;
 }
 
 /// Shows: Q3, Q4
-#[tokio::test]
-async fn what_is_buffered_goes_back_when_the_mode_changes() {
-    for world in worlds().await {
-        let held = hold(&world, QueueMode::Strict).await;
-        let buffered = held.engine.snapshot().buffered;
-        held.engine.set_queue_mode(QueueMode::Interleaved).await.unwrap();
-        goes_back(&world, held, buffered).await;
-    }
+async fn what_is_buffered_goes_back_when_the_mode_changes(store: TestStore) {
+    let held = hold(&store, QueueMode::Strict).await;
+    let buffered = held.engine.snapshot().buffered;
+    held.engine.set_queue_mode(QueueMode::Interleaved).await.unwrap();
+    goes_back(&store, held, buffered).await;
 }
 
 /// Shows: Q3, T14
-#[tokio::test]
-async fn what_is_buffered_goes_back_in_a_pause() {
-    for world in worlds().await {
-        let held = hold(&world, QueueMode::Strict).await;
-        let buffered = held.engine.snapshot().buffered;
-        held.engine.pause(Scope::All).await.unwrap();
-        goes_back(&world, held, buffered).await;
-    }
+async fn what_is_buffered_goes_back_in_a_pause(store: TestStore) {
+    let held = hold(&store, QueueMode::Strict).await;
+    let buffered = held.engine.snapshot().buffered;
+    held.engine.pause(Scope::All).await.unwrap();
+    goes_back(&store, held, buffered).await;
 }
 
-async fn completed(world: &World) -> u64 {
-    world.store.queues().await.unwrap().iter().map(|queue| queue.ended.completed).sum()
+async fn completed(store: &TestStore) -> u64 {
+    store.queues().await.unwrap().iter().map(|queue| queue.ended.completed).sum()
 }
 
 /// Beats: lost-buffer
 ///
 /// Shows: Q3, T21
-#[tokio::test]
-async fn no_buffered_task_is_lost_at_a_stop() {
+async fn no_buffered_task_is_lost_at_a_stop(store: TestStore) {
     for mode in QueueMode::ALL {
-        for world in worlds().await {
-            let held = hold(&world, mode).await;
-            held.engine.stop();
-            while claimed(&world).await > 1 {
-                tokio::task::yield_now().await;
-            }
-            held.gate.open(1);
-            held.run.await.unwrap();
-            let before = completed(&world).await;
-            let (engine, started) = noting(world.builder()).await;
-            engine.drain().await.unwrap();
-            assert_eq!(before + started.lock().unwrap().len() as u64, 80, "{mode}: none is lost, and none runs twice");
-            assert_eq!(completed(&world).await, 80);
+        let store = store.fresh().await;
+        let held = hold(&store, mode).await;
+        held.engine.stop();
+        while claimed(&store).await > 1 {
+            tokio::task::yield_now().await;
         }
+        held.gate.open(1);
+        held.run.await.unwrap();
+        let before = completed(&store).await;
+        let (engine, started) = noting(store.builder()).await;
+        engine.drain().await.unwrap();
+        assert_eq!(before + started.lock().unwrap().len() as u64, 80, "{mode}: none is lost, and none runs twice");
+        assert_eq!(completed(&store).await, 80);
     }
 }

@@ -7,59 +7,58 @@ use std::time::Duration;
 use onward::{Engine, EngineBuilder, NewTask, TaskId};
 use onward_store::{Answer, Outcome, Store, StoreDecorator, Write};
 
-use crate::fixture::{HOUR, SECOND, World, start, stop, submit, task, worlds};
+use crate::fixture::{HOUR, SECOND, TestStore, start, stop, submit, task};
 
-/// Runs an engine in a world until one task is forgotten, while time goes on; answers which of those that ended are left.
-async fn forgotten(world: &World, builder: EngineBuilder, tasks: &[TaskId], first: TaskId) -> Vec<TaskId> {
+on_every_store! {
+    an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_else,
+    an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest,
+    an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says,
+    a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others,
+    an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind,
+    an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once,
+}
+
+/// Runs an engine in a store until one task is forgotten, while time goes on; answers which of those that ended are left.
+async fn forgotten(store: &TestStore, builder: EngineBuilder, tasks: &[TaskId], first: TaskId) -> Vec<TaskId> {
     let engine = builder.lease(24 * HOUR).open().await.unwrap();
     engine.handle("k", |_| async { Ok(()) });
     let run = start(&engine);
-    let store = engine.store().clone();
-    let is_gone = tokio::spawn(async move {
-        while store.task(first).await.unwrap().is_some() {
-            tokio::task::yield_now().await;
-        }
-    });
-    world.advance_until(HOUR / 60, is_gone).await;
+    while store.task(first).await.unwrap().is_some() {
+        store.advance(HOUR / 60).await;
+    }
     stop(&engine, run).await;
     let mut left = Vec::new();
     for task in tasks {
-        left.extend(world.store.task(*task).await.unwrap().map(|record| record.id));
+        left.extend(store.task(*task).await.unwrap().map(|record| record.id));
     }
     left
 }
 
 /// Shows: T17
-#[tokio::test]
-async fn an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_else() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("k", |_| async { Ok(()) });
-        let old = submit(&engine, "k").await;
-        engine.run_until_idle().await.unwrap();
-        let live = engine.submit_task(NewTask { when: onward::When::After(1000 * HOUR), ..task("k") });
-        let live = live.await.unwrap().id();
-        let ended_at = onward::Clock::now(&*world.clock);
-        let left = forgotten(&world, world.builder().keep_ended_for(2 * HOUR), &[old, live], old).await;
-        assert_eq!(left, [live]);
-        assert!(onward::Clock::now(&*world.clock) > ended_at.plus(2 * HOUR));
-    }
+async fn an_engine_forgets_what_ended_longer_ago_than_it_was_told_and_nothing_else(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("k", |_| async { Ok(()) });
+    let old = submit(&engine, "k").await;
+    engine.run_until_idle().await.unwrap();
+    let live = engine.submit_task(NewTask { when: onward::When::After(1000 * HOUR), ..task("k") });
+    let live = live.await.unwrap().id();
+    let ended_at = onward::Clock::now(&*store.clock);
+    let left = forgotten(&store, store.builder().keep_ended_for(2 * HOUR), &[old, live], old).await;
+    assert_eq!(left, [live]);
+    assert!(onward::Clock::now(&*store.clock) > ended_at.plus(2 * HOUR));
 }
 
 /// Shows: T17
-#[tokio::test]
-async fn an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("k", |_| async { Ok(()) });
-        let mut tasks = Vec::new();
-        for _ in 0..3 {
-            tasks.push(submit(&engine, "k").await);
-            engine.run_until_idle().await.unwrap();
-        }
-        let left = forgotten(&world, world.builder().keep_ended(2), &tasks, tasks[0]).await;
-        assert_eq!(left, tasks[1..]);
+async fn an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("k", |_| async { Ok(()) });
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        tasks.push(submit(&engine, "k").await);
+        engine.run_until_idle().await.unwrap();
     }
+    let left = forgotten(&store, store.builder().keep_ended(2), &tasks, tasks[0]).await;
+    assert_eq!(left, tasks[1..]);
 }
 
 /// Submits a task that says how long it is kept.
@@ -68,40 +67,31 @@ async fn submit_kept_for(engine: &Engine, retention: Duration) -> TaskId {
 }
 
 /// Shows: Q6
-#[tokio::test]
-async fn an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let short = submit_kept_for(&engine, 2 * HOUR).await;
-        let (long, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
-        let before = onward::Clock::now(&*world.clock);
-        assert_eq!(forgotten(&world, world.builder(), &[long, other], short).await, [long, other]);
-        assert!(onward::Clock::now(&*world.clock) > before.plus(2 * HOUR));
-    }
+async fn an_engine_that_was_told_nothing_forgets_a_task_when_it_has_been_kept_as_long_as_it_says(store: TestStore) {
+    let engine = store.engine().await;
+    let short = submit_kept_for(&engine, 2 * HOUR).await;
+    let (long, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
+    let before = onward::Clock::now(&*store.clock);
+    assert_eq!(forgotten(&store, store.builder(), &[long, other], short).await, [long, other]);
+    assert!(onward::Clock::now(&*store.clock) > before.plus(2 * HOUR));
 }
 
 /// Shows: Q6
-#[tokio::test]
-async fn a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let (kept, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
-        let builder = world.builder().keep_ended_for(HOUR).keep_ended(0);
-        assert_eq!(forgotten(&world, builder, &[kept], other).await, [kept]);
-    }
+async fn a_task_is_kept_as_long_as_it_says_whatever_an_engine_was_told_of_others(store: TestStore) {
+    let engine = store.engine().await;
+    let (kept, other) = (submit_kept_for(&engine, 100_000 * HOUR).await, submit(&engine, "k").await);
+    let builder = store.builder().keep_ended_for(HOUR).keep_ended(0);
+    assert_eq!(forgotten(&store, builder, &[kept], other).await, [kept]);
 }
 
 /// Shows: Q6
-#[tokio::test]
-async fn an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("k", |_| async { Ok(()) });
-        let left_behind = submit_kept_for(&engine, SECOND).await;
-        engine.run_until_idle().await.unwrap();
-        world.clock.advance(HOUR);
-        assert_eq!(forgotten(&world, world.builder(), &[], left_behind).await, []);
-    }
+async fn an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("k", |_| async { Ok(()) });
+    let left_behind = submit_kept_for(&engine, SECOND).await;
+    engine.run_until_idle().await.unwrap();
+    store.clock.advance(HOUR);
+    assert_eq!(forgotten(&store, store.builder(), &[], left_behind).await, []);
 }
 
 /// Counts the prunes that pass.
@@ -125,22 +115,19 @@ impl StoreDecorator for Prunes {
 /// An engine without work costs its store nothing.
 ///
 /// Shows: W10
-#[tokio::test]
-async fn an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once() {
-    for world in worlds().await {
-        let prunes = Arc::new(Prunes { store: Arc::clone(&world.store), count: AtomicUsize::new(0) });
-        let engine = Engine::builder().store(prunes.clone()).lease(24 * HOUR).open().await.unwrap();
-        engine.handle("k", |_| async { Ok(()) });
-        let run = start(&engine);
-        for _ in 0..5 {
-            let id = submit(&engine, "k").await;
-            let waits = engine.clone();
-            world.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(id).await.unwrap()) })).await;
-        }
-        let later = engine.submit_task(NewTask { when: onward::When::After(HOUR), ..task("k") }).await.unwrap().id();
+async fn an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once(store: TestStore) {
+    let prunes = Arc::new(Prunes { store: store.shared(), count: AtomicUsize::new(0) });
+    let engine = Engine::builder().store(prunes.clone()).lease(24 * HOUR).open().await.unwrap();
+    engine.handle("k", |_| async { Ok(()) });
+    let run = start(&engine);
+    for _ in 0..5 {
+        let id = submit(&engine, "k").await;
         let waits = engine.clone();
-        world.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(later).await.unwrap()) })).await;
-        stop(&engine, run).await;
-        assert_eq!(prunes.count.load(Ordering::SeqCst), 1);
+        store.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(id).await.unwrap()) })).await;
     }
+    let later = engine.submit_task(NewTask { when: onward::When::After(HOUR), ..task("k") }).await.unwrap().id();
+    let waits = engine.clone();
+    store.advance_until(HOUR / 60, tokio::spawn(async move { drop(waits.wait(later).await.unwrap()) })).await;
+    stop(&engine, run).await;
+    assert_eq!(prunes.count.load(Ordering::SeqCst), 1);
 }

@@ -2,195 +2,175 @@
 
 use onward::{Failure, TaskState};
 
-use crate::fixture::{Gate, HOUR, SECOND, record, start, start_drain, state, stop, submit, task, worlds};
+use crate::fixture::{Gate, HOUR, SECOND, TestStore, record, start, start_drain, state, stop, submit, task};
 
-/// Shows: T21
-#[tokio::test]
-async fn a_stop_waits_for_running_handlers() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        let gate = Gate::new();
-        engine.handle("slow", gate.handler());
-        let id = submit(&engine, "slow").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        engine.stop();
-        tokio::task::yield_now().await;
-        gate.open(1);
-        run.await.unwrap();
-        assert_eq!(state(&world, id).await, TaskState::Completed);
-    }
+on_every_store! {
+    a_stop_waits_for_running_handlers,
+    a_stop_claims_nothing_more,
+    a_stop_gives_back_what_does_not_end_in_time_without_counting_the_attempt,
+    a_run_that_is_dropped_gives_its_tasks_back,
+    an_engine_can_run_again_after_a_stop,
+    the_tasks_of_a_lapsed_engine_are_taken_over_and_its_late_result_is_refused,
+    an_engine_that_lost_its_session_opens_another_and_goes_on,
+    a_lease_is_kept_while_a_handler_runs_long,
+    a_run_closes_its_session,
+    a_stop_amid_many_tasks_loses_none with threads,
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn a_stop_claims_nothing_more() {
-    for world in worlds().await {
-        let engine = world.builder().concurrency(1).open().await.unwrap();
-        let gate = Gate::new();
-        engine.handle("slow", gate.handler());
-        submit(&engine, "slow").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        engine.stop();
-        let late = submit(&engine, "slow").await;
-        gate.open(2);
-        run.await.unwrap();
-        assert_eq!(state(&world, late).await, TaskState::Waiting);
-    }
+async fn a_stop_waits_for_running_handlers(store: TestStore) {
+    let engine = store.engine().await;
+    let gate = Gate::new();
+    engine.handle("slow", gate.handler());
+    let id = submit(&engine, "slow").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    engine.stop();
+    store.settled().await;
+    gate.open(1);
+    run.await.unwrap();
+    assert_eq!(state(&store, id).await, TaskState::Completed);
+}
+
+/// Shows: T21
+async fn a_stop_claims_nothing_more(store: TestStore) {
+    let engine = store.builder().concurrency(1).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("slow", gate.handler());
+    submit(&engine, "slow").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    engine.stop();
+    let late = submit(&engine, "slow").await;
+    gate.open(2);
+    run.await.unwrap();
+    assert_eq!(state(&store, late).await, TaskState::Waiting);
 }
 
 /// Shows: T21, Q3
-#[tokio::test]
-async fn a_stop_gives_back_what_does_not_end_in_time_without_counting_the_attempt() {
-    for world in worlds().await {
-        let engine = world.builder().shutdown_limit(SECOND * 30).open().await.unwrap();
-        let gate = Gate::new();
-        engine.handle("deaf", gate.handler());
-        let id = submit(&engine, "deaf").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        engine.stop();
-        world.advance_until(SECOND, run).await;
-        let record = record(&world, id).await;
-        assert_eq!((record.state, record.attempts, record.errors.len()), (TaskState::Waiting, 0, 0));
-    }
+async fn a_stop_gives_back_what_does_not_end_in_time_without_counting_the_attempt(store: TestStore) {
+    let engine = store.builder().shutdown_limit(SECOND * 30).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("deaf", gate.handler());
+    let id = submit(&engine, "deaf").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    engine.stop();
+    store.advance_until(SECOND, run).await;
+    let record = record(&store, id).await;
+    assert_eq!((record.state, record.attempts, record.errors.len()), (TaskState::Waiting, 0, 0));
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn a_run_that_is_dropped_gives_its_tasks_back() {
-    for world in worlds().await {
-        let engine = world.builder().shutdown_limit(std::time::Duration::ZERO).open().await.unwrap();
-        let gate = Gate::new();
-        engine.handle("slow", gate.stoppable());
-        let id = submit(&engine, "slow").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        run.abort();
-        let other = world.engine().await;
-        other.handle("slow", |_| async { Ok::<(), Failure>(()) });
-        other.drain().await.unwrap();
-        assert_eq!(state(&world, id).await, TaskState::Completed);
-    }
+async fn a_run_that_is_dropped_gives_its_tasks_back(store: TestStore) {
+    let engine = store.builder().shutdown_limit(std::time::Duration::ZERO).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("slow", gate.stoppable());
+    let id = submit(&engine, "slow").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    run.abort();
+    let other = store.engine().await;
+    other.handle("slow", |_| async { Ok::<(), Failure>(()) });
+    other.drain().await.unwrap();
+    assert_eq!(state(&store, id).await, TaskState::Completed);
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn an_engine_can_run_again_after_a_stop() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("any", |_| async { Ok::<(), Failure>(()) });
-        let run = start(&engine);
-        let first = submit(&engine, "any").await;
-        engine.wait(first).await.unwrap();
-        stop(&engine, run).await;
-        submit(&engine, "any").await;
-        assert_eq!(engine.drain().await.unwrap().completed, 1);
-    }
+async fn an_engine_can_run_again_after_a_stop(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("any", |_| async { Ok::<(), Failure>(()) });
+    let run = start(&engine);
+    let first = submit(&engine, "any").await;
+    engine.wait(first).await.unwrap();
+    stop(&engine, run).await;
+    submit(&engine, "any").await;
+    assert_eq!(engine.drain().await.unwrap().completed, 1);
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn the_tasks_of_a_lapsed_engine_are_taken_over_and_its_late_result_is_refused() {
-    for world in worlds().await {
-        let slow = world.builder().shutdown_limit(HOUR * 3).open().await.unwrap();
-        let other = world.engine().await;
-        let gate = Gate::new();
-        let held = gate.clone();
-        slow.handle("work", move |_| {
-            let gate = held.clone();
-            async move {
-                gate.pass().await;
-                Ok::<_, Failure>("late")
-            }
-        });
-        other.handle("work", |_| async { Ok::<_, Failure>("in time") });
-        let id = submit(&slow, "work").await;
-        let run = start(&slow);
-        gate.entered(1).await;
-        // An engine that stops does not claim the task anew, so that it is the other's.
-        slow.stop();
-        tokio::task::yield_now().await;
-        world.clock.advance(HOUR * 2);
-        sweep(&world).await;
-        other.drain().await.unwrap();
-        gate.open(1);
-        stop(&slow, run).await;
-        assert_eq!(record(&world, id).await.result.as_deref(), Some(&b"in time"[..]));
-    }
-}
-
-async fn sweep(world: &crate::fixture::World) {
-    world.store.apply(vec![onward_store::Write::Sweep]).await.unwrap();
-}
-
-/// Shows: T21
-#[tokio::test]
-async fn an_engine_that_lost_its_session_opens_another_and_goes_on() {
-    for world in worlds().await {
-        let engine = world.builder().retry(onward::RetryPolicy::default()).open().await.unwrap();
-        let gate = Gate::new();
-        engine.handle("work", gate.stoppable());
-        let id = submit(&engine, "work").await;
-        let run = start(&engine);
-        gate.entered(1).await;
-        world.clock.advance(HOUR * 2);
-        sweep(&world).await;
-        // The lost attempt is asked to stop; the next one, under a new lease, is let through.
-        gate.entered(1).await;
-        gate.open(1);
-        assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
-        stop(&engine, run).await;
-    }
-}
-
-/// Shows: T21
-#[tokio::test]
-async fn a_lease_is_kept_while_a_handler_runs_long() {
-    for world in worlds().await {
-        let engine = world.builder().lease(SECOND * 10).open().await.unwrap();
-        let gate = Gate::new();
-        engine.handle("long", gate.handler());
-        let id = submit(&engine, "long").await;
-        let drain = start_drain(&engine);
-        gate.entered(1).await;
-        for _ in 0..60 {
-            world.clock.advance(SECOND);
-            for _ in 0..4 {
-                tokio::task::yield_now().await;
-            }
+async fn the_tasks_of_a_lapsed_engine_are_taken_over_and_its_late_result_is_refused(store: TestStore) {
+    let slow = store.builder().shutdown_limit(HOUR * 3).open().await.unwrap();
+    let other = store.engine().await;
+    let gate = Gate::new();
+    let held = gate.clone();
+    slow.handle("work", move |_| {
+        let gate = held.clone();
+        async move {
+            gate.pass().await;
+            Ok::<_, Failure>("late")
         }
-        gate.open(1);
-        assert_eq!(drain.await.unwrap().lost, 0);
-        assert_eq!(record(&world, id).await.attempts, 1);
-    }
+    });
+    other.handle("work", |_| async { Ok::<_, Failure>("in time") });
+    let id = submit(&slow, "work").await;
+    let run = start(&slow);
+    gate.entered(1).await;
+    // An engine that stops does not claim the task anew, so that it is the other's.
+    slow.stop();
+    store.settled().await;
+    store.clock.advance(HOUR * 2);
+    sweep(&store).await;
+    other.drain().await.unwrap();
+    gate.open(1);
+    stop(&slow, run).await;
+    assert_eq!(record(&store, id).await.result.as_deref(), Some(&b"in time"[..]));
+}
+
+async fn sweep(store: &TestStore) {
+    store.apply(vec![onward_store::Write::Sweep]).await.unwrap();
 }
 
 /// Shows: T21
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_amid_many_tasks_loses_none() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("many", |_| async { Ok::<(), Failure>(()) });
-        engine.submit_all(vec![task("many"); 3000]).await.unwrap();
-        let run = start(&engine);
-        stop(&engine, run).await;
-        let queue = world.store.queues().await.unwrap().remove(0);
-        assert_eq!((queue.running, queue.waiting + queue.ended.completed), (0, 3000));
-        let summary = engine.drain().await.unwrap();
-        assert_eq!(summary.completed, queue.waiting);
-    }
+async fn an_engine_that_lost_its_session_opens_another_and_goes_on(store: TestStore) {
+    let engine = store.builder().retry(onward::RetryPolicy::default()).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("work", gate.stoppable());
+    let id = submit(&engine, "work").await;
+    let run = start(&engine);
+    gate.entered(1).await;
+    store.clock.advance(HOUR * 2);
+    sweep(&store).await;
+    // The lost attempt is asked to stop; the next one, under a new lease, is let through.
+    gate.entered(1).await;
+    gate.open(1);
+    assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
+    stop(&engine, run).await;
 }
 
 /// Shows: T21
-#[tokio::test]
-async fn a_run_closes_its_session() {
-    for world in worlds().await {
-        let engine = world.engine().await;
-        engine.handle("any", |_| async { Ok::<(), Failure>(()) });
-        submit(&engine, "any").await;
-        engine.drain().await.unwrap();
-        assert!(world.store.sessions().await.unwrap().is_empty());
+async fn a_lease_is_kept_while_a_handler_runs_long(store: TestStore) {
+    let engine = store.builder().lease(SECOND * 10).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("long", gate.handler());
+    let id = submit(&engine, "long").await;
+    let drain = start_drain(&engine);
+    gate.entered(1).await;
+    for _ in 0..60 {
+        store.advance(SECOND).await;
     }
+    gate.open(1);
+    assert_eq!(drain.await.unwrap().lost, 0);
+    assert_eq!(record(&store, id).await.attempts, 1);
+}
+
+/// Shows: T21
+async fn a_stop_amid_many_tasks_loses_none(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("many", |_| async { Ok::<(), Failure>(()) });
+    engine.submit_all(vec![task("many"); 3000]).await.unwrap();
+    let run = start(&engine);
+    stop(&engine, run).await;
+    let queue = store.queues().await.unwrap().remove(0);
+    assert_eq!((queue.running, queue.waiting + queue.ended.completed), (0, 3000));
+    let summary = engine.drain().await.unwrap();
+    assert_eq!(summary.completed, queue.waiting);
+}
+
+/// Shows: T21
+async fn a_run_closes_its_session(store: TestStore) {
+    let engine = store.engine().await;
+    engine.handle("any", |_| async { Ok::<(), Failure>(()) });
+    submit(&engine, "any").await;
+    engine.drain().await.unwrap();
+    assert!(store.sessions().await.unwrap().is_empty());
 }
