@@ -21,9 +21,11 @@ const SCHEMA_1: [&str; 2] = [
     include_str!("../../../onward-store/tests/it/fixtures/schema_1.sql"),
 ];
 
-/// A directory with (in the end) a store in it.
+/// A directory, and a store: `onward.db` in the directory, or one on a server.
 pub(crate) struct Place {
     directory: TempDir,
+    /// The URL of a store on a server, which the binary finds in its environment.
+    url: Option<String>,
 }
 
 /// How a run of the binary ended.
@@ -41,7 +43,13 @@ pub(crate) struct Running {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap(), url: None }
+    }
+
+    /// With a store on a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn with_url(url: String) -> Self {
+        Self { url: Some(url), ..Self::new() }
     }
 
     /// With a store as the first version of the schema had it.
@@ -52,6 +60,11 @@ impl Place {
         SCHEMA_1.iter().for_each(|script| connection.execute_batch(script).unwrap());
         connection.close().unwrap();
         place
+    }
+
+    /// The store, as `--store` and `Engine::open` take it from any directory.
+    pub(crate) fn store(&self) -> String {
+        self.url.clone().unwrap_or_else(|| self.path("onward.db").display().to_string())
     }
 
     /// A file in the directory.
@@ -103,10 +116,12 @@ impl Place {
         self.command(arguments).spawn().unwrap()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The binary with its arguments, in the directory and on the store.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
         command.args(arguments).current_dir(self.directory.path());
         command.env_remove("ONWARD_STORE").env_remove("ONWARD_LOG");
+        command.envs(self.url.iter().map(|url| ("ONWARD_STORE", url)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
