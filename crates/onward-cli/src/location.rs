@@ -15,15 +15,15 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    /// The file, for the commands that are about one.
+    /// Returns the file, for the commands that work on one. `on_server` says what does the command's work on a server.
     ///
     /// # Errors
-    /// Where the store is a database, with what takes the command's place there.
-    pub(crate) fn file(&self) -> anyhow::Result<&Path> {
+    /// Wrong usage, with `on_server` as the remedy, for a PostgreSQL database.
+    pub(crate) fn file(&self, on_server: &str) -> anyhow::Result<&Path> {
         match self {
             Self::File(path) => Ok(path),
             Self::Server(_) => Err(wrong_usage(format!(
-                "{self} is no file; this command is for SQLite stores: use the database's own tools (pg_dump, pg_restore)"
+                "{self} is a PostgreSQL database, and this command works on a SQLite file; {on_server}"
             ))),
         }
     }
@@ -114,7 +114,7 @@ mod tests {
     #[cfg(feature = "postgres")]
     #[test]
     fn a_database_is_no_file() {
-        let error = "postgres://host/work".parse::<Location>().unwrap().file().unwrap_err().to_string();
-        assert!(error.contains("pg_dump"), "{error}");
+        let error = "postgres://host/work".parse::<Location>().unwrap().file("use pg_dump").unwrap_err().to_string();
+        assert!(error.starts_with("postgres://host/work is a ") && error.ends_with("; use pg_dump"), "{error}");
     }
 }

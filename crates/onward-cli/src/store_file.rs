@@ -32,13 +32,19 @@ async fn open(options: &GlobalOptions, create: bool, payload_limit: Option<usize
         #[cfg(feature = "postgres")]
         Location::Server(url) => Ok(Arc::new(open_server(options, url, create, payload_limit).await?)),
         #[cfg(not(feature = "postgres"))]
-        Location::Server(_) => Ok(Arc::new(open_existing_file(options).await?)),
+        Location::Server(_) => Err(not_built(&options.store)),
     }
 }
 
-/// As [`open_existing`], for the commands about the file itself.
-pub(crate) async fn open_existing_file(options: &GlobalOptions) -> anyhow::Result<SqliteStore> {
-    open_file(options, options.store.file()?, false, None).await
+/// Opens the store of a file as [`open_existing`] does, for the commands that work on the file.
+pub(crate) async fn open_existing_file(options: &GlobalOptions, path: &Path) -> anyhow::Result<SqliteStore> {
+    open_file(options, path, false, None).await
+}
+
+/// The error for a store on a server in a build without them, which does not accept its URL in the first place.
+#[cfg(not(feature = "postgres"))]
+pub(crate) fn not_built(store: &Location) -> anyhow::Error {
+    crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
 }
 
 async fn open_file(
@@ -78,8 +84,8 @@ async fn open_server(
 const CANNOT_OPEN: &str = "cannot open the store";
 
 /// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
-pub(crate) async fn restore(backup: &Path, to: &Location, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
-    Ok(SqliteStore::restore(backup, to.file()?, progress).await?)
+pub(crate) async fn restore(backup: &Path, to: &Path, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
+    Ok(SqliteStore::restore(backup, to, progress).await?)
 }
 
 /// Makes an empty store.
@@ -89,11 +95,11 @@ pub(crate) async fn create(options: &GlobalOptions, path: &Path, page_checksums:
 }
 
 /// Writes a store anew into a file that does not exist yet.
-pub(crate) async fn rebuild(from: &Path, to: &Location, page_checksums: bool) -> anyhow::Result<()> {
-    Ok(SqliteStore::rebuild(from, to.file()?, page_checksums).await?)
+pub(crate) async fn rebuild(from: &Path, to: &Path, page_checksums: bool) -> anyhow::Result<()> {
+    Ok(SqliteStore::rebuild(from, to, page_checksums).await?)
 }
 
-/// Brings a store of an older version of Onward up to date; answers the number of its schema before and after.
-pub(crate) async fn migrate(location: &Location) -> anyhow::Result<(u32, u32)> {
-    SqliteStore::migrate(location.file()?).await.context(CANNOT_OPEN)
+/// Brings a store of an older version of Onward up to date; returns the number of its schema before and after.
+pub(crate) async fn migrate(path: &Path) -> anyhow::Result<(u32, u32)> {
+    SqliteStore::migrate(path).await.context(CANNOT_OPEN)
 }

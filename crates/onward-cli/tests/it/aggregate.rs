@@ -1,6 +1,15 @@
 //! Tasks that are collected, handed in and worked off by commands.
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    a_command_gets_a_line_for_each_member_of_a_bundle,
+    it_is_seen_what_is_collected_and_what_became_a_bundle,
+    what_is_collected_is_listed,
+    what_is_collected_in_a_queue_that_does_not_exist_is_an_error_that_names_it,
+    a_size_without_a_delay_is_wrong_usage,
+}
 
 /// Hands in one task for a bundle of two.
 fn submit(place: &Place, payload: &str) {
@@ -10,9 +19,7 @@ fn submit(place: &Place, payload: &str) {
 }
 
 /// Shows: Q9, T20
-#[test]
-fn a_command_gets_a_line_for_each_member_of_a_bundle() {
-    let place = Place::new();
+fn a_command_gets_a_line_for_each_member_of_a_bundle(place: Place) {
     ["one", "two \"three\""].into_iter().for_each(|payload| submit(&place, payload));
     let script = "printf '%s %s\\n' $ONWARD_TASK_ID $ONWARD_MEMBERS; cat";
     place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script]);
@@ -26,9 +33,7 @@ fn a_command_gets_a_line_for_each_member_of_a_bundle() {
 }
 
 /// Shows: Q9, B6
-#[test]
-fn it_is_seen_what_is_collected_and_what_became_a_bundle() {
-    let place = Place::new();
+fn it_is_seen_what_is_collected_and_what_became_a_bundle(place: Place) {
     submit(&place, "one");
     let why = place.onward(&["task", "why", "1"]).stdout;
     assert!(why.contains("1 of 2 members"), "{why}");
@@ -46,9 +51,7 @@ fn it_is_seen_what_is_collected_and_what_became_a_bundle() {
 }
 
 /// Shows: Q9, Q10
-#[test]
-fn what_is_collected_is_listed() {
-    let place = Place::new();
+fn what_is_collected_is_listed(place: Place) {
     submit(&place, "one");
     let listed = place.json(&["queue", "collections", "default"]);
     let of = |field: &str| listed[0][field].clone();
@@ -60,9 +63,7 @@ fn what_is_collected_is_listed() {
 }
 
 /// Shows: Q10
-#[test]
-fn what_is_collected_in_a_queue_that_does_not_exist_is_an_error_that_names_it() {
-    let place = Place::new();
+fn what_is_collected_in_a_queue_that_does_not_exist_is_an_error_that_names_it(place: Place) {
     submit(&place, "one");
     let ran = place.onward(&["queue", "collections", "nosuch"]);
     assert_eq!(ran.code, place.onward(&["queue", "show", "nosuch"]).code);
@@ -70,9 +71,8 @@ fn what_is_collected_in_a_queue_that_does_not_exist_is_an_error_that_names_it() 
 }
 
 /// Shows: Q9
-#[test]
-fn a_size_without_a_delay_is_wrong_usage() {
-    let ran = Place::new().onward(&["submit", "--kind", "k", "--aggregate-size", "2", "x"]);
+fn a_size_without_a_delay_is_wrong_usage(place: Place) {
+    let ran = place.onward(&["submit", "--kind", "k", "--aggregate-size", "2", "x"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--aggregate-delay"), "{}", ran.stderr);
 }

@@ -3,9 +3,18 @@
 use serde_json::json;
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
 
-fn place_with_tasks() -> Place {
-    let place = Place::new();
+on_every_store! {
+    a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted,
+    a_dry_run_says_what_would_be_touched_and_touches_nothing,
+    every_task_must_be_spelled_out,
+    a_filter_says_which_tasks_are_moved_to_another_queue,
+    one_task_is_run_now_killed_and_deleted_by_its_number,
+    many_tasks_are_run_now_and_killed_by_a_filter,
+}
+
+fn with_tasks(place: Place) -> Place {
     for (kind, customer) in [("mail", "customer=42"), ("mail", "customer=43"), ("image", "customer=42")] {
         place.onward(&["submit", "--kind", kind, "--tag", customer]);
     }
@@ -19,9 +28,8 @@ fn states(place: &Place) -> Vec<String> {
 }
 
 /// Shows: T13
-#[test]
-fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted() {
-    let place = place_with_tasks();
+fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted(place: Place) {
+    let place = with_tasks(place);
     let filter = ["--kind", "mail", "--tag", "customer=42"];
     let ran = place.onward(&[&["task", "cancel"], &filter[..]].concat());
     assert_eq!(
@@ -36,9 +44,8 @@ fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted() {
 }
 
 /// Shows: T13
-#[test]
-fn a_dry_run_says_what_would_be_touched_and_touches_nothing() {
-    let place = place_with_tasks();
+fn a_dry_run_says_what_would_be_touched_and_touches_nothing(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["task", "cancel", "1"]);
     assert_eq!(place.onward(&["task", "cancel", "--all", "--dry-run"]).stdout, "would cancel 2 tasks: 2 waiting\n");
     assert_eq!(
@@ -51,9 +58,8 @@ fn a_dry_run_says_what_would_be_touched_and_touches_nothing() {
 }
 
 /// Shows: T13
-#[test]
-fn every_task_must_be_spelled_out() {
-    let place = place_with_tasks();
+fn every_task_must_be_spelled_out(place: Place) {
+    let place = with_tasks(place);
     for verb in ["cancel", "retry", "delete", "run", "kill", "move --to slow"] {
         let verb: Vec<_> = verb.split(' ').collect();
         assert_eq!(place.onward(&[&["task"], &verb[..]].concat()).code, Some(2), "{verb:?}");
@@ -66,9 +72,8 @@ fn every_task_must_be_spelled_out() {
 }
 
 /// Shows: T13, Q8
-#[test]
-fn a_filter_says_which_tasks_are_moved_to_another_queue() {
-    let place = place_with_tasks();
+fn a_filter_says_which_tasks_are_moved_to_another_queue(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["task", "cancel", "3"]);
     let queues = || -> Vec<_> { place.json(&["task", "list"]).iter().map(|task| task["queue"].clone()).collect() };
     assert_eq!(
@@ -87,9 +92,7 @@ fn a_filter_says_which_tasks_are_moved_to_another_queue() {
 }
 
 /// Shows: Q10
-#[test]
-fn one_task_is_run_now_killed_and_deleted_by_its_number() {
-    let place = Place::new();
+fn one_task_is_run_now_killed_and_deleted_by_its_number(place: Place) {
     place.onward(&["submit", "--kind", "mail", "--after", "1h"]);
     assert_eq!(states(&place), ["scheduled"]);
     assert_eq!(place.onward(&["task", "run", "1"]).stdout, "task 1 is due now\n");
@@ -101,9 +104,7 @@ fn one_task_is_run_now_killed_and_deleted_by_its_number() {
 }
 
 /// Shows: Q10
-#[test]
-fn many_tasks_are_run_now_and_killed_by_a_filter() {
-    let place = Place::new();
+fn many_tasks_are_run_now_and_killed_by_a_filter(place: Place) {
     for kind in ["mail", "mail", "image"] {
         place.onward(&["submit", "--kind", kind, "--after", "1h"]);
     }

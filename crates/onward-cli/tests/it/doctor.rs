@@ -29,16 +29,6 @@ fn a_healthy_store_passes_every_check() {
     assert_eq!(of_store, all_fine.map(|check| (check.to_owned(), "ok".to_owned())));
 }
 
-/// Shows: B11
-#[test]
-fn acknowledgements_that_power_loss_may_cost_are_told() {
-    let place = Place::new();
-    place.onward(&["submit", "--kind", "k"]);
-    let ran = place.onward(&["--durability", "normal", "doctor"]);
-    assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("warn  durability") && ran.stdout.contains("not power loss"), "{}", ran.stdout);
-}
-
 /// Shows: B11, T21
 #[test]
 fn a_store_of_a_development_version_is_bad_and_stays_as_it_is() {
@@ -83,22 +73,6 @@ fn a_directory_in_place_of_a_store_is_told_as_what_it_is() {
     let ran = Place::new().onward(&["--store", ".", "doctor"]);
     assert_eq!(ran.code, Some(2), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains(". is not a file") && ran.stdout.contains("--store"), "{}", ran.stdout);
-}
-
-/// Shows: B11, T8
-#[test]
-fn dead_letters_and_pauses_are_told_with_what_to_do() {
-    let place = Place::new();
-    place.onward(&["submit", "--kind", "k", "--retries", "0"]);
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "false"]);
-    place.onward(&["queue", "pause", "--all"]);
-    let ran = place.onward(&["doctor"]);
-    assert_eq!(ran.code, Some(0));
-    assert!(
-        ran.stdout.contains("onward task list --state dead") && ran.stdout.contains("onward queue resume"),
-        "{}",
-        ran.stdout
-    );
 }
 
 /// Shows: B11

@@ -1,11 +1,28 @@
 //! `onward each`: lines, results, and what a second run does.
 
 use crate::harness::{Place, Ran, numbers, settings, sorted};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    output_comes_in_input_order_whatever_finishes_first,
+    results_come_as_they_finish_where_that_is_asked_for,
+    the_same_run_again_shows_its_results_without_running_anything,
+    again_starts_anew,
+    another_input_or_command_is_another_run,
+    the_same_command_and_input_in_another_directory_is_another_run,
+    another_name_is_another_run,
+    a_named_run_refuses_another_command_before_anything_has_changed,
+    a_named_run_keeps_no_argument_of_its_command_where_tasks_are_shown,
+    a_named_run_goes_on_with_another_command_where_that_is_meant,
+    a_named_run_takes_only_the_lines_that_are_new,
+    a_line_that_fails_is_shown_and_the_others_go_on,
+    a_line_that_failed_is_tried_again_only_when_asked,
+    a_failed_attempt_is_followed_by_another,
+    a_command_that_takes_too_long_is_stopped_with_all_that_it_started,
+}
 
 /// Shows: B9
-#[test]
-fn output_comes_in_input_order_whatever_finishes_first() {
-    let place = Place::new();
+fn output_comes_in_input_order_whatever_finishes_first(place: Place) {
     place.pipe("gate");
     // The first line ends only after the last one has begun.
     let script = "case $0 in 1) cat gate;; 4) echo open > gate;; esac; echo $0";
@@ -14,9 +31,7 @@ fn output_comes_in_input_order_whatever_finishes_first() {
 }
 
 /// Shows: B9
-#[test]
-fn results_come_as_they_finish_where_that_is_asked_for() {
-    let place = Place::new();
+fn results_come_as_they_finish_where_that_is_asked_for(place: Place) {
     place.pipe("gate");
     let script = "case $0 in 1) cat gate > /dev/null;; 3) echo open > gate;; esac; echo $0";
     let ran = place.onward_with(&["each", "--jobs", "2", "--order", "finish", "--", "sh", "-c", script], &numbers(3));
@@ -25,9 +40,7 @@ fn results_come_as_they_finish_where_that_is_asked_for() {
 }
 
 /// Shows: B9
-#[test]
-fn the_same_run_again_shows_its_results_without_running_anything() {
-    let place = Place::new();
+fn the_same_run_again_shows_its_results_without_running_anything(place: Place) {
     let each = ["each", "--", "sh", "-c", "echo $0 >> ran; echo result $0"];
     let first = place.onward_with(&each, &numbers(5));
     let second = place.onward_with(&each, &numbers(5));
@@ -37,9 +50,7 @@ fn the_same_run_again_shows_its_results_without_running_anything() {
 }
 
 /// Shows: B9
-#[test]
-fn again_starts_anew() {
-    let place = Place::new();
+fn again_starts_anew(place: Place) {
     let command = ["--", "sh", "-c", "echo $0 >> ran"];
     place.onward_with(&[&["each"], &command[..]].concat(), &numbers(3));
     let again = place.onward_with(&[&["each", "--again"], &command[..]].concat(), &numbers(3));
@@ -48,9 +59,7 @@ fn again_starts_anew() {
 }
 
 /// Shows: B9
-#[test]
-fn another_input_or_command_is_another_run() {
-    let place = Place::new();
+fn another_input_or_command_is_another_run(place: Place) {
     let command = ["each", "--", "sh", "-c", "echo $0 >> ran"];
     place.onward_with(&command, &numbers(2));
     place.onward_with(&command, &numbers(3));
@@ -59,10 +68,8 @@ fn another_input_or_command_is_another_run() {
 }
 
 /// Shows: B9
-#[test]
-fn the_same_command_and_input_in_another_directory_is_another_run() {
-    let place = Place::new();
-    let store = place.path("onward.db").display().to_string();
+fn the_same_command_and_input_in_another_directory_is_another_run(place: Place) {
+    let store = place.store();
     for directory in ["one", "two", "one"] {
         std::fs::create_dir_all(place.path(directory)).unwrap();
         place.onward_in(
@@ -75,9 +82,7 @@ fn the_same_command_and_input_in_another_directory_is_another_run() {
 }
 
 /// Shows: B9
-#[test]
-fn another_name_is_another_run() {
-    let place = Place::new();
+fn another_name_is_another_run(place: Place) {
     for name in ["day", "night", "day"] {
         place.onward_with(&["each", "--name", name, "--jobs", "1", "--", "sh", "-c", "echo $0 >> ran"], &numbers(2));
     }
@@ -90,9 +95,7 @@ fn each_named(place: &Place, flags: &[&str], script: &str, lines: u32) -> Ran {
 }
 
 /// Shows: B9
-#[test]
-fn a_named_run_refuses_another_command_before_anything_has_changed() {
-    let place = Place::new();
+fn a_named_run_refuses_another_command_before_anything_has_changed(place: Place) {
     each_named(&place, &[], "echo $0 >> ran", 2);
     let results = place.read("r");
     let refused = each_named(&place, &[], "echo $0 >> ran; true", 3);
@@ -105,18 +108,14 @@ fn a_named_run_refuses_another_command_before_anything_has_changed() {
 }
 
 /// Shows: B9
-#[test]
-fn a_named_run_keeps_no_argument_of_its_command_where_tasks_are_shown() {
-    let place = Place::new();
+fn a_named_run_keeps_no_argument_of_its_command_where_tasks_are_shown(place: Place) {
     each_named(&place, &[], "SECRET=swordfish; echo $0 >> ran", 2);
     let shown = serde_json::to_string(&place.json(&["task", "list"])).unwrap();
     assert!(shown.contains(" sh") && !shown.contains("swordfish"), "{shown}");
 }
 
 /// Shows: B9
-#[test]
-fn a_named_run_goes_on_with_another_command_where_that_is_meant() {
-    let place = Place::new();
+fn a_named_run_goes_on_with_another_command_where_that_is_meant(place: Place) {
     each_named(&place, &[], "echo $0 >> ran", 2);
     let changed = each_named(&place, &["--changed-command"], "echo $0$0 >> ran", 3);
     assert_eq!((changed.code, sorted(&place.read("ran"))), (Some(0), vec![1, 2, 33]));
@@ -125,9 +124,7 @@ fn a_named_run_goes_on_with_another_command_where_that_is_meant() {
 }
 
 /// Shows: B9
-#[test]
-fn a_named_run_takes_only_the_lines_that_are_new() {
-    let place = Place::new();
+fn a_named_run_takes_only_the_lines_that_are_new(place: Place) {
     let each = ["each", "--name", "night", "--", "sh", "-c", "echo $0 >> ran"];
     place.onward_with(&each, &numbers(2));
     place.onward_with(&each, &numbers(4));
@@ -135,9 +132,7 @@ fn a_named_run_takes_only_the_lines_that_are_new() {
 }
 
 /// Shows: B9
-#[test]
-fn a_line_that_fails_is_shown_and_the_others_go_on() {
-    let place = Place::new();
+fn a_line_that_fails_is_shown_and_the_others_go_on(place: Place) {
     let script = "test $0 != 2 || { echo half; echo no such file >&2; exit 7; }; echo done $0";
     let ran = place.onward_with(&["each", "--failures", "bad", "--", "sh", "-c", script], &numbers(3));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "done 1\nhalf\ndone 3\n"));
@@ -152,9 +147,7 @@ fn a_line_that_fails_is_shown_and_the_others_go_on() {
 }
 
 /// Shows: B9
-#[test]
-fn a_line_that_failed_is_tried_again_only_when_asked() {
-    let place = Place::new();
+fn a_line_that_failed_is_tried_again_only_when_asked(place: Place) {
     let each = |flags: &[&str]| {
         let command = ["--", "sh", "-c", "echo $0 >> ran; test -e repaired"];
         place.onward_with(&[&["each"], flags, &command].concat(), "a\n")
@@ -167,18 +160,14 @@ fn a_line_that_failed_is_tried_again_only_when_asked() {
 }
 
 /// Shows: T7, B9
-#[test]
-fn a_failed_attempt_is_followed_by_another() {
-    let place = Place::new();
+fn a_failed_attempt_is_followed_by_another(place: Place) {
     let script = "echo $ONWARD_ATTEMPT >> ran; test $ONWARD_ATTEMPT = 3";
     let ran = place.onward_with(&["each", "--retries", "5", "--backoff", "1ms", "--", "sh", "-c", script], "a\n");
     assert_eq!((ran.code, place.read("ran").as_str()), (Some(0), "1\n2\n3\n"));
 }
 
 /// Shows: T6, B9
-#[test]
-fn a_command_that_takes_too_long_is_stopped_with_all_that_it_started() {
-    let place = Place::new();
+fn a_command_that_takes_too_long_is_stopped_with_all_that_it_started(place: Place) {
     let each = ["each", "--timeout", "50ms", "--", "sh", "-c", "sleep 600; echo never"];
     let ran = place.onward_with(&each, "a\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));

@@ -9,13 +9,22 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Place, Running, numbers, sorted};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    after_kill_9_the_same_command_goes_on_and_repeats_nothing_that_finished,
+    ctrl_c_stops_the_commands_keeps_the_work_and_says_how_to_go_on,
+    a_second_ctrl_c_kills_a_command_that_does_not_stop,
+    two_processes_with_the_same_run_share_its_lines_without_doubling,
+    whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_finished_ran_again,
+    each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input,
+}
 
 /// Waits in the middle until it is killed or told to stop, unless the file `second` is there.
 const HELD_AT_10: &str =
     "if test $0 = 10 && ! test -e second; then echo > reached; exec cat hold; fi; echo $0 >> finished; echo result $0";
 
-fn held() -> (Place, Running) {
-    let place = Place::new();
+fn held(place: Place) -> (Place, Running) {
     place.pipe("reached");
     place.pipe("hold");
     let running = place.start(&["each", "--jobs", "1", "--", "sh", "-c", HELD_AT_10], &numbers(30));
@@ -34,18 +43,16 @@ fn go_on(place: &Place) {
 }
 
 /// Shows: B9, T21
-#[test]
-fn after_kill_9_the_same_command_goes_on_and_repeats_nothing_that_finished() {
-    let (place, running) = held();
+fn after_kill_9_the_same_command_goes_on_and_repeats_nothing_that_finished(place: Place) {
+    let (place, running) = held(place);
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, None);
     go_on(&place);
 }
 
 /// Shows: B9, T21
-#[test]
-fn ctrl_c_stops_the_commands_keeps_the_work_and_says_how_to_go_on() {
-    let (place, running) = held();
+fn ctrl_c_stops_the_commands_keeps_the_work_and_says_how_to_go_on(place: Place) {
+    let (place, running) = held(place);
     running.signal(Signal::INT);
     let ran = running.wait();
     assert_eq!(ran.code, Some(130));
@@ -54,9 +61,7 @@ fn ctrl_c_stops_the_commands_keeps_the_work_and_says_how_to_go_on() {
 }
 
 /// Shows: B9
-#[test]
-fn a_second_ctrl_c_kills_a_command_that_does_not_stop() {
-    let place = Place::new();
+fn a_second_ctrl_c_kills_a_command_that_does_not_stop(place: Place) {
     for name in ["reached", "told", "hold"] {
         place.pipe(name);
     }
@@ -71,9 +76,7 @@ fn a_second_ctrl_c_kills_a_command_that_does_not_stop() {
 }
 
 /// Shows: B9, T21
-#[test]
-fn two_processes_with_the_same_run_share_its_lines_without_doubling() {
-    let place = Place::new();
+fn two_processes_with_the_same_run_share_its_lines_without_doubling(place: Place) {
     for name in ["reached", "gate", "last"] {
         place.pipe(name);
     }
@@ -109,8 +112,7 @@ struct Killed {
 }
 
 impl Killed {
-    fn new() -> Self {
-        let place = Place::new();
+    fn new(place: Place) -> Self {
         place.pipe("ticks");
         let ticks = OpenOptions::new().read(true).write(true).open(place.path("ticks")).unwrap();
         Self { place, ticks, recorded: Vec::new() }
@@ -163,11 +165,11 @@ impl Killed {
 }
 
 /// Shows: B9, T21
-#[test]
-fn whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_finished_ran_again() {
+#[expect(clippy::print_stdout, reason = "the seed of a failure is needed to repeat it")]
+fn whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_finished_ran_again(place: Place) {
     let seed = soak::seed();
     println!("ONWARD_SEED={seed}");
-    let (mut random, mut killed) = (fastrand::Rng::with_seed(seed), Killed::new());
+    let (mut random, mut killed) = (fastrand::Rng::with_seed(seed), Killed::new(place));
     let each = ["each", "--jobs", "4", "--retry-failed", "--results", "r", "--", "sh", "-c", TOLD];
     for _ in 0..KILLS {
         let running = killed.place.start(&each, &numbers(LINES));
@@ -182,9 +184,8 @@ fn whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_fin
 }
 
 /// Shows: B9, T21
-#[test]
-fn each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input() {
-    let mut killed = Killed::new();
+fn each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input(place: Place) {
+    let mut killed = Killed::new(place);
     let each = ["each", "--name", "n", "--jobs", "4", "--results", "r", "--", "sh", "-c", TOLD];
     let mut child = killed.place.spawn(&each);
     let mut stdin = child.stdin.take().unwrap();

@@ -1,42 +1,53 @@
 //! `onward each`: where lines come from and where results go.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use onward_store::{Clock, SystemClock};
 use serde_json::Value;
 
 use crate::harness::{Place, numbers};
+use crate::stores::on_every_store;
 use crate::terminal::{read_until, terminal};
 
+on_every_store! {
+    a_placeholder_takes_the_line_and_stdin_does_where_asked,
+    lines_may_come_from_a_file_and_end_with_a_zero_byte,
+    empty_input_is_done_at_once,
+    results_are_lines_of_json,
+    results_on_stdout_take_the_place_of_the_output,
+    output_may_go_to_a_file_per_line,
+    output_beyond_the_limit_is_cut_and_marked,
+    of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked,
+    people_are_told_that_more_was_written_than_is_kept,
+    output_that_is_whole_is_not_called_cut,
+    output_that_is_not_text_comes_through_whole,
+    a_rate_spaces_the_starts,
+    retries_and_their_delays_are_those_that_were_asked_for,
+    a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take,
+}
+
 /// Shows: B9
-#[test]
-fn a_placeholder_takes_the_line_and_stdin_does_where_asked() {
-    let place = Place::new();
+fn a_placeholder_takes_the_line_and_stdin_does_where_asked(place: Place) {
     assert_eq!(place.onward_with(&["each", "--", "echo", "<{}>", "{}"], "a b\n").stdout, "<a b> a b\n");
     assert_eq!(place.onward_with(&["each", "--stdin", "--", "tr", "a", "{}"], "aba\n").stdout, "{b{");
 }
 
 /// Shows: B9
-#[test]
-fn lines_may_come_from_a_file_and_end_with_a_zero_byte() {
-    let place = Place::new();
+fn lines_may_come_from_a_file_and_end_with_a_zero_byte(place: Place) {
     place.write("list", "a\nb\0c\0");
     let ran = place.onward(&["each", "--input", "list", "-0", "--", "printf", "[%s]"]);
     assert_eq!(ran.stdout, "[a\nb][c]");
 }
 
 /// Shows: B9
-#[test]
-fn empty_input_is_done_at_once() {
-    assert_eq!(Place::new().onward(&["each", "--", "false"]).code, Some(0));
+fn empty_input_is_done_at_once(place: Place) {
+    assert_eq!(place.onward(&["each", "--", "false"]).code, Some(0));
 }
 
 /// Shows: B9
-#[test]
-fn results_are_lines_of_json() {
-    let place = Place::new();
+fn results_are_lines_of_json(place: Place) {
     let script = "echo out; echo err >&2; test $0 != 2";
     place.onward_with(&["each", "--results", "results", "--", "sh", "-c", script], &numbers(2));
     insta::assert_snapshot!(place.read("results"), @r#"
@@ -46,9 +57,7 @@ fn results_are_lines_of_json() {
 }
 
 /// Shows: B9
-#[test]
-fn results_on_stdout_take_the_place_of_the_output() {
-    let place = Place::new();
+fn results_on_stdout_take_the_place_of_the_output(place: Place) {
     let ran = place.onward_with(&["each", "--results", "-", "--", "echo"], "a\n");
     assert_eq!(
         ran.stdout,
@@ -57,9 +66,7 @@ fn results_on_stdout_take_the_place_of_the_output() {
 }
 
 /// Shows: B9
-#[test]
-fn output_may_go_to_a_file_per_line() {
-    let place = Place::new();
+fn output_may_go_to_a_file_per_line(place: Place) {
     let each = ["each", "--output-dir", "out", "--", "sh", "-c", "echo out $0; echo err $0 >&2"];
     let ran = place.onward_with(&each, "a\n\nb\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
@@ -68,9 +75,7 @@ fn output_may_go_to_a_file_per_line() {
 }
 
 /// Shows: B9
-#[test]
-fn output_beyond_the_limit_is_cut_and_marked() {
-    let place = Place::new();
+fn output_beyond_the_limit_is_cut_and_marked(place: Place) {
     let each = ["each", "--capture", "4", "--results", "-", "--", "printf", "0123456789"];
     let ran = place.onward_with(&each, "a\n");
     assert!(ran.stdout.contains(r#""stdout":"0123""#) && ran.stdout.contains(r#""stdout_cut":true"#), "{}", ran.stdout);
@@ -82,9 +87,7 @@ const MUCH_AND_FAILED: &str = r#"
     echo "first out $filler last out"; echo "first err $filler last err" >&2; exit 3"#;
 
 /// Shows: B9
-#[test]
-fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked() {
-    let place = Place::new();
+fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked(place: Place) {
     let ran = place.onward_with(&["each", "--results", "-", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
     let line: Value = serde_json::from_str(&ran.stdout).unwrap();
     let (stdout, stderr) = (line["stdout"].as_str().unwrap(), line["stderr"].as_str().unwrap());
@@ -95,9 +98,7 @@ fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_
 }
 
 /// Shows: B9
-#[test]
-fn people_are_told_that_more_was_written_than_is_kept() {
-    let place = Place::new();
+fn people_are_told_that_more_was_written_than_is_kept(place: Place) {
     let ran = place.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
     let told = "the output of 1 line was longer than what is kept";
     assert!(ran.code == Some(1) && ran.stderr.contains(told), "{}", ran.stderr);
@@ -109,26 +110,20 @@ fn people_are_told_that_more_was_written_than_is_kept() {
 }
 
 /// Shows: B9
-#[test]
-fn output_that_is_whole_is_not_called_cut() {
-    let place = Place::new();
+fn output_that_is_whole_is_not_called_cut(place: Place) {
     let each = ["each", "--results", "-", "--", "sh", "-c", "printf %2048s; printf %5120s >&2; exit $0"];
     let ran = place.onward_with(&each, "0\n1\n");
     assert!(!ran.stdout.contains("_cut") && !ran.stderr.contains("longer"), "{}{}", ran.stdout, ran.stderr);
 }
 
 /// Shows: B9
-#[test]
-fn output_that_is_not_text_comes_through_whole() {
-    let place = Place::new();
+fn output_that_is_not_text_comes_through_whole(place: Place) {
     let ran = place.onward_with(&["each", "--results", "-", "--", "printf", r"\377\000%s"], "x\n");
     assert!(ran.stdout.contains(r#""stdout_base64":"/wB4""#), "{}", ran.stdout);
 }
 
 /// Shows: B9
-#[test]
-fn a_rate_spaces_the_starts() {
-    let place = Place::new();
+fn a_rate_spaces_the_starts(place: Place) {
     let begun = SystemClock.now();
     let each = ["each", "--jobs", "4", "--rate", "5/s", "--", "sh", "-c", "date +%s%6N >> starts"];
     assert_eq!(place.onward_with(&each, &numbers(6)).code, Some(0));
@@ -142,9 +137,7 @@ fn a_rate_spaces_the_starts() {
 }
 
 /// Shows: B9, T7
-#[test]
-fn retries_and_their_delays_are_those_that_were_asked_for() {
-    let place = Place::new();
+fn retries_and_their_delays_are_those_that_were_asked_for(place: Place) {
     place.onward_with(&["each", "--retries", "4", "--backoff", "linear:1s:2s:1m", "--", "true"], "a\n");
     let retry = &place.json(&["task", "show", "1"])[0]["retry"];
     let asked = r#"{"attempts":5,"backoff":"linear","increment":2.0,"initial":1.0,"maximum":60.0}"#;
@@ -152,16 +145,13 @@ fn retries_and_their_delays_are_those_that_were_asked_for() {
 }
 
 /// Shows: B9
-#[test]
-fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take() {
-    let place = Place::new();
+fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take(place: Place) {
     place.pipe("hold");
     place.write("list", &numbers(3));
     let (mut outer, inner) = terminal();
     let script = "test $0 != 3 || cat hold";
-    let mut child = Command::new(env!("CARGO_BIN_EXE_onward"))
-        .args(["each", "--jobs", "1", "--input", "list", "--", "sh", "-c", script])
-        .current_dir(place.path("."))
+    let mut child = place
+        .command(&["each", "--jobs", "1", "--input", "list", "--", "sh", "-c", script])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::from(inner))

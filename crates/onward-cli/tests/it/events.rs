@@ -1,11 +1,14 @@
 //! `onward events`.
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    whoever_comes_back_after_a_prune_is_told_that_events_are_missing,
+}
 
 /// Shows: T16
-#[test]
-fn whoever_comes_back_after_a_prune_is_told_that_events_are_missing() {
-    let place = Place::new();
+fn whoever_comes_back_after_a_prune_is_told_that_events_are_missing(place: Place) {
     place.onward_with(&["submit", "--kind", "k", "--lines"], "a\nb\nc\n");
     place.onward(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"]);
     let cursor = place.json(&["events"])[0]["cursor"].as_str().unwrap().to_owned();

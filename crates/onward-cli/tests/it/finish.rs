@@ -1,10 +1,19 @@
 //! Tasks that are finished from elsewhere, moved, and found by their keys, on the command line.
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    what_a_script_left_to_be_finished_is_completed_with_a_result,
+    what_a_script_left_to_be_finished_is_failed_with_an_error,
+    more_time_is_given_by_its_token,
+    a_script_moves_its_task_to_another_queue,
+    tasks_are_moved_by_their_numbers,
+    a_task_is_shown_and_waited_for_by_its_key,
+}
 
 /// A task that a script has left to be finished; its token is in a file.
-fn place_with_open_task() -> Place {
-    let place = Place::new();
+fn with_open_task(place: Place) -> Place {
     place.onward(&["submit", "--kind", "approve", "--key", "order-7", "42"]);
     let script = "echo finish-later >> \"$ONWARD_REPORT\"; echo \"$ONWARD_TOKEN\" > token";
     let ran = place.onward(&["work", "--kind", "approve", "--until-idle", "--", "sh", "-c", script]);
@@ -13,9 +22,8 @@ fn place_with_open_task() -> Place {
 }
 
 /// Shows: Q8
-#[test]
-fn what_a_script_left_to_be_finished_is_completed_with_a_result() {
-    let place = place_with_open_task();
+fn what_a_script_left_to_be_finished_is_completed_with_a_result(place: Place) {
+    let place = with_open_task(place);
     let why = place.onward(&["task", "why", "1"]).stdout;
     assert!(why.contains("onward task complete 1.1"), "{why}");
     let token = place.read("token");
@@ -31,18 +39,16 @@ fn what_a_script_left_to_be_finished_is_completed_with_a_result() {
 }
 
 /// Shows: Q8
-#[test]
-fn what_a_script_left_to_be_finished_is_failed_with_an_error() {
-    let place = place_with_open_task();
+fn what_a_script_left_to_be_finished_is_failed_with_an_error(place: Place) {
+    let place = with_open_task(place);
     let ran = place.onward(&["task", "fail", "1", "--error", "declined", "--permanent"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "task 1 is failed\n"), "{}", ran.stderr);
     assert_eq!(place.json(&["task", "show", "1"])[0]["errors"][0]["message"], "declined");
 }
 
 /// Shows: Q8
-#[test]
-fn more_time_is_given_by_its_token() {
-    let place = place_with_open_task();
+fn more_time_is_given_by_its_token(place: Place) {
+    let place = with_open_task(place);
     let ran = place.onward(&["task", "extend", "1.1", "--within", "1h"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "task 1 is blocked\n"), "{}", ran.stderr);
     let why = place.onward(&["task", "why", "1"]).stdout;
@@ -50,9 +56,7 @@ fn more_time_is_given_by_its_token() {
 }
 
 /// Shows: Q8
-#[test]
-fn a_script_moves_its_task_to_another_queue() {
-    let place = Place::new();
+fn a_script_moves_its_task_to_another_queue(place: Place) {
     place.onward(&["submit", "--kind", "convert", "cat.png"]);
     let script = "test \"$ONWARD_QUEUE\" = slow || echo move slow >> \"$ONWARD_REPORT\"";
     place.onward(&["work", "--kind", "convert", "--until-idle", "--", "sh", "-c", script]);
@@ -61,9 +65,7 @@ fn a_script_moves_its_task_to_another_queue() {
 }
 
 /// Shows: Q8
-#[test]
-fn tasks_are_moved_by_their_numbers() {
-    let place = Place::new();
+fn tasks_are_moved_by_their_numbers(place: Place) {
     place.onward(&["submit", "--kind", "convert", "cat.png"]);
     let ran = place.onward(&["task", "move", "1", "--to", "slow"]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "task 1 is in the queue `slow`\n"), "{}", ran.stderr);
@@ -71,9 +73,8 @@ fn tasks_are_moved_by_their_numbers() {
 }
 
 /// Shows: Q6
-#[test]
-fn a_task_is_shown_and_waited_for_by_its_key() {
-    let place = place_with_open_task();
+fn a_task_is_shown_and_waited_for_by_its_key(place: Place) {
+    let place = with_open_task(place);
     assert_eq!(place.json(&["task", "show", "--key", "order-7"])[0]["id"], 1);
     assert_eq!(place.json(&["task", "show", "--key", "order-7", "--kind", "approve"])[0]["id"], 1);
     let unknown = place.onward(&["task", "show", "--key", "order-8"]);

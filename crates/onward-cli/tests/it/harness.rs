@@ -20,11 +20,13 @@ const NOBODY: u32 = 65_534;
 const DEVELOPMENT_STORE: &str = "CREATE TABLE task (id INTEGER PRIMARY KEY) STRICT; \
     PRAGMA application_id = 0x4f6e5764; PRAGMA user_version = 21; PRAGMA journal_mode = WAL";
 
-/// A directory with (in the end) a store in it.
+/// A directory, and a store: `onward.db` in the directory, or one on a server.
 pub(crate) struct Place {
     directory: TempDir,
     /// The temporary folder of the binary, whose files a killed run leaves behind.
     temporary: TempDir,
+    /// The URL of a store on a server, which the binary finds in its environment.
+    url: Option<String>,
 }
 
 /// How a run of the binary ended.
@@ -42,7 +44,13 @@ pub(crate) struct Running {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap(), url: None }
+    }
+
+    /// With a store on a server.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn with_url(url: String) -> Self {
+        Self { url: Some(url), ..Self::new() }
     }
 
     /// With a store of a development version, from before 0.1.
@@ -52,6 +60,11 @@ impl Place {
         connection.execute_batch(DEVELOPMENT_STORE).unwrap();
         connection.close().unwrap();
         place
+    }
+
+    /// The store, as `--store` and `Engine::open` take it from any directory.
+    pub(crate) fn store(&self) -> String {
+        self.url.clone().unwrap_or_else(|| self.path("onward.db").display().to_string())
     }
 
     /// A file in the directory.
@@ -104,10 +117,12 @@ impl Place {
         self.command(arguments).spawn().unwrap()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The binary with its arguments, in the directory and on the store.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
         command.args(arguments).current_dir(self.directory.path());
         command.env_remove("ONWARD_STORE").env_remove("ONWARD_LOG").env("TMPDIR", self.temporary.path());
+        command.envs(self.url.iter().map(|url| ("ONWARD_STORE", url)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -4,9 +4,18 @@ use serde_json::Value;
 
 use crate::harness::{Place, Ran};
 use crate::orchestration;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    what_commands_say_is_json_where_that_is_asked_for,
+    what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for,
+    what_is_said_of_histories_is_json_where_that_is_asked_for,
+    what_code_answers_is_json_where_that_is_asked_for,
+    what_commands_about_a_file_say_is_json_where_that_is_asked_for not on postgres,
+}
 
 /// Commands, in an order in which each finds something to do.
-const COMMANDS: &[&str] = &[
+pub(crate) const COMMANDS: &[&str] = &[
     "submit --kind k --key a --tag city=Pisa one",
     "submit --kind k --queue slow --parent 1 two",
     "task list",
@@ -66,12 +75,17 @@ const COMMANDS: &[&str] = &[
     "submit --kind bundle --aggregate-size 5 --aggregate-delay 1h three",
     "queue collections",
     "each --input lines -- echo",
+    "store prune --keep 0",
+    "store copy {store} sqlite:copied.db",
+];
+
+/// Commands about a file, in such an order.
+const ON_A_FILE: &[&str] = &[
+    "submit --kind k",
     "store backup copy.db",
     "--store restored.db store restore copy.db",
-    "store prune --keep 0",
     "store compact",
     "store migrate",
-    "store copy sqlite:onward.db sqlite:copied.db",
     "--store made.db store create",
     "--store rebuilt.db store rebuild onward.db",
 ];
@@ -97,46 +111,40 @@ const WHILE_SOMEBODY_WORKS: &[&str] = &["orchestration update 9 add 4", "orchest
 const WITHOUT: &[&str] = &["completions", "man", "top"];
 
 /// Shows: B11
-#[test]
-fn what_commands_say_is_json_where_that_is_asked_for() {
-    let place = Place::new();
+fn what_commands_say_is_json_where_that_is_asked_for(place: Place) {
     place.write("lines", "a\nb\n");
     for command in COMMANDS {
-        let said = assert_is_json(command, &place.onward(&words(command)));
+        let said = assert_is_json(command, &run(&place, command));
         assert!(said.iter().all(Value::is_object), "{command}: {said:?}");
     }
 }
 
 /// Shows: B11, Q8
-#[test]
-fn what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for() {
-    let place = Place::new();
+fn what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for(place: Place) {
     place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
     let leave = "echo finish-later >> \"$ONWARD_REPORT\"";
     place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", leave]);
     for command in ON_LEFT_TASKS {
-        assert_is_json(command, &place.onward(&words(command)));
+        assert_is_json(command, &run(&place, command));
     }
 }
 
 /// Shows: B11, D10
-#[test]
-fn what_is_said_of_histories_is_json_where_that_is_asked_for() {
-    let place = orchestration::place();
+fn what_is_said_of_histories_is_json_where_that_is_asked_for(place: Place) {
+    let place = orchestration::with_orchestrations(place);
     let script = r#"#!/bin/sh
 test "$1" != --query || { echo '{"answer":5}'; exit 0; }
 for file in "$@"; do echo "{\"file\":\"$file\",\"kind\":null,\"events\":1,\"agrees\":true,\"error\":null}"; done
 "#;
     orchestration::program(&place, script);
     for command in ON_HISTORIES {
-        assert_is_json(command, &place.onward(&words(command)));
+        assert_is_json(command, &run(&place, command));
     }
 }
 
 /// Shows: B11, D10
-#[test]
-fn what_code_answers_is_json_where_that_is_asked_for() {
-    let place = orchestration::place();
+fn what_code_answers_is_json_where_that_is_asked_for(place: Place) {
+    let place = orchestration::with_orchestrations(place);
     place.onward(&["orchestration", "start", "counter"]);
     place.onward(&["orchestration", "signal", "3", "approved", "\"by ada\""]);
     for command in WHILE_SOMEBODY_WORKS {
@@ -145,18 +153,46 @@ fn what_code_answers_is_json_where_that_is_asked_for() {
 }
 
 /// Shows: B11
+fn what_commands_about_a_file_say_is_json_where_that_is_asked_for(place: Place) {
+    for command in ON_A_FILE {
+        assert_is_json(command, &run(&place, command));
+    }
+}
+
+/// Shows: B11
 #[test]
 fn every_command_is_among_those_whose_json_is_tested() {
-    let place = Place::new();
-    place.onward(&["generate", "man", "man"]);
-    let pages = std::fs::read_dir(place.path("man")).unwrap().map(|page| page.unwrap().file_name());
-    let names: Vec<String> = pages.map(|page| page.into_string().unwrap().replace(".1", "-")).collect();
-    let tried = [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS, WITHOUT].concat();
-    let tried: Vec<String> = tried.iter().map(|command| page_name(command)).collect();
-    let has_verbs = |name: &str| names.iter().any(|other| other != name && other.starts_with(name));
-    for name in names.iter().filter(|name| !has_verbs(name)) {
-        assert!(tried.iter().any(|command| command.starts_with(name)), "{name} is missing here");
+    let tried: Vec<&str> = on_every_store().chain([ON_A_FILE, WITHOUT].concat()).collect();
+    for command in commands() {
+        assert!(tried.iter().any(|words| is_of(words, &command)), "{command} is missing here");
     }
+}
+
+/// Commands as they are typed that are tried on each store.
+pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
+    [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS].into_iter().flatten().copied()
+}
+
+/// The name of every command, such as `task list`: those headings of the reference that no longer one begins with.
+pub(crate) fn commands() -> Vec<String> {
+    let place = Place::new();
+    place.onward(&["generate", "reference", "docs"]);
+    let reference = place.read("docs/cli.md");
+    let headings = reference.lines().filter(|line| line.starts_with("##"));
+    let names: Vec<&str> = headings.filter_map(|line| Some(line.split_once("# onward ")?.1)).collect();
+    let has_verbs = |name: &str| names.iter().any(|other| other.starts_with(&format!("{name} ")));
+    names.iter().filter(|name| !has_verbs(name)).map(|name| (*name).to_owned()).collect()
+}
+
+/// Returns true if this, as it is typed, is a use of the command.
+pub(crate) fn is_of(typed: &str, command: &str) -> bool {
+    let words = typed.split(' ').skip(if typed.starts_with("--store") { 2 } else { 0 });
+    words.zip(command.split(' ')).all(|(word, name)| word == name)
+}
+
+/// Runs a command, as it is typed, with `--json`.
+pub(crate) fn run(place: &Place, typed: &str) -> Ran {
+    place.onward(&words(&typed.replace("{store}", &place.store())))
 }
 
 /// What is typed for a command.
@@ -164,14 +200,8 @@ fn words(command: &str) -> Vec<&str> {
     std::iter::once("--json").chain(command.split(' ')).collect()
 }
 
-/// What the name of a command's manual page begins a command with.
-fn page_name(command: &str) -> String {
-    let words = command.split(' ').skip(if command.starts_with("--store") { 2 } else { 0 });
-    format!("onward-{}-", words.collect::<Vec<_>>().join("-"))
-}
-
 /// The values that a command has printed, one per line.
-fn assert_is_json(command: &str, ran: &Ran) -> Vec<Value> {
+pub(crate) fn assert_is_json(command: &str, ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
     assert!(!ran.stdout.is_empty(), "{command} says nothing; {}", ran.stderr);
     let value = |line: &str| serde_json::from_str(line).map_err(|error| format!("{command}: {line}: {error}")).unwrap();

@@ -1,9 +1,18 @@
 //! `onward limit`, groups, and `onward task why`.
 
 use crate::harness::{Place, settings};
+use crate::stores::on_every_store;
 
-fn place_with_tasks() -> Place {
-    let place = Place::new();
+on_every_store! {
+    limits_are_set_listed_and_cleared,
+    weights_and_minimums_are_set_shown_and_taken_away,
+    a_worker_works_off_what_a_rate_holds_back,
+    tasks_are_listed_and_shown_with_their_group,
+    a_task_says_why_it_waits_and_what_would_release_it,
+    what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it,
+}
+
+fn with_tasks(place: Place) -> Place {
     for group in ["tenant-1", "tenant-1", "tenant-2"] {
         place.onward(&["submit", "--kind", "k", "--group", group, "x"]);
     }
@@ -11,9 +20,8 @@ fn place_with_tasks() -> Place {
 }
 
 /// Shows: T9
-#[test]
-fn limits_are_set_listed_and_cleared() {
-    let place = place_with_tasks();
+fn limits_are_set_listed_and_cleared(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&[
         "limit",
         "set",
@@ -42,9 +50,8 @@ fn limits_are_set_listed_and_cleared() {
 }
 
 /// Shows: T9
-#[test]
-fn weights_and_minimums_are_set_shown_and_taken_away() {
-    let place = place_with_tasks();
+fn weights_and_minimums_are_set_shown_and_taken_away(place: Place) {
+    let place = with_tasks(place);
     let set = |arguments: &[&str]| place.onward(&[&["limit", "set", "--group", "tenant-2"], arguments].concat()).stdout;
     assert_eq!(set(&["--weight", "3", "--minimum", "2"]), "limit on group tenant-2: weight 3, minimum 2\n");
     let limit = place.json(&["limit", "list"]).remove(0);
@@ -53,27 +60,24 @@ fn weights_and_minimums_are_set_shown_and_taken_away() {
 }
 
 /// Shows: T9
-#[test]
-fn a_worker_works_off_what_a_rate_holds_back() {
-    let place = place_with_tasks();
+fn a_worker_works_off_what_a_rate_holds_back(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["limit", "set", "--all", "--rate", "20/s", "--burst", "1"]);
     let ran = place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
     assert!(ran.stderr.contains("3 completed"), "{}", ran.stderr);
 }
 
 /// Shows: T9
-#[test]
-fn tasks_are_listed_and_shown_with_their_group() {
-    let place = place_with_tasks();
+fn tasks_are_listed_and_shown_with_their_group(place: Place) {
+    let place = with_tasks(place);
     let listed = place.json(&["task", "list", "--group", "tenant-1"]);
     assert_eq!(listed.len(), 2);
     assert!(place.onward(&["task", "show", "3"]).stdout.contains("group        tenant-2"));
 }
 
 /// Shows: B6
-#[test]
-fn a_task_says_why_it_waits_and_what_would_release_it() {
-    let place = place_with_tasks();
+fn a_task_says_why_it_waits_and_what_would_release_it(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["queue", "pause", "--group", "tenant-1"]);
     let ran = place.onward(&["task", "why", "2"]);
     settings().bind(|| {
@@ -88,9 +92,8 @@ fn a_task_says_why_it_waits_and_what_would_release_it() {
     assert_eq!(why["reasons"][1], serde_json::json!({ "reason": "behind", "tasks": 1 }));
 }
 
-#[test]
-fn what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it() {
-    let place = place_with_tasks();
+fn what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it(place: Place) {
+    let place = with_tasks(place);
     for (arguments, said) in [
         (["--groups", "tenant", "--rate", "1/s"], "tenant-*"),
         (["--group", "a", "--rate", "0/s"], "10/s"),

@@ -1,4 +1,4 @@
-//! The real binary, in directories of its own.
+//! The real binary, in directories of its own. Most cases run on each store ([`stores`]).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
@@ -6,6 +6,7 @@ mod aggregate;
 mod bulk;
 mod damaged;
 mod doctor;
+mod doctor_state;
 mod each;
 mod each_interrupted;
 mod each_options;
@@ -20,9 +21,11 @@ mod orchestration;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod processes;
+mod prune;
 mod queue;
 mod schedule;
 mod store;
+mod stores;
 mod submit;
 mod tag;
 mod task;

@@ -8,6 +8,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::harness::{Place, Ran, settings};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    orchestrations_are_listed_newest_first_without_other_tasks,
+    a_listing_of_orchestrations_is_filtered_and_comes_in_pages,
+    an_orchestration_is_shown_with_all_that_is_known,
+    the_status_and_the_values_of_an_orchestration_are_read,
+    a_history_is_a_timeline_of_what_came_and_what_the_code_did,
+    a_history_is_whole_for_programs,
+    a_tree_shows_activities_and_orchestrations_of_an_orchestration,
+    a_signal_has_an_orchestration_go_on,
+    a_dead_orchestration_goes_on_where_it_was_when_its_code_is_mended,
+    a_cancelled_orchestration_hears_of_it_in_its_next_turn,
+    an_orchestration_is_started_from_the_shell_once_for_each_key,
+    orchestrations_are_found_by_the_tags_that_they_were_started_with,
+    an_orchestration_is_listed_and_shown_by_the_tags_that_its_code_has_given_it,
+    changes_of_tags_are_in_the_history,
+    a_fork_is_found_by_the_tags_that_its_origin_had_there,
+    a_start_waits_for_the_result_where_asked,
+    nobody_waits_longer_than_asked,
+    what_is_no_orchestration_is_told_with_what_to_do,
+    a_payload_that_is_no_json_is_wrong_usage,
+    a_key_in_the_place_of_a_number_is_told_its_flag,
+    a_payload_behind_the_kind_is_told_its_place,
+    a_parked_orchestration_says_for_what_it_waits_and_until_when,
+    a_task_that_is_an_orchestration_is_shown_as_one,
+    a_deleted_orchestration_leaves_nothing,
+    what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history,
+    pruning_removes_orchestrations_that_have_ended_with_their_histories,
+    a_terminated_orchestration_ends_at_once_with_what_it_waits_for,
+    an_orchestration_is_forked_and_reset_to_an_event,
+    an_exported_history_is_tried_with_new_code,
+    negative_numbers_are_no_options,
+    an_update_is_answered_by_the_code,
+    an_orchestration_is_paused_and_resumed_by_number_and_by_filter,
+    a_signal_is_kept_for_an_orchestration_that_has_not_started,
+    an_orchestration_is_started_with_a_signal_and_waited_for_until_it_says_what_is_wanted,
+    a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first,
+    a_query_is_answered_by_the_program_that_has_the_code,
+    recorded_histories_are_checked_by_the_program_that_has_the_code,
+    a_program_that_checks_nothing_is_told_what_to_do,
+    a_store_with_parked_and_paused_orchestrations_is_sound,
+}
 
 #[derive(Serialize, Deserialize)]
 struct Charge(u32);
@@ -146,7 +189,7 @@ impl Task for Transfer {
 }
 
 async fn engine(place: &Place, is_mended: bool) -> Engine {
-    let engine = Engine::open(place.path("onward.db")).await.unwrap();
+    let engine = Engine::open(place.store()).await.unwrap();
     engine.register(|charge: Charge, _| async move { Ok(format!("paid {}", charge.0)) });
     engine.orchestrate(order).orchestrate(review).orchestrate(trip).orchestrate(turn_over).orchestrate(counter);
     engine.orchestrate(parcel);
@@ -169,8 +212,7 @@ fn work(place: &Place, is_mended: bool) {
 
 /// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits for a signal, a transfer (4) that is dead, a trip
 /// (5) that waits for a flight (6) and a review (7), and a plain task (8).
-pub(crate) fn place() -> Place {
-    let place = Place::new();
+pub(crate) fn with_orchestrations(place: Place) -> Place {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let engine = engine(&place, false).await;
@@ -192,9 +234,8 @@ fn numbers(listed: &[Value]) -> Vec<i64> {
 }
 
 /// Shows: D10
-#[test]
-fn orchestrations_are_listed_newest_first_without_other_tasks() {
-    let place = place();
+fn orchestrations_are_listed_newest_first_without_other_tasks(place: Place) {
+    let place = with_orchestrations(place);
     let ran = place.onward(&["orchestration", "list"]);
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let lines: Vec<_> = ran.stdout.lines().map(words).collect();
@@ -205,9 +246,8 @@ fn orchestrations_are_listed_newest_first_without_other_tasks() {
 }
 
 /// Shows: D10
-#[test]
-fn a_listing_of_orchestrations_is_filtered_and_comes_in_pages() {
-    let place = place();
+fn a_listing_of_orchestrations_is_filtered_and_comes_in_pages(place: Place) {
+    let place = with_orchestrations(place);
     let listed = |flags: &[&str]| numbers(&place.json(&[&["orchestration", "list"], flags].concat()));
     assert_eq!(listed(&["--kind", "review"]), [7, 3]);
     assert_eq!(listed(&["--kind", "mail"]), [0; 0]);
@@ -220,9 +260,8 @@ fn a_listing_of_orchestrations_is_filtered_and_comes_in_pages() {
 }
 
 /// Shows: D10, D6
-#[test]
-fn an_orchestration_is_shown_with_all_that_is_known() {
-    let ran = place().onward(&["orchestration", "show", "1"]);
+fn an_orchestration_is_shown_with_all_that_is_known(place: Place) {
+    let ran = with_orchestrations(place).onward(&["orchestration", "show", "1"]);
     let mut settings = settings();
     settings.add_filter(r"\d+ B\b", "[size]");
     settings.bind(|| {
@@ -249,9 +288,8 @@ fn an_orchestration_is_shown_with_all_that_is_known() {
 }
 
 /// Shows: D6
-#[test]
-fn the_status_and_the_values_of_an_orchestration_are_read() {
-    let place = place();
+fn the_status_and_the_values_of_an_orchestration_are_read(place: Place) {
+    let place = with_orchestrations(place);
     let ran = place.onward(&["orchestration", "status", "--key", "A-17"]);
     assert_eq!(ran.stdout, "\"waiting for the parcel\"\ncents=1999\n");
     let expected =
@@ -260,9 +298,8 @@ fn the_status_and_the_values_of_an_orchestration_are_read() {
 }
 
 /// Shows: D10
-#[test]
-fn a_history_is_a_timeline_of_what_came_and_what_the_code_did() {
-    let place = place();
+fn a_history_is_a_timeline_of_what_came_and_what_the_code_did(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "signal", "1", "packed", "\"parcel 4\""]);
     work(&place, false);
     let ran = place.onward(&["orchestration", "history", "1"]);
@@ -282,9 +319,8 @@ fn a_history_is_a_timeline_of_what_came_and_what_the_code_did() {
 }
 
 /// Shows: D10
-#[test]
-fn a_history_is_whole_for_programs() {
-    let place = place();
+fn a_history_is_whole_for_programs(place: Place) {
+    let place = with_orchestrations(place);
     let long = "x".repeat(1000);
     place.onward(&["orchestration", "signal", "--kind", "order", "--key", "A-17", "packed", &json!(long).to_string()]);
     work(&place, false);
@@ -299,9 +335,8 @@ fn a_history_is_whole_for_programs() {
 }
 
 /// Shows: D10
-#[test]
-fn a_tree_shows_activities_and_orchestrations_of_an_orchestration() {
-    insta::assert_snapshot!(place().onward(&["orchestration", "tree", "5"]).stdout, @r"
+fn a_tree_shows_activities_and_orchestrations_of_an_orchestration(place: Place) {
+    insta::assert_snapshot!(with_orchestrations(place).onward(&["orchestration", "tree", "5"]).stdout, @r"
     5 trip blocked (orchestration)
       6 book-flight waiting
       7 review blocked (orchestration)
@@ -309,9 +344,8 @@ fn a_tree_shows_activities_and_orchestrations_of_an_orchestration() {
 }
 
 /// Shows: D3
-#[test]
-fn a_signal_has_an_orchestration_go_on() {
-    let place = place();
+fn a_signal_has_an_orchestration_go_on(place: Place) {
+    let place = with_orchestrations(place);
     let sent = place.onward_with(&["orchestration", "signal", "3", "approved", "-"], "\"by ada\"");
     assert_eq!(sent.stdout, "`approved` was sent to orchestration 3\n");
     assert_eq!(place.json(&["orchestration", "show", "3"])[0]["instance"]["waiting"], 1);
@@ -320,9 +354,8 @@ fn a_signal_has_an_orchestration_go_on() {
 }
 
 /// Shows: D9
-#[test]
-fn a_dead_orchestration_goes_on_where_it_was_when_its_code_is_mended() {
-    let place = place();
+fn a_dead_orchestration_goes_on_where_it_was_when_its_code_is_mended(place: Place) {
+    let place = with_orchestrations(place);
     let shown = place.onward(&["orchestration", "show", "4"]).stdout;
     assert!(shown.contains("state        dead") && shown.contains("no rate for today"), "{shown}");
     assert_eq!(place.onward(&["orchestration", "wait", "4"]).code, Some(1));
@@ -336,9 +369,8 @@ fn a_dead_orchestration_goes_on_where_it_was_when_its_code_is_mended() {
 }
 
 /// Shows: D8
-#[test]
-fn a_cancelled_orchestration_hears_of_it_in_its_next_turn() {
-    let place = place();
+fn a_cancelled_orchestration_hears_of_it_in_its_next_turn(place: Place) {
+    let place = with_orchestrations(place);
     let asked = place.onward(&["orchestration", "cancel", "5"]);
     assert_eq!(asked.stdout, "orchestration 5 is asked to stop; its next turn hears of it\n");
     work(&place, false);
@@ -347,9 +379,8 @@ fn a_cancelled_orchestration_hears_of_it_in_its_next_turn() {
 }
 
 /// Shows: D1
-#[test]
-fn an_orchestration_is_started_from_the_shell_once_for_each_key() {
-    let place = place();
+fn an_orchestration_is_started_from_the_shell_once_for_each_key(place: Place) {
+    let place = with_orchestrations(place);
     let start = ["orchestration", "start", "order", "--key", "B-2", "--payload", r#"{"id":"B-2","cents":5}"#];
     assert_eq!(place.onward(&start).stdout, "orchestration 9 started\n");
     assert_eq!(place.onward(&start).stdout, "task 9 has the key already; nothing was changed\n");
@@ -358,9 +389,8 @@ fn an_orchestration_is_started_from_the_shell_once_for_each_key() {
 }
 
 /// Shows: D10
-#[test]
-fn orchestrations_are_found_by_the_tags_that_they_were_started_with() {
-    let place = place();
+fn orchestrations_are_found_by_the_tags_that_they_were_started_with(place: Place) {
+    let place = with_orchestrations(place);
     let start = ["orchestration", "start", "review", "--tag", "city=Pisa", "--tag", "customer=7"];
     place.onward(&start);
     let listed = |tags: &[&str]| numbers(&place.json(&[&["orchestration", "list"], tags].concat()));
@@ -370,9 +400,8 @@ fn orchestrations_are_found_by_the_tags_that_they_were_started_with() {
 }
 
 /// Shows: D10
-#[test]
-fn an_orchestration_is_listed_and_shown_by_the_tags_that_its_code_has_given_it() {
-    let place = place();
+fn an_orchestration_is_listed_and_shown_by_the_tags_that_its_code_has_given_it(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada", "--tag", "stage=new"]);
     let listed = |tag: &str| numbers(&place.json(&["orchestration", "list", "--tag", tag]));
     let sent = |event: &str| {
@@ -397,9 +426,8 @@ fn an_orchestration_is_listed_and_shown_by_the_tags_that_its_code_has_given_it()
 }
 
 /// Shows: D10
-#[test]
-fn changes_of_tags_are_in_the_history() {
-    let place = place();
+fn changes_of_tags_are_in_the_history(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada"]);
     work(&place, false);
     place.onward(&["orchestration", "signal", "9", "packed", "null"]);
@@ -422,9 +450,8 @@ fn changes_of_tags_are_in_the_history() {
 }
 
 /// Shows: D10, D8
-#[test]
-fn a_fork_is_found_by_the_tags_that_its_origin_had_there() {
-    let place = place();
+fn a_fork_is_found_by_the_tags_that_its_origin_had_there(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "start", "parcel", "--payload", "null", "--tag", "by=ada"]);
     work(&place, false);
     place.onward(&["orchestration", "signal", "9", "packed", "null"]);
@@ -435,18 +462,16 @@ fn a_fork_is_found_by_the_tags_that_its_origin_had_there() {
 }
 
 /// Shows: D1, D6
-#[test]
-fn a_start_waits_for_the_result_where_asked() {
-    let place = place();
+fn a_start_waits_for_the_result_where_asked(place: Place) {
+    let place = with_orchestrations(place);
     let start = ["orchestration", "start", "review", "--key", "R", "--signal", "approved=\"by ada\"", "--wait"];
     let ran = ask(&place, &start);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "\"by ada\"\n"), "{}", ran.stderr);
 }
 
 /// Shows: D3, D6
-#[test]
-fn nobody_waits_longer_than_asked() {
-    let place = place();
+fn nobody_waits_longer_than_asked(place: Place) {
+    let place = with_orchestrations(place);
     for words in [&["wait", "3"][..], &["wait", "1", "--status", "\"never\""], &["update", "3", "add", "4"]] {
         let ran = place.onward(&[&["orchestration"], words, &["--timeout", "1ms"]].concat());
         assert_eq!(ran.code, Some(1), "{words:?}: {}", ran.stderr);
@@ -454,9 +479,8 @@ fn nobody_waits_longer_than_asked() {
 }
 
 /// Shows: D10
-#[test]
-fn what_is_no_orchestration_is_told_with_what_to_do() {
-    let place = place();
+fn what_is_no_orchestration_is_told_with_what_to_do(place: Place) {
+    let place = with_orchestrations(place);
     let said = |arguments: &[&str]| {
         let ran = place.onward(&[&["orchestration"], arguments].concat());
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -473,9 +497,8 @@ fn what_is_no_orchestration_is_told_with_what_to_do() {
 }
 
 /// Shows: D10
-#[test]
-fn a_payload_that_is_no_json_is_wrong_usage() {
-    let place = place();
+fn a_payload_that_is_no_json_is_wrong_usage(place: Place) {
+    let place = with_orchestrations(place);
     for arguments in [["signal", "3", "approved", "by ada"], ["start", "order", "--payload", "A-17"]] {
         let ran = place.onward(&[&["orchestration"], &arguments[..]].concat());
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -484,9 +507,7 @@ fn a_payload_that_is_no_json_is_wrong_usage() {
 }
 
 /// Shows: D10
-#[test]
-fn a_key_in_the_place_of_a_number_is_told_its_flag() {
-    let place = Place::new();
+fn a_key_in_the_place_of_a_number_is_told_its_flag(place: Place) {
     for verb in ["show", "history", "cancel"] {
         let ran = place.onward(&["orchestration", verb, "A-17"]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -495,22 +516,19 @@ fn a_key_in_the_place_of_a_number_is_told_its_flag() {
 }
 
 /// Shows: D10
-#[test]
-fn a_payload_behind_the_kind_is_told_its_place() {
-    let place = Place::new();
+fn a_payload_behind_the_kind_is_told_its_place(place: Place) {
     for (typed, remedy) in [(r#"{"n":1}"#, r#"--payload '{"n":1}'"#), ("-4", "--payload '-4'"), ("it's", r"'it'\''s'")]
     {
         let ran = place.onward(&["orchestration", "start", "order", typed]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(remedy), "{}", ran.stderr);
     }
-    assert!(!place.path("onward.db").exists());
+    assert_eq!(place.onward(&["stats"]).code, Some(3), "a store was made");
 }
 
 /// Shows: D10, B6
-#[test]
-fn a_parked_orchestration_says_for_what_it_waits_and_until_when() {
-    let place = place();
+fn a_parked_orchestration_says_for_what_it_waits_and_until_when(place: Place) {
+    let place = with_orchestrations(place);
     let why = |task: &str| place.onward(&["task", "why", task]).stdout;
     settings().bind(|| {
         insta::assert_snapshot!(why("1"), @r"
@@ -538,17 +556,15 @@ fn a_parked_orchestration_says_for_what_it_waits_and_until_when() {
 }
 
 /// Shows: D10
-#[test]
-fn a_task_that_is_an_orchestration_is_shown_as_one() {
-    let place = place();
+fn a_task_that_is_an_orchestration_is_shown_as_one(place: Place) {
+    let place = with_orchestrations(place);
     assert_eq!(place.onward(&["task", "show", "1"]).stdout, place.onward(&["orchestration", "show", "1"]).stdout);
     assert!(!place.onward(&["task", "show", "8"]).stdout.contains("history"));
 }
 
 /// Shows: D10
-#[test]
-fn a_deleted_orchestration_leaves_nothing() {
-    let place = place();
+fn a_deleted_orchestration_leaves_nothing(place: Place) {
+    let place = with_orchestrations(place);
     assert_eq!(
         place.onward(&["orchestration", "delete", "3", "1"]).stdout,
         "orchestration 3 deleted\norchestration 1 deleted\n"
@@ -558,9 +574,8 @@ fn a_deleted_orchestration_leaves_nothing() {
 }
 
 /// Shows: D10, D4
-#[test]
-fn what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history() {
-    let place = place();
+fn what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history(place: Place) {
+    let place = with_orchestrations(place);
     let start = ["orchestration", "start", "loop", "--payload", "0"];
     place.onward(&start);
     place.onward(&["orchestration", "signal", "9", "late", "\"see you\""]);
@@ -583,9 +598,8 @@ fn what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history() {
 }
 
 /// Shows: D10
-#[test]
-fn pruning_removes_orchestrations_that_have_ended_with_their_histories() {
-    let place = place();
+fn pruning_removes_orchestrations_that_have_ended_with_their_histories(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "cancel", "3"]);
     work(&place, false);
     assert_eq!(numbers(&place.json(&["orchestration", "list"])), [7, 5, 4, 3, 1]);
@@ -595,9 +609,8 @@ fn pruning_removes_orchestrations_that_have_ended_with_their_histories() {
 }
 
 /// Shows: D8
-#[test]
-fn a_terminated_orchestration_ends_at_once_with_what_it_waits_for() {
-    let place = place();
+fn a_terminated_orchestration_ends_at_once_with_what_it_waits_for(place: Place) {
+    let place = with_orchestrations(place);
     let ended = place.onward(&["orchestration", "terminate", "5", "--reason", "no flights"]);
     assert_eq!(ended.stdout, "orchestration 5 is terminated\n", "{}", ended.stderr);
     assert!(place.onward(&["orchestration", "show", "5"]).stdout.contains("no flights"));
@@ -607,9 +620,8 @@ fn a_terminated_orchestration_ends_at_once_with_what_it_waits_for() {
 }
 
 /// Shows: D8
-#[test]
-fn an_orchestration_is_forked_and_reset_to_an_event() {
-    let place = place();
+fn an_orchestration_is_forked_and_reset_to_an_event(place: Place) {
+    let place = with_orchestrations(place);
     let forked = place.onward(&["orchestration", "fork", "1", "--events", "2"]);
     assert_eq!(
         forked.stdout, "orchestration 9 started with the first 2 events of orchestration 1\n",
@@ -628,9 +640,8 @@ fn an_orchestration_is_forked_and_reset_to_an_event() {
 }
 
 /// Shows: D5
-#[test]
-fn an_exported_history_is_tried_with_new_code() {
-    let place = place();
+fn an_exported_history_is_tried_with_new_code(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "export", "1", "--output", "order.cbor"]);
     let bytes = std::fs::read(place.path("order.cbor")).unwrap();
     let recorded = onward::orchestration::RecordedHistory::from_bytes(&bytes).unwrap();
@@ -651,9 +662,8 @@ pub(crate) fn ask(place: &Place, asked: &[&str]) -> Ran {
 }
 
 /// Shows: D3
-#[test]
-fn negative_numbers_are_no_options() {
-    let place = place();
+fn negative_numbers_are_no_options(place: Place) {
+    let place = with_orchestrations(place);
     let sent = place.onward(&["orchestration", "signal", "3", "approved", "-4.5"]);
     assert_eq!(sent.stdout, "`approved` was sent to orchestration 3\n", "{}", sent.stderr);
     place.onward(&["orchestration", "start", "counter"]);
@@ -664,9 +674,8 @@ fn negative_numbers_are_no_options() {
 }
 
 /// Shows: D3
-#[test]
-fn an_update_is_answered_by_the_code() {
-    let place = place();
+fn an_update_is_answered_by_the_code(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "start", "counter", "--key", "C"]);
     let answered = ask(&place, &["orchestration", "update", "9", "add", "4"]);
     assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
@@ -679,9 +688,8 @@ fn an_update_is_answered_by_the_code() {
 }
 
 /// Shows: D8
-#[test]
-fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter() {
-    let place = place();
+fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter(place: Place) {
+    let place = with_orchestrations(place);
     assert_eq!(place.onward(&["orchestration", "pause", "3"]).stdout, "orchestration 3 is paused\n");
     assert_eq!(place.json(&["orchestration", "show", "3"])[0]["instance"]["hold"], "paused");
     assert!(place.onward(&["orchestration", "list"]).stdout.contains("paused"));
@@ -701,9 +709,8 @@ fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter() {
 }
 
 /// Shows: D3
-#[test]
-fn a_signal_is_kept_for_an_orchestration_that_has_not_started() {
-    let place = place();
+fn a_signal_is_kept_for_an_orchestration_that_has_not_started(place: Place) {
+    let place = with_orchestrations(place);
     let to = ["--kind", "order", "--key", "A-18"];
     let sent = place.onward(&[&["orchestration", "signal"], &to[..], &["packed", "\"4\""]].concat());
     assert!(sent.stderr.contains("A-18"), "{}", sent.stderr);
@@ -721,9 +728,8 @@ fn a_signal_is_kept_for_an_orchestration_that_has_not_started() {
 }
 
 /// Shows: D3, D6
-#[test]
-fn an_orchestration_is_started_with_a_signal_and_waited_for_until_it_says_what_is_wanted() {
-    let place = place();
+fn an_orchestration_is_started_with_a_signal_and_waited_for_until_it_says_what_is_wanted(place: Place) {
+    let place = with_orchestrations(place);
     let start = |cents: &str| {
         let payload = format!(r#"{{"id":"A-18","cents":{cents}}}"#);
         let words = ["orchestration", "start", "order", "--key", "A-18", "--signal", "packed=\"4\"", "--payload"];
@@ -740,9 +746,8 @@ fn an_orchestration_is_started_with_a_signal_and_waited_for_until_it_says_what_i
 }
 
 /// Shows: D1
-#[test]
-fn a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first() {
-    let place = place();
+fn a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first(place: Place) {
+    let place = with_orchestrations(place);
     let words = ["orchestration", "start", "review", "--key", "R", "--keep-key", "1h", "--signal", "approved=\"yes\""];
     assert_eq!(place.onward(&words).stdout, "orchestration 9 started\n");
     work(&place, false);
@@ -752,9 +757,8 @@ fn a_key_that_is_kept_starts_no_second_orchestration_after_the_end_of_the_first(
 }
 
 /// Shows: D3
-#[test]
-fn a_query_is_answered_by_the_program_that_has_the_code() {
-    let place = place();
+fn a_query_is_answered_by_the_program_that_has_the_code(place: Place) {
+    let place = with_orchestrations(place);
     program(
         &place,
         r#"#!/bin/sh
@@ -805,9 +809,8 @@ pub(crate) fn program(place: &Place, script: &str) {
 }
 
 /// Shows: D5
-#[test]
-fn recorded_histories_are_checked_by_the_program_that_has_the_code() {
-    let place = place();
+fn recorded_histories_are_checked_by_the_program_that_has_the_code(place: Place) {
+    let place = with_orchestrations(place);
     let recorded = place.json(&["orchestration", "record", "histories", "--kind", "order"]);
     assert_eq!(recorded[0]["file"], "histories/order-1.cbor");
     assert_eq!(place.json(&["orchestration", "record", "histories"]).len(), 5);
@@ -823,9 +826,8 @@ fn recorded_histories_are_checked_by_the_program_that_has_the_code() {
 }
 
 /// Shows: D5
-#[test]
-fn a_program_that_checks_nothing_is_told_what_to_do() {
-    let place = place();
+fn a_program_that_checks_nothing_is_told_what_to_do(place: Place) {
+    let place = with_orchestrations(place);
     place.json(&["orchestration", "record", "histories"]);
     let echo = place.onward(&["orchestration", "check", "--program", "/bin/echo", "histories"]);
     assert_eq!(echo.code, Some(1));
@@ -837,9 +839,8 @@ fn a_program_that_checks_nothing_is_told_what_to_do() {
 }
 
 /// Shows: B11
-#[test]
-fn a_store_with_parked_and_paused_orchestrations_is_sound() {
-    let place = place();
+fn a_store_with_parked_and_paused_orchestrations_is_sound(place: Place) {
+    let place = with_orchestrations(place);
     place.onward(&["orchestration", "pause", "5"]);
     place.onward(&["orchestration", "signal", "--kind", "order", "--key", "A-18", "--keep-for", "1h", "packed"]);
     let checks = place.json(&["doctor"]);

@@ -1,4 +1,4 @@
-//! Several processes of the program on one file.
+//! Several processes of the program on one store.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,13 +7,17 @@ use onward_store::{Clock as _, SystemClock};
 use rustix::process::Signal;
 
 use crate::harness::{Place, numbers, sorted};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    three_workers_on_one_store_run_each_of_two_thousand_tasks_once,
+    the_task_of_a_killed_worker_is_taken_over_within_seconds_by_the_other not on postgres,
+}
 
 const TASKS: u32 = 2000;
 
 /// Shows: T21, B4
-#[test]
-fn three_workers_on_one_file_run_each_of_two_thousand_tasks_once() {
-    let place = Place::new();
+fn three_workers_on_one_store_run_each_of_two_thousand_tasks_once(place: Place) {
     place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(TASKS));
     let script = "read number; echo $number >> ran; echo $PPID >> workers; echo done $number";
     let work = ["work", "--kind", "k", "--jobs", "4", "--until-idle", "--", "sh", "-c", script];
@@ -33,20 +37,18 @@ fn three_workers_on_one_file_run_each_of_two_thousand_tasks_once() {
 /// Far less than a lease, which is ten seconds here.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Two workers on a store, with these options, of which one is killed while it runs a task; how long the other takes to start that task
-/// again.
-pub(crate) fn taken_over_after(store: &[&str], options: &[&str]) -> Duration {
-    let place = Place::new();
+/// Kills one of two workers with these options while it runs a task; returns how long the other takes to start that task again.
+pub(crate) fn taken_over_after(place: &Place, options: &[&str]) -> Duration {
     for pipe in ["begun", "other", "go-on", "again", "hold"] {
         place.pipe(pipe);
     }
-    place.onward_with(&[store, &["submit", "--kind", "k", "--lines"]].concat(), &numbers(2));
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(2));
     // Each has a task, so both are at work when one is killed.
     let script = "read number
         if test $number = 2; then echo > other; cat go-on
         elif mkdir taken; then echo $PPID > begun; exec cat hold
         else echo $PPID > again; fi";
-    let work = [store, &["work", "--kind", "k", "--jobs", "1"], options, &["--", "sh", "-c", script]].concat();
+    let work = [&["work", "--kind", "k", "--jobs", "1"], options, &["--", "sh", "-c", script]].concat();
     let workers = [(); 2].map(|()| place.start(&work, ""));
     let pid = place.await_writer("begun");
     place.await_writer("other");
@@ -63,8 +65,7 @@ pub(crate) fn taken_over_after(store: &[&str], options: &[&str]) -> Duration {
 }
 
 /// Shows: T21
-#[test]
-fn the_task_of_a_killed_worker_is_taken_over_within_seconds_by_the_other() {
-    let took = taken_over_after(&[], &[]);
+fn the_task_of_a_killed_worker_is_taken_over_within_seconds_by_the_other(place: Place) {
+    let took = taken_over_after(&place, &[]);
     assert!(took < TAKEN_OVER_WITHIN, "it took {took:?}");
 }

@@ -1,17 +1,36 @@
 //! `onward queue` and `onward stats`.
 
 use crate::harness::{Place, settings};
+use crate::stores::on_every_store;
 
-fn place_with_tasks() -> Place {
-    let place = Place::new();
+on_every_store! {
+    queues_are_listed_with_their_sizes,
+    the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it,
+    a_queue_is_the_same_object_in_the_list_and_by_itself,
+    a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown,
+    a_paused_queue_is_worked_on_only_when_it_is_resumed,
+    everything_can_be_paused_until_a_time,
+    a_queue_is_set_and_shown,
+    settings_of_a_queue_that_make_no_sense_are_wrong_usage,
+    the_mode_is_shown_and_changed,
+    work_follows_weights_and_mode,
+    a_purge_counts_first_and_removes_when_meant,
+    only_a_queue_without_live_tasks_can_be_deleted,
+    a_queue_that_is_not_there_is_named,
+    statistics_tell_how_it_went_by_kind,
+    the_history_tells_how_tasks_ended_today,
+    a_queue_is_shown_with_how_long_its_oldest_task_has_waited,
+    the_wait_for_affinity_is_set_and_shown,
+}
+
+fn with_tasks(place: Place) -> Place {
     place.onward_with(&["submit", "--kind", "k", "--queue", "mail", "--lines"], "a\nb\nc\n");
     place
 }
 
 /// Shows: Q1, Q10
-#[test]
-fn queues_are_listed_with_their_sizes() {
-    let ran = place_with_tasks().onward(&["queue", "list"]);
+fn queues_are_listed_with_their_sizes(place: Place) {
+    let ran = with_tasks(place).onward(&["queue", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         QUEUE  BLOCKED  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED  WEIGHT  CONCURRENCY
@@ -21,18 +40,16 @@ fn queues_are_listed_with_their_sizes() {
 }
 
 /// Shows: Q10
-#[test]
-fn the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it() {
-    let place = place_with_tasks();
+fn the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&["queue", "history", "nosuch"]);
     assert_eq!(ran.code, place.onward(&["queue", "show", "nosuch"]).code);
     assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
 }
 
 /// Shows: Q10
-#[test]
-fn a_queue_is_the_same_object_in_the_list_and_by_itself() {
-    let place = place_with_tasks();
+fn a_queue_is_the_same_object_in_the_list_and_by_itself(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["queue", "pause", "mail"]);
     let [listed, shown] = [&["queue", "list"][..], &["queue", "show", "mail"]].map(|words| place.json(words).remove(0));
     let keys = |object: &serde_json::Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -42,9 +59,8 @@ fn a_queue_is_the_same_object_in_the_list_and_by_itself() {
 }
 
 /// Shows: T14
-#[test]
-fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown() {
-    let place = place_with_tasks();
+fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&["queue", "pause", "--all", "--until", "2020-01-01T00:00:00Z"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("has passed"), "{}", ran.stderr);
     place.onward(&["queue", "pause", "mail", "--for", "1us"]);
@@ -54,9 +70,8 @@ fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is
 }
 
 /// Shows: T14, Q1
-#[test]
-fn a_paused_queue_is_worked_on_only_when_it_is_resumed() {
-    let place = place_with_tasks();
+fn a_paused_queue_is_worked_on_only_when_it_is_resumed(place: Place) {
+    let place = with_tasks(place);
     let work = ["work", "--kind", "k", "--until-idle", "--", "cat"];
     let waiting = || place.json(&["queue", "show", "mail"])[0]["waiting"].clone();
     assert_eq!(place.onward(&["queue", "pause", "mail"]).stdout, "paused queue mail\n");
@@ -68,18 +83,16 @@ fn a_paused_queue_is_worked_on_only_when_it_is_resumed() {
 }
 
 /// Shows: T14
-#[test]
-fn everything_can_be_paused_until_a_time() {
-    let place = place_with_tasks();
+fn everything_can_be_paused_until_a_time(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&["queue", "pause", "--all", "--until", "2100-01-01T00:00:00Z"]);
     assert_eq!(ran.stdout, "paused everything until 2100-01-01T00:00:00Z\n");
     assert_eq!(place.json(&["stats"])[0]["pauses"][0]["scope"], "all");
 }
 
 /// Shows: Q4, Q10
-#[test]
-fn a_queue_is_set_and_shown() {
-    let place = place_with_tasks();
+fn a_queue_is_set_and_shown(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&["queue", "set", "mail", "--weight", "3", "--concurrency", "2"]);
     assert_eq!(ran.stdout, "set queue mail: weight 3, concurrency 2\n");
     assert!(ran.stderr.contains("the mode is strict"), "{}", ran.stderr);
@@ -91,9 +104,8 @@ fn a_queue_is_set_and_shown() {
 }
 
 /// Shows: Q4
-#[test]
-fn settings_of_a_queue_that_make_no_sense_are_wrong_usage() {
-    let place = place_with_tasks();
+fn settings_of_a_queue_that_make_no_sense_are_wrong_usage(place: Place) {
+    let place = with_tasks(place);
     for (wrong, named) in [
         (&["--weight", "0"][..], "--weight"),
         (&["--weight", "1001"], "--weight"),
@@ -111,9 +123,8 @@ fn settings_of_a_queue_that_make_no_sense_are_wrong_usage() {
 }
 
 /// Shows: Q2, Q4
-#[test]
-fn the_mode_is_shown_and_changed() {
-    let place = place_with_tasks();
+fn the_mode_is_shown_and_changed(place: Place) {
+    let place = with_tasks(place);
     assert_eq!(place.onward(&["queue", "mode"]).stdout, "strict\n");
     assert_eq!(place.onward(&["queue", "mode", "interleaved"]).stdout, "set queue mode interleaved\n");
     assert_eq!(place.json(&["queue", "mode"])[0]["mode"], "interleaved");
@@ -122,9 +133,7 @@ fn the_mode_is_shown_and_changed() {
 }
 
 /// Shows: Q2
-#[test]
-fn work_follows_weights_and_mode() {
-    let place = Place::new();
+fn work_follows_weights_and_mode(place: Place) {
     for (queue, weight) in [("light", "1"), ("heavy", "2")] {
         place.onward_with(&["submit", "--kind", "k", "--queue", queue, "--lines"], "1\n2\n3\n");
         place.onward(&["queue", "set", queue, "--weight", weight]);
@@ -147,9 +156,8 @@ fn work_follows_weights_and_mode() {
 }
 
 /// Shows: Q1
-#[test]
-fn a_purge_counts_first_and_removes_when_meant() {
-    let place = place_with_tasks();
+fn a_purge_counts_first_and_removes_when_meant(place: Place) {
+    let place = with_tasks(place);
     let purge = ["queue", "purge", "mail", "--state", "waiting"];
     assert_eq!(place.onward(&[&purge[..], &["--dry-run"]].concat()).stdout, "would remove 3 tasks\n");
     assert_eq!(place.onward(&[&purge[..], &["--yes"]].concat()).stdout, "removed 3 tasks\n");
@@ -157,35 +165,31 @@ fn a_purge_counts_first_and_removes_when_meant() {
 }
 
 /// Shows: Q1
-#[test]
-fn only_a_queue_without_live_tasks_can_be_deleted() {
-    let place = place_with_tasks();
+fn only_a_queue_without_live_tasks_can_be_deleted(place: Place) {
+    let place = with_tasks(place);
     assert_eq!(place.onward(&["queue", "delete", "mail"]).code, Some(1));
     place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
     assert_eq!(place.onward(&["queue", "delete", "mail"]).stdout, "deleted queue mail\n");
 }
 
 /// Shows: Q1
-#[test]
-fn a_queue_that_is_not_there_is_named() {
-    let ran = place_with_tasks().onward(&["queue", "show", "post"]);
+fn a_queue_that_is_not_there_is_named(place: Place) {
+    let ran = with_tasks(place).onward(&["queue", "show", "post"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no queue `post`"), "{}", ran.stderr);
 }
 
 /// Shows: T17
-#[test]
-fn statistics_tell_how_it_went_by_kind() {
-    let place = place_with_tasks();
+fn statistics_tell_how_it_went_by_kind(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
     let kind = &place.json(&["stats"])[0]["kinds"][0];
     assert_eq!((&kind["kind"], &kind["ended"]["completed"], &kind["attempts"]), (&"k".into(), &3.into(), &3.into()));
 }
 
 /// Shows: Q10
-#[test]
-fn the_history_tells_how_tasks_ended_today() {
-    let place = place_with_tasks();
+fn the_history_tells_how_tasks_ended_today(place: Place) {
+    let place = with_tasks(place);
     place.onward(&["task", "cancel", "1"]);
     place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
     let history = place.json(&["queue", "history", "mail", "--days", "2"]);
@@ -197,9 +201,8 @@ fn the_history_tells_how_tasks_ended_today() {
 }
 
 /// Shows: Q10
-#[test]
-fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited() {
-    let place = place_with_tasks();
+fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited(place: Place) {
+    let place = with_tasks(place);
     let latency = |place: &Place| place.json(&["queue", "show", "mail"])[0]["latency"].as_f64().unwrap();
     assert!(latency(&place) > 0.0);
     assert!(place.onward(&["queue", "show", "mail"]).stdout.contains("\nlatency "));
@@ -208,9 +211,8 @@ fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited() {
 }
 
 /// Shows: Q12
-#[test]
-fn the_wait_for_affinity_is_set_and_shown() {
-    let place = place_with_tasks();
+fn the_wait_for_affinity_is_set_and_shown(place: Place) {
+    let place = with_tasks(place);
     let ran = place.onward(&["queue", "set", "mail", "--affinity-wait", "30s"]);
     assert_eq!(ran.stdout, "set queue mail: weight 1, concurrency none, affinity wait 30.00s\n");
     assert_eq!(place.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);

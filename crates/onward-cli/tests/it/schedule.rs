@@ -5,10 +5,23 @@ use std::time::Duration;
 use onward_store::Timestamp;
 
 use crate::harness::{Place, settings};
+use crate::stores::on_every_store;
+
+on_every_store! {
+    a_schedule_is_set_listed_and_shown,
+    a_schedule_is_json_for_programs,
+    the_tasks_of_a_schedule_are_described_as_those_of_a_submit,
+    of_two_processes_one_does_each_firing,
+    upcoming_firings_are_shown,
+    a_triggered_firing_is_run_by_a_worker_that_knows_its_moment,
+    a_worker_fires_what_is_due,
+    a_range_is_backfilled,
+    a_schedule_is_paused_resumed_and_deleted,
+    what_cannot_be_meant_is_wrong_usage_and_sets_nothing,
+}
 
 /// A schedule that fires at noon of every day, in Berlin.
-fn place() -> Place {
-    let place = Place::new();
+fn with_schedule(place: Place) -> Place {
     let set = ["schedule", "set", "noon", "--cron", "0 12 * * *", "--zone", "Europe/Berlin", "--kind", "report", "{}"];
     let ran = place.onward(&set);
     assert_eq!((ran.code, ran.stdout.starts_with("schedule noon created; next at ")), (Some(0), true), "{ran:?}");
@@ -16,9 +29,8 @@ fn place() -> Place {
 }
 
 /// Shows: T5
-#[test]
-fn a_schedule_is_set_listed_and_shown() {
-    let place = place();
+fn a_schedule_is_set_listed_and_shown(place: Place) {
+    let place = with_schedule(place);
     let listed = place.onward(&["schedule", "list"]);
     let shown = place.onward(&["schedule", "show", "noon"]);
     settings().bind(|| {
@@ -41,9 +53,8 @@ fn a_schedule_is_set_listed_and_shown() {
 }
 
 /// Shows: T5
-#[test]
-fn a_schedule_is_json_for_programs() {
-    let place = place();
+fn a_schedule_is_json_for_programs(place: Place) {
+    let place = with_schedule(place);
     let shown = place.json(&["schedule", "show", "noon"]).remove(0);
     assert_eq!(
         (&shown["cron"], &shown["zone"], &shown["task"]["payload"]),
@@ -72,9 +83,7 @@ fn a_schedule_is_json_for_programs() {
 }
 
 /// Shows: T5
-#[test]
-fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit() {
-    let place = Place::new();
+fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit(place: Place) {
     let set = ["schedule", "set", "s", "--cron", "0 12 * * *", "--kind", "report"];
     let described = [
         "--queue",
@@ -122,9 +131,7 @@ fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit() {
 }
 
 /// Shows: T5, Q11
-#[test]
-fn of_two_processes_one_does_each_firing() {
-    let place = Place::new();
+fn of_two_processes_one_does_each_firing(place: Place) {
     place.pipe("enough");
     let policies = ["--overlap", "allow", "--catch-up", "1000"];
     place.onward(&[&["schedule", "set", "tick", "--every", "100ms", "--kind", "tick"][..], &policies].concat());
@@ -155,9 +162,8 @@ fn moments<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Timestamp> {
 }
 
 /// Shows: T5
-#[test]
-fn upcoming_firings_are_shown() {
-    let place = place();
+fn upcoming_firings_are_shown(place: Place) {
+    let place = with_schedule(place);
     let set = ["schedule", "set", "leap", "--cron", "0 0 29 2 *", "--start", "2096-01-01T00:00:00Z", "--kind", "k"];
     place.onward(&set);
     let ran = place.onward(&["schedule", "next", "leap", "--count", "2"]);
@@ -166,9 +172,8 @@ fn upcoming_firings_are_shown() {
 }
 
 /// Shows: T5
-#[test]
-fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment() {
-    let place = place();
+fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment(place: Place) {
+    let place = with_schedule(place);
     assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "task 1 submitted\n");
     assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "skipped: task 1 is active\n");
     let echo = ["work", "--kind", "report", "--until-idle", "--", "sh", "-c", "echo $ONWARD_SCHEDULED_AT"];
@@ -179,9 +184,7 @@ fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment() {
 }
 
 /// Shows: T5
-#[test]
-fn a_worker_fires_what_is_due() {
-    let place = Place::new();
+fn a_worker_fires_what_is_due(place: Place) {
     place.onward(&["schedule", "set", "often", "--every", "100ms", "--kind", "report"]);
     place.pipe("done");
     let once = "mkdir once && echo fired > done; true";
@@ -193,9 +196,8 @@ fn a_worker_fires_what_is_due() {
 }
 
 /// Shows: T5
-#[test]
-fn a_range_is_backfilled() {
-    let place = place();
+fn a_range_is_backfilled(place: Place) {
+    let place = with_schedule(place);
     let fill = ["schedule", "backfill", "noon", "--from", "2026-03-28T00:00:00Z", "--until", "2026-03-30T00:00:00Z"];
     let ran = place.onward(&fill);
     assert_eq!(ran.stdout, "2026-03-28T11:00:00Z  task 1 submitted\n2026-03-29T10:00:00Z  task 2 submitted\n");
@@ -204,9 +206,8 @@ fn a_range_is_backfilled() {
 }
 
 /// Shows: T5
-#[test]
-fn a_schedule_is_paused_resumed_and_deleted() {
-    let place = place();
+fn a_schedule_is_paused_resumed_and_deleted(place: Place) {
+    let place = with_schedule(place);
     assert_eq!(place.onward(&["schedule", "pause", "noon"]).stdout, "paused schedule noon\n");
     assert_eq!(place.json(&["schedule", "show", "noon"])[0]["paused"], true);
     assert_eq!(place.onward(&["schedule", "resume", "noon"]).stdout, "resumed schedule noon\n");
@@ -217,9 +218,8 @@ fn a_schedule_is_paused_resumed_and_deleted() {
 }
 
 /// Shows: T5
-#[test]
-fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing() {
-    let place = place();
+fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing(place: Place) {
+    let place = with_schedule(place);
     let set = |when: &[&str]| place.onward(&[&["schedule", "set", "bad", "--kind", "k"], when].concat());
     for (when, part) in [
         (&["--cron", "0 25 * * *"][..], "`0 25 * * *`"),

@@ -1,11 +1,24 @@
 //! `onward submit`.
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    a_submit_says_what_became_of_the_task,
+    a_rejected_duplicate_exits_with_1,
+    each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out,
+    what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed,
+    every_flag_reaches_the_task,
+    a_submit_waits_for_the_result_where_asked,
+    a_submit_that_waits_exits_with_1_when_its_task_fails,
+    a_task_waits_for_those_that_it_depends_on,
+    an_unknown_dependency_exits_with_1,
+    a_submitted_task_shows_its_series,
+    a_payload_that_is_too_large_is_wrong_usage,
+}
 
 /// Shows: T2
-#[test]
-fn a_submit_says_what_became_of_the_task() {
-    let place = Place::new();
+fn a_submit_says_what_became_of_the_task(place: Place) {
     let submit = ["submit", "--kind", "mail", "--key", "k"];
     let said = [
         place.onward(&submit),
@@ -22,9 +35,7 @@ fn a_submit_says_what_became_of_the_task() {
 }
 
 /// Shows: T3
-#[test]
-fn a_rejected_duplicate_exits_with_1() {
-    let place = Place::new();
+fn a_rejected_duplicate_exits_with_1(place: Place) {
     let submit = ["submit", "--kind", "mail", "--key", "k", "--on-duplicate", "reject"];
     place.onward(&submit);
     let ran = place.onward(&submit);
@@ -32,9 +43,7 @@ fn a_rejected_duplicate_exits_with_1() {
 }
 
 /// Shows: T1
-#[test]
-fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out() {
-    let place = Place::new();
+fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out(place: Place) {
     let ran = place.onward_with(&["submit", "--kind", "mail", "--lines"], "a\n\nb\nc\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 tasks submitted\n"));
     let payloads: Vec<_> =
@@ -43,9 +52,7 @@ fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out() {
 }
 
 /// Shows: T18
-#[test]
-fn what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed() {
-    let place = Place::new();
+fn what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed(place: Place) {
     let sizes = ["--io-read", "2GiB", "--io-write", "64MiB", "--io-receive", "1", "--io-send", "1KiB"];
     place.onward(&[&["submit", "--kind", "copy"][..], &sizes].concat());
     let expected = serde_json::json!({
@@ -62,9 +69,7 @@ fn what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_ha
 }
 
 /// Shows: T5, T6, T7
-#[test]
-fn every_flag_reaches_the_task() {
-    let place = Place::new();
+fn every_flag_reaches_the_task(place: Place) {
     let flags = [
         "--queue",
         "q",
@@ -111,9 +116,7 @@ fn every_flag_reaches_the_task() {
 }
 
 /// Shows: Q6, T17
-#[test]
-fn a_submit_waits_for_the_result_where_asked() {
-    let place = Place::new();
+fn a_submit_waits_for_the_result_where_asked(place: Place) {
     let submitted = place.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
     // The worker may look before the task is there; it does not end until it is told to.
     let worker = place.start(&["work", "--kind", "shout", "--", "tr", "a-z", "A-Z"], "");
@@ -124,9 +127,7 @@ fn a_submit_waits_for_the_result_where_asked() {
 }
 
 /// Shows: Q6, T8
-#[test]
-fn a_submit_that_waits_exits_with_1_when_its_task_fails() {
-    let place = Place::new();
+fn a_submit_that_waits_exits_with_1_when_its_task_fails(place: Place) {
     let submitted = place.start(&["submit", "--kind", "k", "--wait", "--retries", "0"], "");
     let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo broken >&2; exit 100"], "");
     let ran = submitted.wait();
@@ -137,9 +138,7 @@ fn a_submit_that_waits_exits_with_1_when_its_task_fails() {
 }
 
 /// Shows: T12
-#[test]
-fn a_task_waits_for_those_that_it_depends_on() {
-    let place = Place::new();
+fn a_task_waits_for_those_that_it_depends_on(place: Place) {
     for _ in 0..2 {
         place.onward(&["submit", "--kind", "k"]);
     }
@@ -159,20 +158,24 @@ fn a_task_waits_for_those_that_it_depends_on() {
 }
 
 /// Shows: T12
-#[test]
-fn an_unknown_dependency_exits_with_1() {
-    let place = Place::new();
+fn an_unknown_dependency_exits_with_1(place: Place) {
     let ran = place.onward(&["submit", "--kind", "k", "--depends-on", "7"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no task 7 to depend on"), "{}", ran.stderr);
 }
 
 /// Shows: Q12
-#[test]
-fn a_submitted_task_shows_its_series() {
-    let place = Place::new();
+fn a_submitted_task_shows_its_series(place: Place) {
     place.onward(&["submit", "--kind", "k", "--affinity", "customer-7"]);
     let shown = place.onward(&["task", "show", "1"]).stdout;
     assert!(shown.lines().any(|line| line.starts_with("affinity ") && line.ends_with(" customer-7")), "{shown}");
     assert_eq!(place.json(&["task", "show", "1"])[0]["affinity"], "customer-7");
+}
+
+/// Shows: T1
+fn a_payload_that_is_too_large_is_wrong_usage(place: Place) {
+    place.write("large", &"x".repeat(1024 * 1024 + 1));
+    let ran = place.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("1048576"), "{}", ran.stderr);
 }

@@ -1,9 +1,17 @@
 //! Tags on the command line.
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
 
-fn place_with_tags() -> Place {
-    let place = Place::new();
+on_every_store! {
+    tasks_are_listed_and_counted_by_their_tags,
+    a_task_is_shown_with_its_tags,
+    keys_and_values_of_tags_are_listed_with_counts,
+    a_page_of_values_says_how_to_get_the_next,
+    a_tag_that_is_wrong_is_wrong_usage,
+}
+
+fn with_tags(place: Place) -> Place {
     for tags in [["customer=42", "region=eu"], ["customer=43", "region=eu"], ["customer=42", "region=us"]] {
         place.onward(&["submit", "--kind", "mail", "--tag", tags[0], "--tag", tags[1]]);
     }
@@ -15,9 +23,8 @@ fn ids(place: &Place, flags: &[&str]) -> Vec<serde_json::Value> {
 }
 
 /// Shows: T10
-#[test]
-fn tasks_are_listed_and_counted_by_their_tags() {
-    let place = place_with_tags();
+fn tasks_are_listed_and_counted_by_their_tags(place: Place) {
+    let place = with_tags(place);
     assert_eq!(ids(&place, &["--tag", "customer=42"]), [3, 1]);
     assert_eq!(ids(&place, &["--tag", "customer=42", "--tag", "region=eu"]), [1]);
     assert_eq!(ids(&place, &["--tag-key-prefix", "reg"]), [3, 2, 1]);
@@ -26,18 +33,16 @@ fn tasks_are_listed_and_counted_by_their_tags() {
 }
 
 /// Shows: T10
-#[test]
-fn a_task_is_shown_with_its_tags() {
-    let place = place_with_tags();
+fn a_task_is_shown_with_its_tags(place: Place) {
+    let place = with_tags(place);
     let shown = place.onward(&["task", "show", "1"]).stdout;
     assert!(shown.contains("tag          customer=42\ntag          region=eu"), "{shown}");
     assert_eq!(place.json(&["task", "show", "1"])[0]["tags"], serde_json::json!({ "customer": "42", "region": "eu" }));
 }
 
 /// Shows: T10
-#[test]
-fn keys_and_values_of_tags_are_listed_with_counts() {
-    let place = place_with_tags();
+fn keys_and_values_of_tags_are_listed_with_counts(place: Place) {
+    let place = with_tags(place);
     assert_eq!(place.onward(&["tag", "keys"]).stdout, "customer\nregion\n");
     assert_eq!(place.onward(&["tag", "keys", "reg"]).stdout, "region\n");
     insta::assert_snapshot!(place.onward(&["tag", "values", "customer"]).stdout, @r"
@@ -49,15 +54,12 @@ fn keys_and_values_of_tags_are_listed_with_counts() {
     assert_eq!(in_us, [serde_json::json!({ "value": "42", "tasks": 1 })]);
 }
 
-#[test]
-fn a_page_of_values_says_how_to_get_the_next() {
-    let ran = place_with_tags().onward(&["tag", "values", "customer", "--limit", "1"]);
+fn a_page_of_values_says_how_to_get_the_next(place: Place) {
+    let ran = with_tags(place).onward(&["tag", "values", "customer", "--limit", "1"]);
     assert_eq!(ran.stderr, "there are more: --after \"42\"\n");
 }
 
-#[test]
-fn a_tag_that_is_wrong_is_wrong_usage() {
-    let place = Place::new();
+fn a_tag_that_is_wrong_is_wrong_usage(place: Place) {
     for tags in [&["--tag", "customer"][..], &["--tag", "a=1", "--tag", "a=2"]] {
         assert_eq!(place.onward(&[&["submit", "--kind", "mail"], tags].concat()).code, Some(2), "{tags:?}");
     }

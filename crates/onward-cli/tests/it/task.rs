@@ -1,18 +1,30 @@
 //! `onward task` and `onward events`.
 
 use crate::harness::{Place, settings};
+use crate::stores::on_every_store;
 
-fn place_with_tasks() -> Place {
-    let place = Place::new();
+on_every_store! {
+    tasks_are_listed_newest_first_in_a_table,
+    filters_narrow_the_list,
+    a_page_says_how_to_get_the_next,
+    a_task_is_shown_with_all_that_is_known,
+    a_cancelled_task_waits_again_after_a_retry,
+    dead_letters_are_listed_tried_again_and_purged_apart_from_failures,
+    what_a_store_refuses_exits_with_1,
+    events_tell_what_happened_and_go_on_behind_a_cursor,
+    a_tree_shows_a_task_with_its_descendants,
+    each_task_of_a_tree_is_the_same_object_as_in_a_list,
+}
+
+fn with_tasks(place: Place) -> Place {
     place.onward(&["submit", "--kind", "mail", "--key", "ada", "--priority", "200", "to ada"]);
     place.onward(&["submit", "--kind", "image", "--queue", "slow", "--after", "1h", "cat.png"]);
     place
 }
 
 /// Shows: T17
-#[test]
-fn tasks_are_listed_newest_first_in_a_table() {
-    let ran = place_with_tasks().onward(&["task", "list"]);
+fn tasks_are_listed_newest_first_in_a_table(place: Place) {
+    let ran = with_tasks(place).onward(&["task", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         TASK  KIND   QUEUE    STATE      PRIORITY  ATTEMPTS  SUBMITTED             FINISHED  KEY
@@ -23,9 +35,8 @@ fn tasks_are_listed_newest_first_in_a_table() {
 }
 
 /// Shows: T17
-#[test]
-fn filters_narrow_the_list() {
-    let place = place_with_tasks();
+fn filters_narrow_the_list(place: Place) {
+    let place = with_tasks(place);
     let listed = |flags: &[&str]| {
         place.json(&[&["task", "list"], flags].concat()).iter().map(|task| task["id"].clone()).collect::<Vec<_>>()
     };
@@ -38,16 +49,14 @@ fn filters_narrow_the_list() {
 }
 
 /// Shows: T17
-#[test]
-fn a_page_says_how_to_get_the_next() {
-    let ran = place_with_tasks().onward(&["task", "list", "--limit", "1"]);
+fn a_page_says_how_to_get_the_next(place: Place) {
+    let ran = with_tasks(place).onward(&["task", "list", "--limit", "1"]);
     assert_eq!(ran.stderr, "there are more: --before 2\n");
 }
 
 /// Shows: T17
-#[test]
-fn a_task_is_shown_with_all_that_is_known() {
-    let ran = place_with_tasks().onward(&["task", "show", "1"]);
+fn a_task_is_shown_with_all_that_is_known(place: Place) {
+    let ran = with_tasks(place).onward(&["task", "show", "1"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         task         1
@@ -65,9 +74,8 @@ fn a_task_is_shown_with_all_that_is_known() {
 }
 
 /// Shows: T13, T8
-#[test]
-fn a_cancelled_task_waits_again_after_a_retry() {
-    let place = place_with_tasks();
+fn a_cancelled_task_waits_again_after_a_retry(place: Place) {
+    let place = with_tasks(place);
     let said = [["task", "cancel", "1"], ["task", "wait", "1"], ["task", "retry", "1"], ["task", "show", "1"]]
         .map(|verb| place.onward(&verb));
     assert_eq!(said.each_ref().map(|ran| ran.code), [Some(0), Some(1), Some(0), Some(0)]);
@@ -76,9 +84,7 @@ fn a_cancelled_task_waits_again_after_a_retry() {
 }
 
 /// Shows: T8
-#[test]
-fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures() {
-    let place = Place::new();
+fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures(place: Place) {
     place.onward_with(&["submit", "--kind", "k", "--lines", "--retries", "0"], "1\n100\n1\n1\n");
     let work = ["work", "--kind", "k", "--until-idle", "--", "sh", "-c", "read code; exit $code"];
     place.onward(&work);
@@ -94,18 +100,16 @@ fn dead_letters_are_listed_tried_again_and_purged_apart_from_failures() {
 }
 
 /// Shows: T13
-#[test]
-fn what_a_store_refuses_exits_with_1() {
-    let place = place_with_tasks();
+fn what_a_store_refuses_exits_with_1(place: Place) {
+    let place = with_tasks(place);
     for verb in [["task", "show", "99"], ["task", "cancel", "99"], ["task", "retry", "1"]] {
         assert_eq!(place.onward(&verb).code, Some(1), "{verb:?}");
     }
 }
 
 /// Shows: T16
-#[test]
-fn events_tell_what_happened_and_go_on_behind_a_cursor() {
-    let place = place_with_tasks();
+fn events_tell_what_happened_and_go_on_behind_a_cursor(place: Place) {
+    let place = with_tasks(place);
     let submitted = place.json(&["events"]);
     assert_eq!(submitted.len(), 2);
     place.onward(&["task", "cancel", "1"]);
@@ -115,9 +119,7 @@ fn events_tell_what_happened_and_go_on_behind_a_cursor() {
 }
 
 /// Shows: T11
-#[test]
-fn a_tree_shows_a_task_with_its_descendants() {
-    let place = Place::new();
+fn a_tree_shows_a_task_with_its_descendants(place: Place) {
     place.onward(&["submit", "--kind", "order"]);
     for (kind, parent) in [("pack", "1"), ("label", "2"), ("invoice", "1")] {
         place.onward(&["submit", "--kind", kind, "--parent", parent]);
@@ -136,9 +138,7 @@ fn a_tree_shows_a_task_with_its_descendants() {
 }
 
 /// Shows: T11
-#[test]
-fn each_task_of_a_tree_is_the_same_object_as_in_a_list() {
-    let place = Place::new();
+fn each_task_of_a_tree_is_the_same_object_as_in_a_list(place: Place) {
     place.onward(&["submit", "--kind", "order", "--timeout", "5s", "tea"]);
     place.onward(&["submit", "--kind", "pack", "--parent", "1", "--timeout", "5s", "in a box"]);
     let mut listed = place.json(&["task", "list"]);

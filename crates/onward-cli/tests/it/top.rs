@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +14,20 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
 use crate::terminal::{read_until, terminal};
+
+on_every_store! {
+    it_draws_what_another_process_does_and_ends_with_q,
+    the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters,
+    without_a_terminal_it_names_what_programs_use,
+    while_nothing_happens_it_writes_nothing_to_the_store not on postgres,
+}
 
 /// Starts `onward top` on the store of a place.
 fn top(place: &Place, terminal: &File) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_onward"))
-        .args(["--store", place.path("onward.db").to_str().unwrap(), "top"])
+    place
+        .command(&["top"])
         .stdin(Stdio::from(terminal.try_clone().unwrap()))
         .stdout(Stdio::from(terminal.try_clone().unwrap()))
         .stderr(Stdio::from(terminal.try_clone().unwrap()))
@@ -37,9 +45,7 @@ fn contents(place: &Place, connection: &Connection) -> (Vec<u8>, Vec<u8>, i64) {
 /// A task waits, so that its age moves and the picture is drawn each second: that is what is waited for.
 ///
 /// Shows: Q5, Q10
-#[test]
-fn while_nothing_happens_it_writes_nothing_to_the_store() {
-    let place = Place::new();
+fn while_nothing_happens_it_writes_nothing_to_the_store(place: Place) {
     place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
     let connection = Connection::open(place.path("onward.db")).unwrap();
     let (mut outer, inner) = terminal();
@@ -58,9 +64,7 @@ fn while_nothing_happens_it_writes_nothing_to_the_store() {
 }
 
 /// Shows: Q10
-#[test]
-fn it_draws_what_another_process_does_and_ends_with_q() {
-    let place = Place::new();
+fn it_draws_what_another_process_does_and_ends_with_q(place: Place) {
     place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
     let (mut outer, inner) = terminal();
     let mut child = top(&place, &inner);
@@ -82,7 +86,7 @@ impl Task for Order {
 
 /// An engine whose orders call an activity that runs until it is let go of, and one that is a dead letter at once.
 async fn ordering(place: &Place, charged: &Arc<Semaphore>) -> Engine {
-    let engine = Engine::open(place.path("onward.db")).await.unwrap();
+    let engine = Engine::open(place.store()).await.unwrap();
     let charged = Arc::clone(charged);
     engine.handle("charge", move |_| {
         let charged = Arc::clone(&charged);
@@ -100,9 +104,7 @@ async fn ordering(place: &Place, charged: &Arc<Semaphore>) -> Engine {
 }
 
 /// Shows: D10, Q10
-#[test]
-fn the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters() {
-    let place = Place::new();
+fn the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters(place: Place) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let charged = Arc::new(Semaphore::new(0));
     let engine = runtime.block_on(ordering(&place, &charged));
@@ -124,9 +126,7 @@ fn the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters()
 }
 
 /// Shows: Q10
-#[test]
-fn without_a_terminal_it_names_what_programs_use() {
-    let place = Place::new();
+fn without_a_terminal_it_names_what_programs_use(place: Place) {
     place.onward(&["submit", "--kind", "send"]);
     let ran = place.onward(&["top"]);
     assert_eq!(ran.code, Some(2));

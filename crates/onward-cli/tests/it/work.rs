@@ -4,15 +4,33 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use crate::harness::Place;
+use crate::stores::on_every_store;
+
+on_every_store! {
+    a_command_gets_the_payload_and_its_output_is_the_result,
+    while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing,
+    a_task_behind_a_busy_worker_says_that_it_waits_for_a_slot,
+    a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place not on postgres,
+    exits_and_reports_decide_what_becomes_of_a_task,
+    a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again,
+    a_delay_that_the_command_asks_for_is_kept,
+    progress_stays_with_the_task,
+    a_result_larger_than_the_store_takes_is_a_permanent_failure,
+    while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts,
+    a_worker_says_where_the_machine_does_not_tell_its_pressure,
+    an_interrupted_worker_gives_its_task_back_uncounted,
+    a_running_command_is_stopped_when_its_task_is_cancelled,
+    a_command_gives_way_to_an_urgent_task_and_runs_again,
+    metrics_are_served_for_prometheus_while_it_works,
+    a_lease_that_is_too_short_is_named_with_what_it_may_be,
+}
 
 fn work(place: &Place, script: &str) -> crate::harness::Ran {
     place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script])
 }
 
 /// Shows: T17, T20
-#[test]
-fn a_command_gets_the_payload_and_its_output_is_the_result() {
-    let place = Place::new();
+fn a_command_gets_the_payload_and_its_output_is_the_result(place: Place) {
     place.onward(&["submit", "--kind", "k", "hello"]);
     assert_eq!(
         work(&place, "tr a-z A-Z; printf %s $ONWARD_TASK_ID-$ONWARD_KIND-$ONWARD_QUEUE-$ONWARD_ATTEMPT").code,
@@ -23,9 +41,7 @@ fn a_command_gets_the_payload_and_its_output_is_the_result() {
 }
 
 /// Shows: B6
-#[test]
-fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing() {
-    let place = Place::new();
+fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing(place: Place) {
     place.pipe("started");
     place.pipe("go-on");
     place.onward(&["submit", "--kind", "k", "x"]);
@@ -45,9 +61,7 @@ fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing() {
 }
 
 /// Shows: B6
-#[test]
-fn a_task_behind_a_busy_worker_says_that_it_waits_for_a_slot() {
-    let place = Place::new();
+fn a_task_behind_a_busy_worker_says_that_it_waits_for_a_slot(place: Place) {
     place.pipe("started");
     place.pipe("go-on");
     place.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(100));
@@ -61,9 +75,7 @@ fn a_task_behind_a_busy_worker_says_that_it_waits_for_a_slot() {
 }
 
 /// Shows: B6, B11
-#[test]
-fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place() {
-    let place = Place::new();
+fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place(place: Place) {
     place.pipe("started");
     place.pipe("go-on");
     place.onward(&["submit", "--kind", "k", "x"]);
@@ -83,9 +95,7 @@ fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place() 
 }
 
 /// Shows: T7, T8
-#[test]
-fn exits_and_reports_decide_what_becomes_of_a_task() {
-    let place = Place::new();
+fn exits_and_reports_decide_what_becomes_of_a_task(place: Place) {
     place
         .onward_with(&["submit", "--kind", "k", "--lines", "--retries", "1", "--backoff", "0"], "75\n100\n3\nreport\n");
     let script = r#"read code; test $code != report || { echo "fail gone for good" > $ONWARD_REPORT; exit 0; }
@@ -104,9 +114,7 @@ fn exits_and_reports_decide_what_becomes_of_a_task() {
 }
 
 /// Shows: D2, T17
-#[test]
-fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again() {
-    let place = Place::new();
+fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again(place: Place) {
     place.pipe("hold");
     // On a busy machine it may take a further attempt until one is over before it is taken for silent.
     let limits = ["--heartbeat-timeout", "200ms", "--retries", "100", "--backoff", "0"];
@@ -120,9 +128,7 @@ fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again() {
 }
 
 /// Shows: T7
-#[test]
-fn a_delay_that_the_command_asks_for_is_kept() {
-    let place = Place::new();
+fn a_delay_that_the_command_asks_for_is_kept(place: Place) {
     place.onward(&["submit", "--kind", "k", "x"]);
     work(&place, "echo retry-after 1h > $ONWARD_REPORT; exit 75");
     let task = &place.json(&["task", "show", "1"])[0];
@@ -130,9 +136,7 @@ fn a_delay_that_the_command_asks_for_is_kept() {
 }
 
 /// Shows: T15
-#[test]
-fn progress_stays_with_the_task() {
-    let place = Place::new();
+fn progress_stays_with_the_task(place: Place) {
     place.onward(&["submit", "--kind", "k", "x"]);
     work(&place, "echo progress 0.5 halfway > $ONWARD_REPORT; echo progress 0.75 nearly > $ONWARD_REPORT");
     let progress = &place.json(&["task", "show", "1"])[0]["progress"];
@@ -140,9 +144,7 @@ fn progress_stays_with_the_task() {
 }
 
 /// Shows: T17
-#[test]
-fn a_result_larger_than_the_store_takes_is_a_permanent_failure() {
-    let place = Place::new();
+fn a_result_larger_than_the_store_takes_is_a_permanent_failure(place: Place) {
     place.onward(&["submit", "--kind", "k", "x"]);
     work(&place, "head -c 1100000 /dev/zero");
     let task = &place.json(&["task", "show", "1"])[0];
@@ -152,9 +154,7 @@ fn a_result_larger_than_the_store_takes_is_a_permanent_failure() {
 /// The first task says that it moves what takes years at this bandwidth, and the second is not urgent.
 ///
 /// Shows: T18
-#[test]
-fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts() {
-    let place = Place::new();
+fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts(place: Place) {
     place.pipe("started");
     place.pipe("go-on");
     // Without the bandwidth the first would wait for ever.
@@ -175,9 +175,7 @@ fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts() {
 }
 
 /// Shows: T18
-#[test]
-fn a_worker_says_where_the_machine_does_not_tell_its_pressure() {
-    let place = Place::new();
+fn a_worker_says_where_the_machine_does_not_tell_its_pressure(place: Place) {
     place.onward(&["submit", "--kind", "k", "--priority", "255", "x"]);
     let ran = place.onward(&["work", "--kind", "k", "--pressure", "memory", "--until-idle", "--", "cat"]);
     let is_told = std::fs::read_to_string("/proc/pressure/memory").is_ok();
@@ -187,9 +185,7 @@ fn a_worker_says_where_the_machine_does_not_tell_its_pressure() {
 }
 
 /// Shows: T21
-#[test]
-fn an_interrupted_worker_gives_its_task_back_uncounted() {
-    let place = Place::new();
+fn an_interrupted_worker_gives_its_task_back_uncounted(place: Place) {
     place.pipe("reached");
     place.pipe("hold");
     place.onward(&["submit", "--kind", "k", "x"]);
@@ -203,9 +199,7 @@ fn an_interrupted_worker_gives_its_task_back_uncounted() {
 }
 
 /// Shows: T13
-#[test]
-fn a_running_command_is_stopped_when_its_task_is_cancelled() {
-    let place = Place::new();
+fn a_running_command_is_stopped_when_its_task_is_cancelled(place: Place) {
     place.pipe("reached");
     place.pipe("hold");
     place.onward(&["submit", "--kind", "k", "x"]);
@@ -218,9 +212,7 @@ fn a_running_command_is_stopped_when_its_task_is_cancelled() {
 }
 
 /// Shows: T4
-#[test]
-fn a_command_gives_way_to_an_urgent_task_and_runs_again() {
-    let place = Place::new();
+fn a_command_gives_way_to_an_urgent_task_and_runs_again(place: Place) {
     place.pipe("reached");
     place.pipe("hold");
     place.onward(&["submit", "--kind", "low", "x"]);
@@ -257,7 +249,6 @@ fn a_command_gives_way_to_an_urgent_task_and_runs_again() {
     );
 }
 
-#[cfg(feature = "metrics")]
 /// What is served at an address, once somebody serves there.
 fn served(address: SocketAddr) -> String {
     let mut answer = String::new();
@@ -267,10 +258,7 @@ fn served(address: SocketAddr) -> String {
     answer
 }
 
-#[cfg(feature = "metrics")]
-#[test]
-fn metrics_are_served_for_prometheus_while_it_works() {
-    let place = Place::new();
+fn metrics_are_served_for_prometheus_while_it_works(place: Place) {
     place.pipe("second");
     place.pipe("hold");
     place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
@@ -301,4 +289,13 @@ fn metrics_are_served_for_prometheus_while_it_works() {
     }
     place.write("hold", "");
     assert_eq!(worker.wait().code, Some(0));
+}
+
+/// Shows: B9
+fn a_lease_that_is_too_short_is_named_with_what_it_may_be(place: Place) {
+    let work = ["work", "--kind", "k", "--lease", "1ms", "--", "true"];
+    place.onward(&["submit", "--kind", "k"]);
+    let ran = place.onward(&work);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("lease of 1ms; it may be 100ms"), "{}", ran.stderr);
 }

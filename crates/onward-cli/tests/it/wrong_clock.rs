@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 
 use crate::harness::Place;
-use crate::postgres::place;
+use crate::stores;
 
 const FAST: &str = "3600";
 const SLOW: &str = "-3600";
@@ -37,32 +37,32 @@ const WORK: [&str; 5] = ["work", "--kind", "k", "--until-idle", "--"];
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_fast_starts_nothing_early() {
-    let Some((place, store)) = place() else { return };
-    place.onward(&["--store", &store, "submit", "--kind", "k", "--after", "30m"]);
-    let worked = place.onward_as(&wrong_by(&place, FAST), &[&["--store", &store], &WORK[..], &["cat"]].concat());
+    let Some(place) = stores::postgres() else { return };
+    place.onward(&["submit", "--kind", "k", "--after", "30m"]);
+    let worked = place.onward_as(&wrong_by(&place, FAST), &[&WORK[..], &["cat"]].concat());
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], "scheduled");
+    assert_eq!(place.json(&["task", "list"])[0]["state"], "scheduled");
 }
 
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_slow_starts_what_is_due() {
-    let Some((place, store)) = place() else { return };
-    place.onward(&["--store", &store, "submit", "--kind", "k"]);
-    let worked = place.onward_as(&wrong_by(&place, SLOW), &[&["--store", &store], &WORK[..], &["cat"]].concat());
+    let Some(place) = stores::postgres() else { return };
+    place.onward(&["submit", "--kind", "k"]);
+    let worked = place.onward_as(&wrong_by(&place, SLOW), &[&WORK[..], &["cat"]].concat());
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], "completed");
+    assert_eq!(place.json(&["task", "list"])[0]["state"], "completed");
 }
 
 /// Shows: B4
 #[test]
 fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() {
     for (seconds, after, expected) in [(FAST, "0s", "completed"), (SLOW, "30m", "scheduled")] {
-        let Some((place, store)) = place() else { return };
-        let submit = ["--store", &store, "submit", "--kind", "k", "--after", after];
+        let Some(place) = stores::postgres() else { return };
+        let submit = ["submit", "--kind", "k", "--after", after];
         assert_eq!(place.onward_as(&wrong_by(&place, seconds), &submit).code, Some(0));
-        place.onward(&[&["--store", &store], &WORK[..], &["cat"]].concat());
-        assert_eq!(place.json(&["--store", &store, "task", "list"])[0]["state"], expected, "{seconds}");
+        place.onward(&[&WORK[..], &["cat"]].concat());
+        assert_eq!(place.json(&["task", "list"])[0]["state"], expected, "{seconds}");
     }
 }
 
@@ -71,11 +71,11 @@ fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() 
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_fast_takes_no_lease_away() {
-    let Some((place, store)) = place() else { return };
+    let Some(place) = stores::postgres() else { return };
     ["begun", "go-on", "second"].into_iter().for_each(|pipe| place.pipe(pipe));
     let script = "read number; if test $number = 1; then echo > begun; cat go-on; else echo > second; fi";
-    let work = ["--store", &store, "work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script];
-    let submit = ["--store", &store, "submit", "--kind", "k"];
+    let work = ["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script];
+    let submit = ["submit", "--kind", "k"];
     place.onward(&[&submit[..], &["1"]].concat());
     let holder = place.start(&work, "");
     place.await_writer("begun");
@@ -88,7 +88,7 @@ fn a_node_whose_clock_is_fast_takes_no_lease_away() {
         worker.signal(Signal::INT);
         assert_eq!(worker.wait().code, Some(130));
     }
-    for task in place.json(&["--store", &store, "task", "list"]) {
+    for task in place.json(&["task", "list"]) {
         assert_eq!((&task["state"], &task["attempts"]), (&"completed".into(), &1.into()), "{task}");
     }
 }

@@ -47,17 +47,6 @@ fn a_wrong_bandwidth_or_source_of_pressure_names_what_there_is() {
 
 /// Shows: B9
 #[test]
-fn a_lease_that_is_too_short_is_named_with_what_it_may_be() {
-    let work = ["work", "--kind", "k", "--lease", "1ms", "--", "true"];
-    let place = Place::new();
-    place.onward(&["submit", "--kind", "k"]);
-    let ran = place.onward(&work);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("lease of 1ms; it may be 100ms"), "{}", ran.stderr);
-}
-
-/// Shows: B9
-#[test]
 fn an_input_that_cannot_be_read_is_named() {
     refused(&["each", "--input", "missing", "--", "true"], 2, &["--input missing"]);
 }
@@ -129,16 +118,6 @@ fn the_reason_why_a_file_is_no_store_is_said_once() {
 fn a_store_in_memory_or_elsewhere_is_refused_with_the_reason() {
     refused(&["--store", "memory:", "stats"], 2, &["gone when this command ends"]);
     refused(&["--store", "mysql://host/db", "stats"], 2, &["no store for `mysql:`"]);
-}
-
-/// Shows: T1
-#[test]
-fn a_payload_that_is_too_large_is_wrong_usage() {
-    let place = Place::new();
-    place.write("large", &"x".repeat(1024 * 1024 + 1));
-    let ran = place.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("1048576"), "{}", ran.stderr);
 }
 
 /// Shows: Q1

@@ -20,7 +20,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "postgres")]
         Location::Server(url) => database(options, url).await,
         #[cfg(not(feature = "postgres"))]
-        Location::Server(_) => options.store.file().map(|_| ExitCode::Done),
+        Location::Server(_) => Err(store_file::not_built(&options.store)),
     }
 }
 
@@ -34,7 +34,7 @@ async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> 
         findings.extend(of_disk);
         return Ok(exit_code(&findings));
     }
-    let store = match store_file::open_existing_file(options).await {
+    let store = match store_file::open_existing_file(options, path).await {
         Ok(store) => store,
         Err(error) => return cannot_open(options, &error),
     };

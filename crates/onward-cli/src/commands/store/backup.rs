@@ -20,7 +20,8 @@ pub(crate) struct Arguments {
 
 /// Copies the store as it is at one moment.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing_file(options).await?;
+    let file = options.store.file("use pg_dump, which backs up a schema with --schema")?;
+    let store = store_file::open_existing_file(options, file).await?;
     let bar = ProgressBar::new(options, Unit::Pages, Some(0));
     store.backup(&arguments.to, |done, total| bar.set(done, total)).await?;
     bar.clear();

@@ -9,7 +9,8 @@ use crate::store_file;
 
 /// Gives the room of removed tasks back to the disk.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing_file(options).await?;
+    let file = options.store.file("autovacuum reuses the room there, and VACUUM FULL gives it back to the disk")?;
+    let store = store_file::open_existing_file(options, file).await?;
     let compacted = store.compact().await?;
     if options.json {
         print_json(&json!({ "bytes_before": compacted.before, "bytes_after": compacted.after }))?;

@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 /// Makes an empty store.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let file = options.store.file()?;
+    let file = options.store.file("the first command that adds work makes the store there, such as onward submit")?;
     if file.exists() {
         return Err(wrong_usage(format!("the store {} exists; name another with --store", options.store)));
     }

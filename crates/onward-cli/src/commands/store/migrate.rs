@@ -11,7 +11,8 @@ use crate::store_file;
 
 /// Brings a store of an older version up to date.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let (from, to) = store_file::migrate(&options.store).await?;
+    let file = options.store.file("a store there is brought up to date when a command opens it")?;
+    let (from, to) = store_file::migrate(file).await?;
     if options.json {
         print_json(&json!({ "from": from, "to": to }))?;
     } else {

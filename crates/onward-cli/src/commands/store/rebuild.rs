@@ -24,14 +24,14 @@ pub(crate) struct Arguments {
 /// Writes a store anew into another file.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { from, page_checksums } = arguments;
-    let file = options.store.file()?;
+    let file = options.store.file("onward store copy writes a store there")?;
     if file.exists() {
         return Err(wrong_usage(format!(
             "the store {} exists and is not written over; name a new file with --store",
             options.store
         )));
     }
-    store_file::rebuild(&from, &options.store, page_checksums).await?;
+    store_file::rebuild(&from, file, page_checksums).await?;
     if options.json {
         print_json(&json!({ "rebuilt": file, "from": from }))?;
     } else {

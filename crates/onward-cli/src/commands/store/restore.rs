@@ -20,7 +20,9 @@ pub(crate) struct Arguments {
 
 /// Makes the store out of a backup. An existing store is never written over.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let file = options.store.file()?;
+    let file = options
+        .store
+        .file("use pg_restore for a backup of pg_dump, or onward store copy FILE URL for a backup of a file")?;
     if file.exists() {
         return Err(wrong_usage(format!(
             "the store {} exists and is not written over; move it away first, or name another with --store",
@@ -28,7 +30,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         )));
     }
     let bar = ProgressBar::new(options, Unit::Pages, Some(0));
-    store_file::restore(&arguments.backup, &options.store, |done, total| bar.set(done, total)).await?;
+    store_file::restore(&arguments.backup, file, |done, total| bar.set(done, total)).await?;
     bar.clear();
     if options.json {
         print_json(&json!({ "restored": file, "from": arguments.backup }))?;
