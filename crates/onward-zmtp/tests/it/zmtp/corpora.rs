@@ -10,8 +10,11 @@ use self::fuzz::targets;
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "it is a crate of its own, for the fuzzers")]
 pub(crate) mod fuzz;
 
+/// A fuzz target.
+type Target = fn(&[u8]);
+
 /// The targets, each with the name of its pack.
-const TARGETS: [(&str, fn(&[u8])); 6] = [
+const TARGETS: [(&str, Target); 6] = [
     ("zmtp_curve", targets::zmtp_curve),
     ("zmtp_greeting", targets::zmtp_greeting),
     ("zmtp_null", targets::zmtp_null),
@@ -42,7 +45,7 @@ fn replay(name: &str) {
 
 /// Returns the bytes that a line of hexadecimal digits stands for.
 fn bytes(line: &str) -> Vec<u8> {
-    assert!(line.len() % 2 == 0 && !line.is_empty(), "a line of a pack has whole bytes: `{line}`");
+    assert!(line.len().is_multiple_of(2) && !line.is_empty(), "a line of a pack has whole bytes: `{line}`");
     (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap()).collect()
 }
 
