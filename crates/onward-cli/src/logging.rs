@@ -3,7 +3,6 @@
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// The environment variable with a filter such as `onward=debug`; it goes before `--verbose`.
 const FILTER_VARIABLE: &str = "ONWARD_LOG";
@@ -14,7 +13,8 @@ pub(crate) fn start(verbose: u8) {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     let filter = std::env::var(FILTER_VARIABLE).ok();
     let (filter, refused) = chosen(filter.as_deref(), verbose);
-    tracing_subscriber::registry().with(lines).with(filter).init();
+    // An error says that a logger is there already, and then its lines are as good.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
     if let Some(why) = refused {
         tracing::warn!("{FILTER_VARIABLE} is ignored: {why}; write a level, or targets with levels: onward=debug");
     }
