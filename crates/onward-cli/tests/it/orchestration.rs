@@ -49,7 +49,7 @@ on_every_store! {
     a_query_is_answered_by_the_program_that_has_the_code,
     recorded_histories_are_checked_by_the_program_that_has_the_code,
     a_program_that_checks_nothing_is_told_what_to_do,
-    a_store_with_parked_and_paused_orchestrations_is_sound,
+    a_store_with_parked_and_paused_orchestrations_is_sound not on postgres,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use super::connection::Link;
+use super::error::{classified, nothing_said};
 use crate::clock::{Clock, SystemClock};
+use crate::error::Result;
 use crate::memory::Now;
 use crate::timestamp::Timestamp;
 
@@ -27,6 +30,14 @@ impl ServerClock {
     pub(super) fn about_now(&self) -> Now {
         now(here().saturating_add(self.offset.load(Ordering::Relaxed)))
     }
+}
+
+const READ: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+/// Returns the server's wall time in microseconds.
+pub(super) async fn read(client: &Link) -> Result<i64> {
+    let rows = client.query_typed(READ, &[]).await.map_err(classified)?;
+    rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?.ok_or_else(nothing_said)
 }
 
 fn here() -> i64 {

@@ -11,7 +11,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use super::check::{self, PostgresReport};
-use super::clock::ServerClock;
+use super::clock::{self, ServerClock};
 use super::connection::{Address, Pool, are_pooled, connect};
 use super::error::driver_error;
 use super::flusher::{self, UNFLUSHED};
@@ -246,6 +246,7 @@ impl PostgresStore {
         let sql = Sql { schema: options.schema.clone() };
         let (client, reader) = (connect(&address).await?, connect(&address).await?);
         migrate(&client, &sql, options.migrations, options.create).await?;
+        let time = clock::read(&client).await?;
         let node = node();
         let may_listen = options.listen && !are_pooled(&client, &reader).await?;
         let listener = if may_listen { Listener::new(&address, &sql, node, &reader).await? } else { None };
@@ -268,6 +269,8 @@ impl PostgresStore {
             sees_inbox: AtomicBool::new(false),
             options,
         });
+        // Callers may ask for the time before they read or write anything else.
+        shared.server_clock.heard(time);
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
         let (calls, waiting) = mpsc::channel(limits::PENDING);
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, Claim, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate, OpenSession, Outcome,
-    PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, TaskFilter, TaskState, Turn, UniqueKey,
-    Write,
+    AfterTurn, Claim, Clock as _, Dependencies, ManualClock, Name, NewTask, OnDependencyFailure, OnDuplicate,
+    OpenSession, Outcome, PostgresStore, Recipient, Refusal, SessionId, SetQueue, Signal, Store, SystemClock,
+    TaskFilter, TaskState, Turn, UniqueKey, Write,
 };
 
 use super::fixture::options;
@@ -59,6 +59,15 @@ async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
         nodes[0].apply(submits(1)).await.unwrap();
         assert_eq!(work(&nodes[3]).await, 1);
     }
+}
+
+/// Callers of a store that was just opened compare moments with its clock before they write anything.
+#[tokio::test]
+async fn a_store_knows_the_time_of_the_server_as_soon_as_it_is_open() {
+    let Some(url) = url() else { return };
+    let store = open(&url, options()).await;
+    // The server is on this machine.
+    assert!(store.clock().now().plus(LONG) > SystemClock.now(), "{:?}", store.clock().now());
 }
 
 #[tokio::test]
