@@ -11,6 +11,7 @@ use super::error::{Error, Result};
 use super::inproc;
 use super::link::{End, Established, Link};
 use super::monitor::MonitorEvent;
+use super::refusal::Refusals;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
 
@@ -19,12 +20,20 @@ pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: Canc
     let shared = context.shared.clone();
     let link = Link { connector: Some(shared.next_id()), context, endpoint, address: String::new(), stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
+    let mut refusals = Refusals::new(shared.options.on_refusal);
+    let mut refusal = None;
     while !link.stop.is_cancelled() || shared.has_backlog() {
         match attempt(&link).await {
             End::Stopped => break,
-            End::Failed(error) if is_final(&error) => break,
+            End::Failed(error) if refusals.is_final(&error) => {
+                refusal = Some(Error::refused_by(&link.endpoint, &error));
+                break;
+            }
             End::Failed(_) => {}
-            End::Lost { lasted } => backoff.connection_lasted(lasted),
+            End::Lost { lasted } => {
+                refusals.was_accepted();
+                backoff.connection_lasted(lasted);
+            }
         }
         let after = backoff.delay(fastrand::f64());
         shared.tell(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
@@ -34,13 +43,10 @@ pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: Canc
             () = sleep(after) => {}
         }
     }
-    shared.count_connecting(false);
+    // So that the endpoint may be connected to again.
+    link.stop.cancel();
+    shared.end_connecting(refusal);
     shared.tell(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
-}
-
-/// The peer told us that it does not want us. To come back the same would be of no use.
-fn is_final(error: &Error) -> bool {
-    error.protocol().is_some_and(crate::protocol::Error::is_peer_error)
 }
 
 async fn attempt(link: &Link) -> End {

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
+use super::endpoint::Endpoint;
 use crate::protocol;
 
 /// The result of what a socket does.
@@ -90,6 +91,16 @@ impl Error {
         Self::new(Kind::Refused, message)
     }
 
+    /// The peer of an endpoint refused this socket, and is not asked again.
+    #[cold]
+    pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
+        let message = format!(
+            "`{endpoint}` refused the connection and is not asked again: {reason}; correct the options and connect again, \
+             or set `SocketOptions::on_refusal(Refusal::Retry)`"
+        );
+        Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
+    }
+
     pub(super) fn runtime() -> Self {
         Self::new(Kind::Runtime, "there is no tokio runtime here; call this inside one")
     }
@@ -146,10 +157,17 @@ impl Error {
         self.kind == Kind::Gone
     }
 
-    /// We refused the peer: its credentials, its identity, or because there is room for one only.
+    /// One side refused the other.
+    ///
+    /// - The peer refused us: it said so with an `ERROR` (wrong password or key, a message beyond its limits), it uses another mechanism, or its type of
+    ///   socket does not go with ours. `send` and `recv` return this once no peer is left that could be reached.
+    /// - We refused the peer: its credentials, its identity, or because there is room for one only. This is in events only.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.kind == Kind::Refused || self.protocol().is_some_and(protocol::Error::is_refused)
+        self.kind == Kind::Refused
+            || self.protocol().is_some_and(|error| {
+                error.is_refused() || error.is_peer_error() || error.is_mechanism() || error.is_incompatible()
+            })
     }
 
     /// The socket was made with an option that its type, or this endpoint, has no use for, or with which nothing could work; or a

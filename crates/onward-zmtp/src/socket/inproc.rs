@@ -69,7 +69,7 @@ pub(super) async fn connect(link: &Link, name: &str) -> End {
         server = find(name) => server,
     };
     match attach(link, &server) {
-        Ok(wire) => wire.carry(link).await,
+        Ok(wire) => wire.carry().await,
         Err(error) => link.failed(error),
     }
 }
@@ -103,6 +103,7 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         }
     };
     Ok(Wire {
+        endpoint: link.endpoint.clone(),
         there: Way::new(ours.clone(), our_pipe.clone(), Delivery::new(theirs.clone(), their_pipe.clone())),
         back: Way::new(theirs.clone(), their_pipe, Delivery::new(ours.clone(), our_pipe)),
         _server: server.clone(),
@@ -111,15 +112,16 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
 
 /// Two ways between two sockets.
 struct Wire {
+    endpoint: Endpoint,
     there: Way,
     back: Way,
     _server: TaskContext,
 }
 
 impl Wire {
-    async fn carry(mut self, link: &Link) -> End {
-        self.there.tell_connected(&link.endpoint, &self.back.shared);
-        self.back.tell_connected(&link.endpoint, &self.there.shared);
+    async fn carry(mut self) -> End {
+        self.there.tell_connected(&self.endpoint, &self.back.shared);
+        self.back.tell_connected(&self.endpoint, &self.there.shared);
         let began = Instant::now();
         let (our_stop, their_stop) = (self.there.pipe.stop.clone(), self.back.pipe.stop.clone());
         let end = tokio::select! {
@@ -132,9 +134,6 @@ impl Wire {
             End::Stopped => self.there.finish().await,
             _ => self.back.finish().await,
         }
-        let peers = (self.there.shared.clone(), self.back.shared.clone());
-        self.there.leave(&link.endpoint, &peers.1);
-        self.back.leave(&link.endpoint, &peers.0);
         end
     }
 
@@ -142,6 +141,14 @@ impl Wire {
         let there = self.there.poll(context);
         let back = self.back.poll(context);
         if there.is_ready() || back.is_ready() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// The end of the connection, also where its task is dropped because the runtime ends.
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.there.leave(&self.endpoint, &self.back.shared);
+        self.back.leave(&self.endpoint, &self.there.shared);
     }
 }
 
@@ -210,10 +217,10 @@ impl Way {
         self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: Box::new(other.as_peer()) });
     }
 
-    fn leave(mut self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
+    fn leave(&mut self, endpoint: &Endpoint, other: &Shared) {
+        let lost = self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
         let (endpoint, peer) = (endpoint.clone(), Box::new(other.as_peer()));
-        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0 });
+        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
     }
 }
 

@@ -38,6 +38,9 @@ pub const RECONNECT_SHORTEST: Duration = Duration::from_millis(1);
 /// The longest time between two attempts to connect, unless the socket was made with another time.
 pub const RECONNECT_LONGEST: Duration = Duration::from_secs(5);
 
+/// How often in a row a server of CURVE may close the connection in place of an answer until a client takes that for a refusal.
+pub const UNANSWERED_HANDSHAKES: u32 = 3;
+
 /// How long one attempt to connect a stream may take, unless the socket was made with another time.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

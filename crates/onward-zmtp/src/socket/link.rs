@@ -80,20 +80,22 @@ impl Link {
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
         let driver = Arc::new(Shareable::new(driver));
         pipe.is_carried_by(driver.at_once());
-        let reason = driver.run(&self.stop).await;
-        let end = if reason.is_some() { End::Lost { lasted: began.elapsed() } } else { End::Stopped };
-        if reason.is_none() {
-            shared.retire(&pipe);
-            driver.finish(shared.linger_deadline()).await;
+        let mut ending = Ending { link: self, driver: Some(driver), pipe: &pipe, peer, reason: None };
+        let Some(driver) = &ending.driver else { return End::Stopped };
+        ending.reason = driver.run(&self.stop).await;
+        match &ending.reason {
+            None => {
+                shared.retire(&pipe);
+                driver.finish(shared.linger_deadline()).await;
+                End::Stopped
+            }
+            Some(reason) => {
+                if reason.protocol().is_some_and(protocol::Error::is_limit) {
+                    driver.give_reason(Instant::now() + REFUSAL_TIME).await;
+                }
+                End::Lost { lasted: began.elapsed() }
+            }
         }
-        let (unsent, uncertain) = driver.take_unsent();
-        // The stream is closed before anybody is told so.
-        drop(driver);
-        shared.detach(&pipe, unsent);
-        shared.drop_outgoing(uncertain);
-        let reason = reason.unwrap_or_else(Error::closed);
-        shared.tell(MonitorEvent::Disconnected { endpoint: self.endpoint.clone(), peer, reason, uncertain });
-        end
     }
 
     fn attach(&self, peer: &Peer) -> Result<Arc<Pipe>> {
@@ -114,6 +116,30 @@ impl Link {
         let Some(authenticator) = &self.shared().options.authenticator else { return Decision::refuse() };
         let (endpoint, address) = (self.endpoint.clone(), self.address.clone());
         authenticator(Candidate { endpoint, address, credentials }).await
+    }
+}
+
+/// Ends an established connection when it is dropped: at its end, or with its task when the runtime ends. So no message is lost uncounted.
+struct Ending<'a> {
+    link: &'a Link,
+    driver: Option<Arc<Shareable>>,
+    pipe: &'a Arc<Pipe>,
+    peer: Box<Peer>,
+    reason: Option<Error>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let Some(driver) = self.driver.take() else { return };
+        let (unsent, uncertain) = driver.take_unsent();
+        // The stream is closed before anybody hears of it.
+        drop(driver);
+        let shared = self.link.shared();
+        let lost = shared.detach(self.pipe, unsent);
+        shared.drop_outgoing(uncertain);
+        let (endpoint, peer) = (self.link.endpoint.clone(), self.peer.clone());
+        let reason = self.reason.take().unwrap_or_else(Error::closed);
+        shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason, uncertain, lost });
     }
 }
 
@@ -165,17 +191,16 @@ impl Handshake {
         }
     }
 
-    /// Writes all there is, then reads once.
+    /// Writes all there is, then reads once: also after a write that failed, for the peer may have said why it closed.
     async fn exchange(&mut self) -> Result<()> {
-        self.stream
-            .write_all_buf(self.connection.output())
-            .await
-            .map_err(|error| Error::io("writing to the peer failed", error))?;
+        let written = self.stream.write_all_buf(self.connection.output()).await;
         let (stream, connection) = (&mut self.stream, &mut self.connection);
         let read = poll_fn(|context| poll_read_buf(Pin::new(&mut *stream), context, &mut connection.read_buf())).await;
-        match read.map_err(|error| Error::io("reading from the peer failed", error))? {
-            0 => Err(self.connection.end_of_stream().into()),
-            _ => Ok(()),
+        match (written, read) {
+            (_, Ok(1..)) => Ok(()),
+            (Err(error), _) => Err(Error::io("writing to the peer failed", error)),
+            (Ok(()), Ok(0)) => Err(self.connection.end_of_stream().into()),
+            (Ok(()), Err(error)) => Err(Error::io("reading from the peer failed", error)),
         }
     }
 

@@ -96,6 +96,7 @@
 mod authentication;
 mod backoff;
 mod batch;
+mod bounds;
 mod connector;
 mod delivery;
 mod dialogue;
@@ -120,6 +121,7 @@ mod pipe;
 mod proxy;
 mod queue;
 mod receive;
+mod refusal;
 mod rest;
 mod roster;
 mod rotation;
@@ -143,7 +145,7 @@ pub use names::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
     XpubSocket, XsubSocket,
 };
-pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, SocketOptions};
+pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, Refusal, SocketOptions};
 pub use proxy::Proxy;
 pub use receive::Receiver;
 pub use send::{Sender, TrySendError};

@@ -57,6 +57,8 @@ pub enum MonitorEvent {
         /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is
         /// still on its way through the operating systems of the two ends, is not among them: nobody can count that.
         uncertain: usize,
+        /// How many messages were queued for this peer alone, and are lost with it. (Those of PUSH, DEALER and PAIR are kept for others.)
+        lost: usize,
     },
     /// The socket will connect again.
     WillReconnect {
@@ -69,6 +71,12 @@ pub enum MonitorEvent {
     ConnectingEnded {
         /// The endpoint that it connected to.
         endpoint: Endpoint,
+    },
+    /// The socket was closed or dropped, all of its tasks have ended, and it could not send so many messages that it had accepted: the time to linger
+    /// was over, or the runtime ended. Those that were queued for one peer alone are in [`Disconnected`](Self::Disconnected). It is the last event.
+    Unsent {
+        /// How many.
+        messages: u64,
     },
     /// The reader of events was late, and so many are lost to it.
     Missed(u64),

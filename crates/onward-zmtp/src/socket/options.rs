@@ -34,10 +34,12 @@ use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
 pub struct SocketOptions {
     /// The type in it is replaced by the socket's.
     pub(super) protocol: protocol::Options,
+    pub(super) send_limits: Option<Limits>,
     pub(super) send_mark: HighWaterMark,
     pub(super) receive_mark: HighWaterMark,
     pub(super) linger: Duration,
     pub(super) reconnect: Reconnect,
+    pub(super) on_refusal: Refusal,
     pub(super) connect_timeout: Duration,
     pub(super) peers: usize,
     pub(super) pending_handshakes: usize,
@@ -111,6 +113,19 @@ pub enum DuplicateIdentity {
     TakeOver,
 }
 
+/// The reaction of a socket that connects and is refused: by an `ERROR` of the peer, because the peer uses another mechanism, because the two socket types do
+/// not go together, or by a server of CURVE that closes the connection [several times](super::limits::UNANSWERED_HANDSHAKES) in place of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The socket does not connect to this endpoint again. When it has no other endpoint and no peer, `send` and `recv` return an error for which
+    /// [`Error::is_refused`](super::Error::is_refused) holds, instead of waiting.
+    #[default]
+    GiveUp,
+    /// The socket connects again, as after any other failure: for a peer whose configuration is about to change.
+    Retry,
+}
+
 /// What PUB, XPUB and XSUB do about a peer whose queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
@@ -127,10 +142,12 @@ impl SocketOptions {
     pub fn new() -> Self {
         Self {
             protocol: protocol::Options::new(SocketType::Pair),
+            send_limits: None,
             send_mark: HighWaterMark::default(),
             receive_mark: HighWaterMark::default(),
             linger: LINGER,
             reconnect: Reconnect::default(),
+            on_refusal: Refusal::default(),
             connect_timeout: CONNECT_TIMEOUT,
             peers: PEERS,
             pending_handshakes: PENDING_HANDSHAKES,
@@ -194,6 +211,26 @@ impl SocketOptions {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.protocol = self.protocol.limits(limits);
         self
+    }
+
+    /// Sets how large the messages are that the socket sends: the fields `frame_bytes`, `message_bytes` and `message_parts` count. A larger message is
+    /// refused by `send` before it is queued ([`Error::is_limit`](super::Error::is_limit)), since a peer with the same limits would end the connection.
+    ///
+    /// Default: of each field the larger of [`Limits::default`] and [`limits`](Self::limits). So raising the limits of both sides is enough, and a
+    /// socket that accepts little may send more.
+    #[must_use]
+    pub fn send_limits(mut self, limits: Limits) -> Self {
+        self.send_limits = Some(limits);
+        self
+    }
+
+    /// Returns the limits of what is sent.
+    pub(super) fn limits_of_sending(&self) -> Limits {
+        let (accepted, mut limits) = (&self.protocol.limits, Limits::default());
+        limits.frame_bytes = limits.frame_bytes.max(accepted.frame_bytes);
+        limits.message_bytes = limits.message_bytes.max(accepted.message_bytes);
+        limits.message_parts = limits.message_parts.max(accepted.message_parts);
+        self.send_limits.unwrap_or(limits)
     }
 
     /// How long a handshake may take. Default: [`HANDSHAKE_TIMEOUT`](protocol::HANDSHAKE_TIMEOUT).
@@ -264,6 +301,13 @@ impl SocketOptions {
     #[must_use]
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = reconnect;
+        self
+    }
+
+    /// Sets what to do when a peer refuses the socket. Default: [`Refusal::GiveUp`].
+    #[must_use]
+    pub fn on_refusal(mut self, refusal: Refusal) -> Self {
+        self.on_refusal = refusal;
         self
     }
 

@@ -47,10 +47,12 @@ impl Owner {
         if let Endpoint::Inproc(name) = &endpoint {
             let name = inproc::Name::bind(&context, name)?;
             let stop = self.attach(&endpoint, true)?;
+            self.shared.count_listening(true);
             tokio::spawn(inproc::listen(context, name, endpoint.clone(), stop));
         } else {
             let (acceptor, bound) = Acceptor::bind(&endpoint).await?;
             let stop = self.attach(&bound, true)?;
+            self.shared.count_listening(true);
             tokio::spawn(listener::listen(context, acceptor, bound.clone(), stop));
             return Ok(self.tell_listening(bound));
         }
@@ -69,7 +71,7 @@ impl Owner {
             return Err(Error::endpoint(format!("`{endpoint}` can be bound to, but not connected to")));
         }
         let stop = self.attach(&endpoint, false)?;
-        self.shared.count_connecting(true);
+        self.shared.begin_connecting();
         runtime.spawn(connector::connect(self.context(), endpoint, stop));
         Ok(())
     }
@@ -97,7 +99,12 @@ impl Owner {
             .partition(|known| known.is_bound == is_bound && known.endpoint == *endpoint);
         *attachments = kept;
         drop(attachments);
-        ended.iter().for_each(|attachment| attachment.stop.cancel());
+        for attachment in &ended {
+            attachment.stop.cancel();
+            if is_bound {
+                self.shared.count_listening(false);
+            }
+        }
         if ended.is_empty() {
             let what = if is_bound { "bound" } else { "connected" };
             return Err(Error::endpoint(format!("the socket is not {what} to `{endpoint}`")));

@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::bounds::SendBounds;
 use super::driver::AtOnce;
 use super::options::SocketOptions;
 use super::queue::{Done, Items, Payload, Queue, Refused, Taken};
@@ -230,12 +231,12 @@ impl Pipe {
         self.at_once.get().is_some_and(|at_once| at_once.write(message))
     }
 
-    /// Queues as many messages for the peer as there is room for, up to one without frames, and answers how many of the first these are. They are to be
-    /// dropped.
-    pub(super) fn send_each(&self, messages: &mut [Message]) -> Result<usize, Refused> {
+    /// Queues as many messages for the peer as there is room for, up to one that may not be sent, and returns how many of the first these are. The
+    /// caller drops them.
+    pub(super) fn send_each(&self, messages: &mut [Message], bounds: &SendBounds) -> Result<usize, Refused> {
         let mut messages = messages.iter_mut();
         self.outgoing.push_each(|items| {
-            let message = messages.next().filter(|message| !message.is_empty())?;
+            let message = messages.next().filter(|message| !message.is_empty() && bounds.allow(message))?;
             let bytes = message.byte_len();
             items.add(message, self.encodes);
             Some(bytes)

@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
@@ -35,7 +35,8 @@ impl ReceiveCore {
     #[inline]
     pub(super) fn poll_recv_from(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Message)>> {
         loop {
-            match ready!(self.queue.poll_recv(context)) {
+            let Poll::Ready(received) = self.queue.poll_recv(context) else { return self.poll_refusal() };
+            match received {
                 Some((peer, message)) if self.is_wanted(&message) => return Poll::Ready(Ok((peer, message))),
                 Some(_) => {}
                 // Only when no task could insert a source any more.
@@ -66,7 +67,9 @@ impl ReceiveCore {
     ) -> Poll<Result<usize>> {
         let before = messages.len();
         loop {
-            let taken = ready!(self.queue.poll_recv_ahead(context, messages, limit));
+            let Poll::Ready(taken) = self.queue.poll_recv_ahead(context, messages, limit) else {
+                return self.poll_refusal();
+            };
             if taken == 0 {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }
@@ -74,6 +77,15 @@ impl ReceiveCore {
             if messages.len() > before {
                 return Poll::Ready(Ok(messages.len() - before));
             }
+        }
+    }
+
+    /// Waits for what may come, unless nothing can: every peer refused the socket.
+    #[inline]
+    fn poll_refusal<R>(&self) -> Poll<Result<R>> {
+        match self.owner.shared.refusal() {
+            None => Poll::Pending,
+            Some(refusal) => Poll::Ready(Err(refusal)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
+use super::error::Error;
 use super::interest::Interest;
 use super::options::HighWaterMark;
 use super::pipe::{Outgoing, Pipe};
@@ -26,6 +27,10 @@ pub(super) struct Roster {
     by_identity: HashMap<Bytes, Arc<Pipe>, RandomState>,
     /// How many endpoints the socket connects to.
     pub(super) connecting: usize,
+    /// How many endpoints the socket is bound to.
+    pub(super) listening: usize,
+    /// Why the last endpoint that refused the socket did so.
+    refusal: Option<Error>,
     pub(super) interest: Interest,
     pub(super) succession: Succession,
     pub(super) is_closed: bool,
@@ -73,6 +78,24 @@ impl Roster {
     #[must_use]
     pub(super) fn take_sender(&mut self) -> Option<Waker> {
         self.sender.take()
+    }
+
+    /// The socket connects to one endpoint more: whoever refused it before may be another now.
+    pub(super) fn begin_connecting(&mut self) {
+        self.connecting += 1;
+        self.refusal = None;
+    }
+
+    /// The socket connects to one endpoint less.
+    pub(super) fn end_connecting(&mut self, refusal: Option<Error>) {
+        self.connecting = self.connecting.saturating_sub(1);
+        self.refusal = refusal.or(self.refusal.take());
+    }
+
+    /// Returns why the socket was refused, if there is no peer, nor any way for one to come.
+    pub(super) fn refusal(&self) -> Option<&Error> {
+        let is_alone = self.live.is_empty() && self.connecting == 0 && self.listening == 0;
+        self.refusal.as_ref().filter(|_| is_alone)
     }
 
     pub(super) fn backlog_size(&self) -> Done {

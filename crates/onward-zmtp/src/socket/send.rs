@@ -46,9 +46,7 @@ impl SendCore {
         slot: &mut Option<Message>,
     ) -> Poll<Result<()>> {
         let shared = &self.owner.shared;
-        if slot.as_ref().is_none_or(Message::is_empty) {
-            return Poll::Ready(Err(Error::state("a message needs a frame, even if it is an empty one")));
-        }
+        check(shared, slot.as_ref())?;
         match shared.socket_type {
             SocketType::Router => self.route.poll_send(shared, context, slot),
             SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
@@ -131,8 +129,20 @@ impl SendCore {
         if self.pending.is_some() {
             return Err(Error::state("`start_send` was called before `poll_ready` was ready"));
         }
+        check(&self.owner.shared, Some(&message))?;
         self.pending = Some(message);
         Ok(())
+    }
+}
+
+/// Returns an error if there is nothing to send, or more than the socket may send.
+#[inline]
+fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
+    match message.map(Message::frames) {
+        None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
+        // The identity is not sent.
+        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
+        Some(frames) => shared.bounds.check(frames),
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::SendBounds;
 use super::error::{Error, Result};
 use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
@@ -28,6 +29,8 @@ use crate::protocol::{self, Message, SocketType};
 pub(super) struct Shared {
     pub(super) socket_type: SocketType,
     pub(super) options: SocketOptions,
+    /// How large a message may be that is sent.
+    pub(super) bounds: SendBounds,
     /// The same for every connection.
     pub(super) protocol: Arc<protocol::Options>,
     pub(super) reporter: Reporter,
@@ -41,6 +44,8 @@ pub(super) struct Shared {
     version: AtomicU64,
     /// Whether anything may be in the backlog.
     has_backlog: AtomicBool,
+    /// Whether any peer ever refused this socket for good.
+    was_refused: AtomicBool,
     topics: Mutex<Topics>,
     next_id: AtomicU64,
     first_identity: u32,
@@ -64,6 +69,7 @@ impl Shared {
             socket_type,
             protocol: Arc::new(options.protocol.clone()),
             leftovers: Arc::new(Leftovers::new(options.receive_mark)),
+            bounds: SendBounds::new(options.limits_of_sending()),
             options,
             share: Arc::new(Share::unlimited()),
             reporter: Reporter::default(),
@@ -72,6 +78,7 @@ impl Shared {
             roster: Mutex::new(Roster::default()),
             version: AtomicU64::new(1),
             has_backlog: AtomicBool::new(false),
+            was_refused: AtomicBool::new(false),
             topics: Mutex::new(Topics::default()),
             next_id: AtomicU64::new(1),
             first_identity: fastrand::u32(..),
@@ -229,7 +236,8 @@ impl Shared {
     }
 
     /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
-    pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) {
+    /// Returns how many messages are lost with it.
+    pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) -> usize {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
@@ -245,12 +253,14 @@ impl Shared {
         drop(roster);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
         self.remove_source(pipe);
+        self.wake_refused();
         if let Some(sender) = sender {
             sender.wake();
         }
         if self.has_backlog.load(Ordering::Acquire) {
             others.iter().for_each(|other| other.outgoing.wake_reader());
         }
+        lost
     }
 
     /// Takes the inbox of a peer that is gone out of the fair queue, if there is nothing in it to be read. (Otherwise it goes when it was read.)
@@ -359,15 +369,57 @@ impl Shared {
         }
     }
 
-    /// The socket connects to one endpoint more, or less.
-    pub(super) fn count_connecting(&self, is_more: bool) {
+    /// The socket connects to one endpoint more.
+    pub(super) fn begin_connecting(&self) {
+        self.change_ways(Roster::begin_connecting);
+    }
+
+    /// The socket connects to one endpoint less; `refusal` says why, if its peer refused the socket.
+    pub(super) fn end_connecting(&self, refusal: Option<Error>) {
+        if refusal.is_some() {
+            self.was_refused.store(true, Ordering::Release);
+        }
+        self.change_ways(|roster| roster.end_connecting(refusal));
+        self.wake_refused();
+    }
+
+    /// The socket is bound to one endpoint more, or less.
+    pub(super) fn count_listening(&self, is_more: bool) {
+        self.change_ways(|roster| {
+            roster.listening = if is_more { roster.listening + 1 } else { roster.listening.saturating_sub(1) };
+        });
+        self.wake_refused();
+    }
+
+    /// Changes how peers may come, which a sender may wait for.
+    fn change_ways(&self, change: impl FnOnce(&mut Roster)) {
         let mut roster = self.roster();
-        roster.connecting = if is_more { roster.connecting + 1 } else { roster.connecting.saturating_sub(1) };
+        change(&mut roster);
         let sender = roster.take_sender();
         drop(roster);
         if let Some(sender) = sender {
             sender.wake();
         }
+    }
+
+    /// Wakes the receiver if it may be waiting for nobody.
+    fn wake_refused(&self) {
+        if self.was_refused.load(Ordering::Acquire) {
+            self.sources.nudge();
+        }
+    }
+
+    /// Returns why nothing will ever come, if every peer refused the socket and all that came before was read. Costs a load otherwise.
+    #[inline]
+    pub(super) fn refusal(&self) -> Option<Error> {
+        if self.was_refused.load(Ordering::Acquire) { self.look_for_refusal() } else { None }
+    }
+
+    #[cold]
+    fn look_for_refusal(&self) -> Option<Error> {
+        let roster = self.roster();
+        let unread = roster.incoming_size(self.leftovers.size()).messages;
+        roster.refusal().filter(|_| unread == 0).cloned()
     }
 
     /// Ends everything: nothing is accepted, sent by the program or kept for it from now on; what is queued goes out for as long as the socket
@@ -417,6 +469,16 @@ impl Shared {
             incoming: roster.incoming_size(self.leftovers.size()).into(),
             dropped: self.dropped_outgoing.load(Ordering::Relaxed),
             discarded: self.dropped_incoming.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The socket and all of its tasks are gone: whatever waits has nobody left who would send it.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let messages = self.roster().outgoing_size().messages as u64;
+        if messages > 0 {
+            self.tell(MonitorEvent::Unsent { messages });
         }
     }
 }
