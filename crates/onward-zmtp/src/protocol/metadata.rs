@@ -65,9 +65,7 @@ impl Metadata {
 
     pub(crate) fn identity(&self) -> Result<Option<Identity>> {
         match self.get(IDENTITY) {
-            Some(identity) if !identity.is_empty() => Identity::new(identity.clone())
-                .map(Some)
-                .map_err(|error| Error::malformed(format!("the peer's identity cannot be used: {error}"))),
+            Some(identity) if !identity.is_empty() => Identity::of_peer(identity.clone()).map(Some),
             _ => Ok(None),
         }
     }

@@ -36,9 +36,8 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     pub(crate) fn start(peer: Peer, cipher: Option<Cipher>, options: &Options, now: Instant) -> Self {
-        let heartbeat = options.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0);
         Self {
-            timers: Timers::start(heartbeat, now),
+            timers: Timers::start(options.heartbeat_for(&peer), now),
             peer,
             cipher,
             assembler: Assembler::default(),

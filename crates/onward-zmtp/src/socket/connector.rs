@@ -66,7 +66,7 @@ async fn attempt(link: &Link) -> End {
 
 async fn open(link: &Link) -> Result<Established> {
     let limit = link.context.shared.options.connect_timeout;
-    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint)).await else {
+    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, &link.context.shared.options)).await else {
         return Err(Error::io(
             format_args!("cannot connect to {}", link.endpoint),
             std::io::ErrorKind::TimedOut.into(),

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 use super::connector::patience;
 use super::delivery::Delivery;
@@ -52,13 +51,6 @@ impl Drop for Name {
         let context = bound().remove(&self.0);
         drop(context);
     }
-}
-
-/// Keeps a name until `stop`.
-pub(super) async fn listen(context: TaskContext, name: Name, endpoint: Endpoint, stop: CancellationToken) {
-    stop.cancelled().await;
-    drop(name);
-    context.shared.tell(MonitorEvent::ListeningEnded { endpoint });
 }
 
 /// Waits until somebody is bound to the name, then carries messages until one of the two ends it.

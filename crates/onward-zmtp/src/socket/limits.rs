@@ -47,6 +47,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a listener waits after the operating system could not accept a connection: there are no file descriptors left, say.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How many connections a listener has the operating system keep until they are accepted.
+pub const ACCEPT_QUEUE: i32 = 1024;
+
 /// What the operating system is asked to buffer for a Unix stream, in bytes each way; its own default is too little for batches, and what is much more
 /// than one batch does not stay in a processor's cache until it is read.
 pub const IPC_BUFFER_BYTES: usize = 384 * 1024;

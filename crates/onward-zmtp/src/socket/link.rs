@@ -77,6 +77,9 @@ impl Link {
         let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
         let (shared, began) = (self.shared(), Instant::now());
         shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        if shared.protocol.lacks_heartbeat(&peer) {
+            shared.tell(MonitorEvent::HeartbeatUnavailable { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        }
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
         let driver = Arc::new(Shareable::new(driver));
         pipe.is_carried_by(driver.at_once());

@@ -24,6 +24,7 @@ impl SocketOptions {
             None => self.check_authenticator(),
         }?;
         self.check_heartbeat()?;
+        self.check_keepalive()?;
         self.check_username()
     }
 
@@ -32,6 +33,16 @@ impl SocketOptions {
         match &self.protocol.heartbeat {
             Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
                 "a `heartbeat` needs an interval and a timeout of more than zero; leave it out to ask for none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The operating system would refuse it at every connection.
+    fn check_keepalive(&self) -> Result<()> {
+        match &self.keepalive {
+            Some(keepalive) if !keepalive.is_usable() => Err(Error::misuse(
+                "`tcp_keepalive` needs times of at least a second and at least one probe; leave it out for none",
             )),
             _ => Ok(()),
         }

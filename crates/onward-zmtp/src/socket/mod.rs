@@ -48,7 +48,8 @@
 //!   program is elsewhere. A peer that is gone gets no more messages; what it was not sent goes to others, or waits for its return.
 //! - **Futures can be dropped.** A `recv` that is dropped has taken nothing, a `send` that is dropped has sent nothing, so both may stand in
 //!   `select!` and `timeout`.
-//! - **Dropping a socket closes it,** and leaves no task behind.
+//! - **Dropping a socket closes it,** and leaves no task behind. What is queued is sent in the background for as long as the socket
+//!   [lingers](SocketOptions::linger) *and its runtime lives*: before `main` returns, [`close`](Socket::close) it.
 //! - **A peer can end its own connection and nothing else**: see [`protocol`](crate::protocol#what-a-peer-can-do-to-us). Those who connect and say
 //!   nothing keep nobody out.
 //! - **What happens is told**, with reasons, by a [`Monitor`].
@@ -105,6 +106,7 @@ mod endpoint;
 mod error;
 mod inproc;
 mod interest;
+mod keepalive;
 pub mod kind;
 mod leftovers;
 pub mod limits;
@@ -140,6 +142,7 @@ mod write_costs;
 pub use authentication::{Candidate, Decision};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
+pub use keepalive::TcpKeepalive;
 pub use monitor::{Monitor, MonitorEvent};
 pub use names::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,

@@ -39,6 +39,14 @@ pub enum MonitorEvent {
         /// Who is at the other end.
         peer: Box<Peer>,
     },
+    /// The options ask peers for [heartbeats](super::SocketOptions::heartbeat), and this one is not asked: it speaks ZMTP 3.0, which has none. If its machine
+    /// is gone, nobody notices; [`SocketOptions::tcp_keepalive`](super::SocketOptions::tcp_keepalive) does not need the peer's help.
+    HeartbeatUnavailable {
+        /// The endpoint of ours: bound to, or connected to.
+        endpoint: Endpoint,
+        /// Who is at the other end.
+        peer: Box<Peer>,
+    },
     /// A connection came to nothing, before or in its handshake.
     ConnectionFailed {
         /// The endpoint of ours: bound to, or connected to.

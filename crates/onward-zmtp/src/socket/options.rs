@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::authentication::{Authenticator, Candidate, Decision};
 use super::error::Result;
+use super::keepalive::TcpKeepalive;
 use super::limits::{
     CONNECT_TIMEOUT, HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES, LINGER, PEERS, PENDING_HANDSHAKES,
     RECONNECT_FIRST, RECONNECT_LONGEST,
@@ -41,6 +42,7 @@ pub struct SocketOptions {
     pub(super) reconnect: Reconnect,
     pub(super) on_refusal: Refusal,
     pub(super) connect_timeout: Duration,
+    pub(super) keepalive: Option<TcpKeepalive>,
     pub(super) peers: usize,
     pub(super) pending_handshakes: usize,
     pub(super) duplicate_identity: DuplicateIdentity,
@@ -54,6 +56,9 @@ pub struct SocketOptions {
 /// How much a queue to or from one peer holds, whichever is reached first. Then whoever writes to it waits.
 ///
 /// A single message may be larger than `bytes`; it waits until the queue is empty. At least one message always fits.
+///
+/// Zero is no bound, as with libzmq. A queue without any bound grows until memory ends if its reader is slower than its writer; so a mark of zero
+/// messages still has the default of bytes, unless `bytes` is zero, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HighWaterMark {
     /// Messages. Default: [`HIGH_WATER_MARK_MESSAGES`].
@@ -63,15 +68,19 @@ pub struct HighWaterMark {
 }
 
 impl HighWaterMark {
-    /// So many messages, and the default of bytes.
+    /// A mark without any bound: see above what that risks.
+    pub const UNLIMITED: Self = Self { messages: 0, bytes: 0 };
+
+    /// So many messages (zero for any number), and the default of bytes.
     #[must_use]
     pub fn messages(messages: usize) -> Self {
         Self { messages, ..Self::default() }
     }
 
-    /// At least one of each, so that something can pass.
+    /// Zero is no bound.
     fn usable(self) -> Self {
-        Self { messages: self.messages.max(1), bytes: self.bytes.max(1) }
+        let or_any = |bound| if bound == 0 { usize::MAX } else { bound };
+        Self { messages: or_any(self.messages), bytes: or_any(self.bytes) }
     }
 }
 
@@ -149,6 +158,7 @@ impl SocketOptions {
             reconnect: Reconnect::default(),
             on_refusal: Refusal::default(),
             connect_timeout: CONNECT_TIMEOUT,
+            keepalive: None,
             peers: PEERS,
             pending_handshakes: PENDING_HANDSHAKES,
             duplicate_identity: DuplicateIdentity::default(),
@@ -315,6 +325,14 @@ impl SocketOptions {
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Has the operating system probe TCP connections over which nothing passes, and end those whose peer does not answer. It needs nothing of the peer, so
+    /// it also serves for peers that know no [heartbeats](Self::heartbeat). Default: not; connections use no probes.
+    #[must_use]
+    pub fn tcp_keepalive(mut self, keepalive: TcpKeepalive) -> Self {
+        self.keepalive = Some(keepalive);
         self
     }
 

@@ -133,13 +133,13 @@ impl Shared {
         encodes: bool,
     ) -> Result<Arc<Pipe>> {
         let id = self.next_id();
-        let routing = self.routing(id, identity);
+        let mut roster = self.roster();
+        let routing = self.routing(&roster, id, identity);
         let origin = match identity {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
         let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone(), encodes));
-        let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
@@ -163,14 +163,17 @@ impl Shared {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn routing(&self, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
+    /// Returns what a ROUTER knows a peer by: the identity that the peer chose, or one that no other peer has.
+    fn routing(&self, roster: &Roster, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
         match (self.socket_type, identity) {
             (SocketType::Router, Some(identity)) => identity.as_bytes().clone(),
             (SocketType::Router, None) => {
-                let mut routing = BytesMut::with_capacity(5);
-                routing.put_u8(0);
-                routing.put_u32(self.first_identity.wrapping_add(id as u32));
-                routing.freeze()
+                let first = self.first_identity.wrapping_add(id as u32);
+                // There are fewer peers than numbers, so one is free.
+                let free = (0..=u32::MAX)
+                    .map(|step| generated(first.wrapping_add(step.wrapping_mul(IDENTITY_STEP))))
+                    .find(|routing| roster.by_identity(routing).is_none());
+                free.unwrap_or_default()
             }
             _ => Bytes::new(),
         }
@@ -481,6 +484,17 @@ impl Drop for Shared {
             self.tell(MonitorEvent::Unsent { messages });
         }
     }
+}
+
+/// How far from one that is taken the next identity is that is tried: an odd number, so that all are tried.
+const IDENTITY_STEP: u32 = 0x9E37_79B1;
+
+/// An identity that a ROUTER makes up for a peer that chose none.
+fn generated(number: u32) -> Bytes {
+    let mut routing = BytesMut::with_capacity(5);
+    routing.put_u8(0);
+    routing.put_u32(number);
+    routing.freeze()
 }
 
 /// What an XPUB receives about a topic: 1 or 0, and the topic.

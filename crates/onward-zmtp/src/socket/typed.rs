@@ -32,7 +32,8 @@ use crate::protocol::Message;
 /// disconnects go on while the program does something else.
 ///
 /// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
-/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it.
+/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it. Where the runtime ends before that, what is
+/// queued is lost; [`MonitorEvent::Unsent`](super::MonitorEvent::Unsent) says how much.
 pub struct Socket<T> {
     pub(super) sender: Sender<T>,
     pub(super) receiver: Receiver<T>,
@@ -66,7 +67,8 @@ impl<T: Kind> Socket<T> {
 
     /// Listens on an endpoint, and answers which it is: with the port, where the operating system chose one.
     ///
-    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed.
+    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed, unless another
+    /// process has put its own in that place.
     ///
     /// Cancel safe: a future that is dropped before it is ready has bound nothing.
     ///
@@ -89,14 +91,17 @@ impl<T: Kind> Socket<T> {
     /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).
     ///
     /// Returns at once. Messages can be sent from now on, and wait until there is a connection; [`monitor`](Self::monitor) tells of it. A peer
-    /// that answers the handshake with an error is not asked again.
+    /// that refuses the socket is not asked again, unless the options [say so](SocketOptions::on_refusal).
+    ///
+    /// A socket has one connection to an endpoint. If it is connected to this one already, with this very text, nothing happens and the result is
+    /// `false`; otherwise it is `true`.
     ///
     /// # Errors
     ///
     /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
     /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored or with which nothing could work ([`Error::is_misuse`]),
     /// or outside a tokio runtime.
-    pub fn connect<E>(&self, endpoint: E) -> Result<()>
+    pub fn connect<E>(&self, endpoint: E) -> Result<bool>
     where
         E: TryInto<Endpoint>,
         Error: From<E::Error>,
@@ -104,7 +109,8 @@ impl<T: Kind> Socket<T> {
         self.owner().connect(endpoint.try_into()?)
     }
 
-    /// Stops listening on an endpoint that [`bind`](Self::bind) answered. Connections that are there go on.
+    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns, the address is free, and another socket may be bound to it.
+    /// Connections that are there go on.
     ///
     /// # Errors
     ///
@@ -169,13 +175,15 @@ impl<T: Sends> Socket<T> {
     /// | PUB, XPUB | all who are subscribed to what the first frame begins with | drops it for those whose queue is full, or [waits](super::Overflow) |
     /// | XSUB | all; a frame of 1 or 0 and a topic subscribes or cancels | drops it, or waits |
     ///
-    /// `Ok` says that the message is queued, not that it has arrived.
+    /// `Ok` says that the message is queued, not that it has arrived, nor that it has left this process: [`close`](Self::close) the socket before the
+    /// runtime ends (`main` returns), or what is queued is lost.
     ///
     /// Cancel safe: a message whose future was dropped before it was ready is not sent; use [`try_send`](Self::try_send) to keep it.
     ///
     /// # Errors
     ///
-    /// If the message has no frame ([`Error::is_state`]), or if a ROUTER has no peer of this identity ([`Error::is_unroutable`]).
+    /// If the message has no frame ([`Error::is_state`]), if it is larger than [`SocketOptions::send_limits`] allow ([`Error::is_limit`]), if a ROUTER has no
+    /// peer of this identity ([`Error::is_unroutable`]), or if every peer refused the socket, so that none will come ([`Error::is_refused`]).
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         self.sender.send(message).await
     }

@@ -1,5 +1,6 @@
 //! Sockets on tokio, over real streams of this machine.
 
+mod addresses;
 mod answers;
 mod backoff;
 mod budget;
