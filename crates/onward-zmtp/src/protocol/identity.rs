@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::error::{Error, Result, printable};
 use super::limits::IDENTITY_BYTES;
+use super::message::IntoFrame;
 
 /// An identity that a socket chose for itself: 1 to 255 octets. Ours do not begin with zero, as the protocol wants it; those of peers may.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -17,8 +18,8 @@ impl Identity {
     /// # Errors
     ///
     /// If there are none or more than 255, or if the first is zero: [`Error::is_misuse`].
-    pub fn new(identity: impl Into<Bytes>) -> Result<Self> {
-        let identity = identity.into();
+    pub fn new(identity: impl IntoFrame) -> Result<Self> {
+        let identity = identity.into_frame();
         if identity.is_empty() || identity.len() > IDENTITY_BYTES {
             return Err(Error::misuse(format!("an identity has 1 to {IDENTITY_BYTES} octets, not {}", identity.len())));
         }

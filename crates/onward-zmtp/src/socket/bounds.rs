@@ -18,24 +18,26 @@ impl SendBounds {
         Self { lone_frame_bytes: limits.frame_bytes.min(limits.message_bytes), limits }
     }
 
-    /// Returns an error if a message of these frames is larger than the socket may send.
+    /// Returns whether a message of this frame alone may be sent.
     #[inline]
-    pub(super) fn check(&self, frames: &[Bytes]) -> Result<()> {
-        match frames {
-            [frame] if frame.len() <= self.lone_frame_bytes && self.limits.message_parts > 0 => Ok(()),
-            _ => self.check_all(frames),
-        }
+    pub(super) fn allow_lone(&self, frame: &Bytes) -> bool {
+        frame.len() <= self.lone_frame_bytes
     }
 
     /// Returns whether a message may be sent as it is.
     #[inline]
     pub(super) fn allow(&self, message: &Message) -> bool {
-        self.check(message.frames()).is_ok()
+        match message.frames() {
+            [frame] => self.allow_lone(frame),
+            frames => self.check(frames).is_ok(),
+        }
     }
 
-    fn check_all(&self, frames: &[Bytes]) -> Result<()> {
+    /// Returns an error if a message of these frames is larger than the socket may send.
+    pub(super) fn check(&self, frames: &[Bytes]) -> Result<()> {
         let Limits { message_parts, message_bytes, frame_bytes, .. } = self.limits;
-        if frames.len() > message_parts {
+        // One frame always may be sent.
+        if frames.len() > message_parts.max(1) {
             return Err(too_large("message_parts", "a message", frames.len(), "parts", message_parts));
         }
         if let Some(frame) = frames.iter().find(|frame| frame.len() > frame_bytes) {

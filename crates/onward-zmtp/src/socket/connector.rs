@@ -14,11 +14,17 @@ use super::monitor::MonitorEvent;
 use super::refusal::Refusals;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
+use crate::protocol::Identity;
 
 /// Connects, and after every end of a connection again, until `stop`, or until the peer refuses us for good.
-pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: CancellationToken) {
+pub(super) async fn connect(
+    context: TaskContext,
+    endpoint: Endpoint,
+    known_as: Option<Identity>,
+    stop: CancellationToken,
+) {
     let shared = context.shared.clone();
-    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: String::new(), stop };
+    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, known_as, stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
     let mut refusals = Refusals::new(shared.options.on_refusal);
     let mut refusal = None;
@@ -27,6 +33,11 @@ pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: Canc
             End::Stopped => break,
             End::Failed(error) if refusals.is_final(&error) => {
                 refusal = Some(Error::refused_by(&link.endpoint, &error));
+                break;
+            }
+            End::Failed(_) | End::Lost { .. } if shared.options.connects_once => {
+                refusal =
+                    Some(Error::gone(format!("the one connection to `{}` is gone; connect again", link.endpoint)));
                 break;
             }
             End::Failed(_) => {}

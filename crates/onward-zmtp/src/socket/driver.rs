@@ -295,7 +295,7 @@ impl Driver {
             done.bytes += size.bytes;
             messages += size.messages;
             match item {
-                Outgoing::Message(message) => self.connection.send_taking(message)?,
+                Outgoing::Message(message) | Outgoing::Hello(message) => self.connection.send_taking(message)?,
                 Outgoing::Run(run) => self.connection.send_run(run)?,
                 Outgoing::Subscribe(topic) => self.connection.subscribe(topic)?,
                 Outgoing::Cancel(topic) => self.connection.cancel(topic)?,

@@ -55,12 +55,12 @@ impl Error {
     }
 
     #[cold]
-    pub(super) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
+    pub(crate) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
         let message = format!("{what}: {error}");
         Self { kind: Kind::Io, message: message.into(), source: Some(Source::Io(Arc::new(error))) }
     }
 
-    pub(super) fn closed() -> Self {
+    pub(crate) fn closed() -> Self {
         Self::new(Kind::Closed, "the socket is closed")
     }
 
@@ -68,7 +68,7 @@ impl Error {
         Self::new(Kind::Unroutable, message)
     }
 
-    pub(super) fn state(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn state(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::State, message)
     }
 
@@ -151,7 +151,8 @@ impl Error {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)
     }
 
-    /// The peer that was asked has disconnected, so that no answer will come.
+    /// The peer that was asked has disconnected, so that no answer will come; or a socket that [connects once](super::SocketOptions::connect_once) has
+    /// lost its last connection.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.kind == Kind::Gone
@@ -165,9 +166,13 @@ impl Error {
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.kind == Kind::Refused
-            || self.protocol().is_some_and(|error| {
-                error.is_refused() || error.is_peer_error() || error.is_mechanism() || error.is_incompatible()
-            })
+            || self.protocol().is_some_and(protocol::Error::is_refused)
+            || self.is_refusal_of_peer()
+    }
+
+    /// Whether the peer refused us, or it and we can never go together.
+    pub(super) fn is_refusal_of_peer(&self) -> bool {
+        self.protocol().is_some_and(|error| error.is_peer_error() || error.is_mechanism() || error.is_incompatible())
     }
 
     /// The socket was made with an option that its type, or this endpoint, has no use for, or with which nothing could work; or a

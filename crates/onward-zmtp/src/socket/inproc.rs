@@ -15,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::link::{End, Link};
 use super::monitor::MonitorEvent;
+use super::origin::RemotePeer;
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Taken;
 use super::shared::{Shared, TaskContext};
@@ -86,8 +87,14 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         return Err(protocol::Error::incompatible(format!("a {theirs} socket cannot talk to a {ours} socket")).into());
     }
     let their_stop = theirs.token.child_token();
-    let their_pipe = theirs.attach(ours.identity(), None, their_stop, false)?;
-    let our_pipe = match ours.attach(theirs.identity(), link.connector, link.stop.clone(), false) {
+    let their_pipe = theirs.attach(ours.identity(), None, their_stop, false, ours.as_remote(&link.endpoint))?;
+    let our_pipe = match ours.attach(
+        link.known_as.as_ref().or(theirs.identity()),
+        link.connector,
+        link.stop.clone(),
+        false,
+        theirs.as_remote(&link.endpoint),
+    ) {
         Ok(pipe) => pipe,
         Err(error) => {
             theirs.detach(&their_pipe, VecDeque::new());
@@ -177,6 +184,7 @@ impl Way {
         while self.delivery.has_room() {
             match self.taken.items.list.pop_front() {
                 Some(Outgoing::Message(message)) => self.message(message),
+                Some(Outgoing::Hello(message)) => self.delivery.message(message),
                 // There is none: what goes over a stream is encoded, and nothing else.
                 Some(Outgoing::Run(run)) => run.for_each(|message| self.message(message)),
                 Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
@@ -206,12 +214,12 @@ impl Way {
     }
 
     fn tell_connected(&self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: Box::new(other.as_peer()) });
+        self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: other.as_remote(endpoint) });
     }
 
     fn leave(&mut self, endpoint: &Endpoint, other: &Shared) {
         let lost = self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
-        let (endpoint, peer) = (endpoint.clone(), Box::new(other.as_peer()));
+        let (endpoint, peer) = (endpoint.clone(), other.as_remote(endpoint));
         self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
     }
 }
@@ -222,13 +230,14 @@ impl Shared {
     }
 
     /// As another socket of this process sees it.
-    fn as_peer(&self) -> Peer {
-        Peer {
+    pub(super) fn as_remote(&self, endpoint: &Endpoint) -> RemotePeer {
+        let peer = Peer {
             socket_type: self.socket_type,
             identity: self.identity().cloned(),
             version: (3, 1),
             client_key: None,
             metadata: protocol::Metadata::of(self.socket_type, self.identity(), &self.protocol.properties),
-        }
+        };
+        RemotePeer::new(endpoint.clone(), None, peer)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +17,11 @@ use super::driver::{Driver, Shareable};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::monitor::MonitorEvent;
+use super::origin::RemotePeer;
 use super::pipe::Pipe;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
-use crate::protocol::{self, Connection, Credentials, Entropy, Event, Peer};
+use crate::protocol::{self, Connection, Credentials, Entropy, Event, Identity, Peer};
 
 /// How long a peer that is sent away has to be told so.
 const REFUSAL_TIME: Duration = Duration::from_millis(100);
@@ -28,8 +30,10 @@ const REFUSAL_TIME: Duration = Duration::from_millis(100);
 pub(super) struct Link {
     pub(super) context: TaskContext,
     pub(super) endpoint: Endpoint,
-    /// Where the peer is.
-    pub(super) address: String,
+    /// The address of the peer, if it was accepted over TCP.
+    pub(super) address: Option<SocketAddr>,
+    /// The identity that the socket gives the peer.
+    pub(super) known_as: Option<Identity>,
     /// The number of the connector whose it is, if it was not accepted.
     pub(super) connector: Option<u64>,
     /// Ends the connection.
@@ -77,7 +81,7 @@ impl Link {
         let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
         let (shared, began) = (self.shared(), Instant::now());
         shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
-        if shared.protocol.lacks_heartbeat(&peer) {
+        if shared.protocol.lacks_heartbeat(peer.peer()) {
             shared.tell(MonitorEvent::HeartbeatUnavailable { endpoint: self.endpoint.clone(), peer: peer.clone() });
         }
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
@@ -94,6 +98,8 @@ impl Link {
             }
             Some(reason) => {
                 if reason.protocol().is_some_and(protocol::Error::is_limit) {
+                    // It has no place among those that messages go to while it hears the reason.
+                    shared.retire(&pipe);
                     driver.give_reason(Instant::now() + REFUSAL_TIME).await;
                 }
                 End::Lost { lasted: began.elapsed() }
@@ -101,8 +107,9 @@ impl Link {
         }
     }
 
-    fn attach(&self, peer: &Peer) -> Result<Arc<Pipe>> {
-        self.shared().attach(peer.identity(), self.connector, self.stop.clone(), true)
+    fn attach(&self, peer: &RemotePeer) -> Result<Arc<Pipe>> {
+        let identity = self.known_as.as_ref().or(peer.identity());
+        self.shared().attach(identity, self.connector, self.stop.clone(), true, peer.clone())
     }
 
     /// Tells that a connection came to nothing.
@@ -117,7 +124,7 @@ impl Link {
 
     async fn decide(&self, credentials: Credentials) -> Decision {
         let Some(authenticator) = &self.shared().options.authenticator else { return Decision::refuse() };
-        let (endpoint, address) = (self.endpoint.clone(), self.address.clone());
+        let (endpoint, address) = (self.endpoint.clone(), self.address);
         authenticator(Candidate { endpoint, address, credentials }).await
     }
 }
@@ -127,7 +134,7 @@ struct Ending<'a> {
     link: &'a Link,
     driver: Option<Arc<Shareable>>,
     pipe: &'a Arc<Pipe>,
-    peer: Box<Peer>,
+    peer: RemotePeer,
     reason: Option<Error>,
 }
 
@@ -149,7 +156,7 @@ impl Drop for Ending<'_> {
 /// A connection whose handshake is done.
 pub(super) struct Established {
     handshake: Handshake,
-    peer: Box<Peer>,
+    peer: RemotePeer,
     pipe: Arc<Pipe>,
 }
 
@@ -161,7 +168,7 @@ struct Handshake {
 }
 
 impl Handshake {
-    async fn complete(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
+    async fn complete(&mut self, link: &Link) -> Result<(RemotePeer, Arc<Pipe>)> {
         let Some(deadline) = self.connection.next_timeout() else { return self.proceed(link).await };
         match timeout_at(Instant::from_std(deadline), self.proceed(link)).await {
             Ok(outcome) => outcome,
@@ -173,14 +180,15 @@ impl Handshake {
         }
     }
 
-    async fn proceed(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
+    async fn proceed(&mut self, link: &Link) -> Result<(RemotePeer, Arc<Pipe>)> {
         loop {
             match self.connection.poll_event(Instant::now().into_std())? {
                 Some(Event::Introduced(peer)) => {
-                    self.pipe = Some(link.attach(&peer)?);
+                    self.pipe = Some(link.attach(&self.remote(link, *peer))?);
                     self.connection.accept()?;
                 }
                 Some(Event::Ready(peer)) => {
+                    let peer = self.remote(link, *peer);
                     let pipe = self.pipe.take().map_or_else(|| link.attach(&peer), Ok)?;
                     return Ok((peer, pipe));
                 }
@@ -192,6 +200,10 @@ impl Handshake {
                 None => self.exchange().await?,
             }
         }
+    }
+
+    fn remote(&self, link: &Link, peer: Peer) -> RemotePeer {
+        RemotePeer::new(link.endpoint.clone(), self.stream.peer_address(), peer)
     }
 
     /// Writes all there is, then reads once: also after a write that failed, for the peer may have said why it closed.

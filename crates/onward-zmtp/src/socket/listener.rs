@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::sleep;
@@ -26,6 +27,10 @@ pub(super) async fn listen(context: TaskContext, acceptor: Closing, endpoint: En
         };
         match accepted {
             Ok(None) => break,
+            Ok(Some((_, Some(address)))) if !context.shared.options.allows(address.ip()) => {
+                let reason = Error::refused(format!("connections from {} are not allowed", address.ip()));
+                context.shared.tell(MonitorEvent::ConnectionFailed { endpoint: endpoint.clone(), reason });
+            }
             Ok(Some((stream, address))) => serve(&context, &endpoint, &pending, stream, address),
             // Its peer has given up before we came to it.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -43,12 +48,18 @@ impl Drop for Closing {
     }
 }
 
-fn serve(context: &TaskContext, endpoint: &Endpoint, pending: &Arc<Pending>, stream: Stream, address: String) {
+fn serve(
+    context: &TaskContext,
+    endpoint: &Endpoint,
+    pending: &Arc<Pending>,
+    stream: Stream,
+    address: Option<SocketAddr>,
+) {
     let (context, endpoint) = (context.clone(), endpoint.clone());
     let stop = context.shared.token.child_token();
     let place = Pending::enter(pending, stop.clone());
     tokio::spawn(async move {
-        let link = Link { context, endpoint, address, connector: None, stop };
+        let link = Link { context, endpoint, address, connector: None, known_as: None, stop };
         let established = tokio::select! {
             biased;
             () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),

@@ -94,6 +94,7 @@
 //!
 //! There are no draft types (CLIENT, SERVER, RADIO, DISH and others), no udp, pgm, websockets or vmci, no GSSAPI, and no versions of the protocol before 3.0.
 
+mod allowed;
 mod authentication;
 mod backoff;
 mod batch;
@@ -104,6 +105,7 @@ mod dialogue;
 mod driver;
 mod endpoint;
 mod error;
+mod halves;
 mod inproc;
 mod interest;
 mod keepalive;
@@ -118,6 +120,7 @@ mod models;
 mod monitor;
 mod names;
 mod options;
+mod origin;
 mod owner;
 mod pipe;
 mod proxy;
@@ -139,6 +142,7 @@ mod transport;
 mod typed;
 mod write_costs;
 
+pub use allowed::AddressRange;
 pub use authentication::{Candidate, Decision};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
@@ -149,6 +153,7 @@ pub use names::{
     XpubSocket, XsubSocket,
 };
 pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, Refusal, SocketOptions};
+pub use origin::RemotePeer;
 pub use proxy::Proxy;
 pub use receive::Receiver;
 pub use send::{Sender, TrySendError};

@@ -9,7 +9,7 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::limits::MONITOR_EVENTS;
-use crate::protocol::Peer;
+use super::origin::RemotePeer;
 
 /// Something that happened to a socket.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub enum MonitorEvent {
         /// The endpoint of ours: bound to, or connected to.
         endpoint: Endpoint,
         /// Who is at the other end.
-        peer: Box<Peer>,
+        peer: RemotePeer,
     },
     /// The options ask peers for [heartbeats](super::SocketOptions::heartbeat), and this one is not asked: it speaks ZMTP 3.0, which has none. If its machine
     /// is gone, nobody notices; [`SocketOptions::tcp_keepalive`](super::SocketOptions::tcp_keepalive) does not need the peer's help.
@@ -45,7 +45,7 @@ pub enum MonitorEvent {
         /// The endpoint of ours: bound to, or connected to.
         endpoint: Endpoint,
         /// Who is at the other end.
-        peer: Box<Peer>,
+        peer: RemotePeer,
     },
     /// A connection came to nothing, before or in its handshake.
     ConnectionFailed {
@@ -59,7 +59,7 @@ pub enum MonitorEvent {
         /// The endpoint of ours: bound to, or connected to.
         endpoint: Endpoint,
         /// Who was at the other end.
-        peer: Box<Peer>,
+        peer: RemotePeer,
         /// Why.
         reason: Error,
         /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is

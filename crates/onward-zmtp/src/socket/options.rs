@@ -1,11 +1,13 @@
 //! What a socket is made with.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::allowed::AddressRange;
 use super::authentication::{Authenticator, Candidate, Decision};
 use super::error::Result;
 use super::keepalive::TcpKeepalive;
@@ -13,7 +15,7 @@ use super::limits::{
     CONNECT_TIMEOUT, HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES, LINGER, PEERS, PENDING_HANDSHAKES,
     RECONNECT_FIRST, RECONNECT_LONGEST,
 };
-use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
+use crate::protocol::{self, Heartbeat, Identity, Limits, Message, Security, SocketType};
 
 /// How a socket behaves. The defaults are safe and bounded; set what differs.
 ///
@@ -41,6 +43,11 @@ pub struct SocketOptions {
     pub(super) linger: Duration,
     pub(super) reconnect: Reconnect,
     pub(super) on_refusal: Refusal,
+    pub(super) connects_once: bool,
+    pub(super) hello: Option<Message>,
+    pub(super) conflates: bool,
+    pub(super) ipc_permissions: Option<u32>,
+    pub(super) allowed: Vec<AddressRange>,
     pub(super) connect_timeout: Duration,
     pub(super) keepalive: Option<TcpKeepalive>,
     pub(super) peers: usize,
@@ -157,6 +164,11 @@ impl SocketOptions {
             linger: LINGER,
             reconnect: Reconnect::default(),
             on_refusal: Refusal::default(),
+            connects_once: false,
+            hello: None,
+            conflates: false,
+            ipc_permissions: None,
+            allowed: Vec::new(),
             connect_timeout: CONNECT_TIMEOUT,
             keepalive: None,
             peers: PEERS,
@@ -232,6 +244,11 @@ impl SocketOptions {
     pub fn send_limits(mut self, limits: Limits) -> Self {
         self.send_limits = Some(limits);
         self
+    }
+
+    /// Whether a connection from this address is accepted.
+    pub(super) fn allows(&self, address: IpAddr) -> bool {
+        self.allowed.is_empty() || self.allowed.iter().any(|range| range.contains(address))
     }
 
     /// Returns the limits of what is sent.
@@ -311,6 +328,49 @@ impl SocketOptions {
     #[must_use]
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = reconnect;
+        self
+    }
+
+    /// Connects to each endpoint once: when the attempt fails, or the connection ends, the socket does not connect to it again. When it has no other endpoint and
+    /// no peer, `send` and `recv` return an error for which [`Error::is_gone`](super::Error::is_gone) holds. Default: connects again and again.
+    #[must_use]
+    pub fn connect_once(mut self) -> Self {
+        self.connects_once = true;
+        self
+    }
+
+    /// Sends this message to every peer, before all others, when it is connected: a greeting, the current state for a new subscriber, or an empty one for a
+    /// ROUTER that is to learn who is there. Not for REQ, REP, PULL and SUB. A SUB drops it if it is not subscribed to it. Default: none.
+    #[must_use]
+    pub fn hello(mut self, message: impl Into<Message>) -> Self {
+        self.hello = Some(message.into());
+        self
+    }
+
+    /// For PUSH, PULL, PUB, SUB and DEALER: keeps of each queue the last message only, for values of which only the newest counts. A message replaces the one
+    /// that waits, which is dropped and not counted; sending never waits for room. On a SUB the newest of all topics is kept, so subscribe to one. What
+    /// is in the buffers of the operating system is not replaced, so set it on the receiving side, too. Default: no.
+    #[must_use]
+    pub fn conflate(mut self) -> Self {
+        self.conflates = true;
+        self
+    }
+
+    /// Sets the permissions of the files of Unix sockets that the socket is bound to, as `0o660`. They are set before anybody can connect. Default: what
+    /// the process' umask leaves of `0o777`.
+    #[must_use]
+    pub fn ipc_permissions(mut self, mode: u32) -> Self {
+        self.ipc_permissions = Some(mode);
+        self
+    }
+
+    /// Accepts TCP connections from these addresses only; others are closed before anything is read from them. May be called several times: a connection from any of
+    /// the ranges is accepted. Default: from everywhere.
+    ///
+    /// It keeps strangers from costing anything, and does not replace CURVE: addresses can be forged and shared.
+    #[must_use]
+    pub fn allow_from(mut self, range: AddressRange) -> Self {
+        self.allowed.push(range);
         self
     }
 

@@ -15,6 +15,7 @@ use super::monitor::MonitorEvent;
 use super::shared::{Shared, TaskContext};
 use super::transport::Acceptor;
 use super::{connector, inproc, listener};
+use crate::protocol::Identity;
 
 /// Shared by the halves of a socket. Closes it when dropped.
 pub(super) struct Owner {
@@ -64,7 +65,7 @@ impl Owner {
             self.attach(&endpoint, Some(Bound::Name(name)))?;
             return Ok(self.tell_listening(endpoint));
         }
-        let (acceptor, endpoint) = Acceptor::bind(&endpoint).await?;
+        let (acceptor, endpoint) = Acceptor::bind(&endpoint, &self.shared.options).await?;
         let stop = self.attach(&endpoint, Some(Bound::Stream(acceptor.clone())))?;
         let acceptor = listener::Closing(acceptor);
         tokio::spawn(listener::listen(self.context(), acceptor, endpoint.clone(), stop));
@@ -78,7 +79,7 @@ impl Owner {
     }
 
     /// Returns `false` if the socket is connected to the endpoint already.
-    pub(super) fn connect(&self, endpoint: Endpoint) -> Result<bool> {
+    pub(super) fn connect(&self, endpoint: Endpoint, known_as: Option<Identity>) -> Result<bool> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
         if endpoint.is_open() {
@@ -86,7 +87,7 @@ impl Owner {
         }
         let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
         self.shared.begin_connecting();
-        runtime.spawn(connector::connect(self.context(), endpoint, stop));
+        runtime.spawn(connector::connect(self.context(), endpoint, known_as, stop));
         Ok(true)
     }
 

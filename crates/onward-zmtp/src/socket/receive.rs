@@ -5,13 +5,14 @@ use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
 use super::error::{Error, Result};
 use super::kind::Receives;
 use super::monitor::Monitor;
+use super::origin::RemotePeer;
 use super::owner::Owner;
 use super::pipe::Inbox;
 use super::statistics::Statistics;
@@ -35,12 +36,14 @@ impl ReceiveCore {
     #[inline]
     pub(super) fn poll_recv_from(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Message)>> {
         loop {
-            let Poll::Ready(received) = self.queue.poll_recv(context) else { return self.poll_refusal() };
-            match received {
-                Some((peer, message)) if self.is_wanted(&message) => return Poll::Ready(Ok((peer, message))),
-                Some(_) => {}
+            match self.queue.poll_recv(context) {
+                Poll::Ready(Some((peer, message))) if self.is_wanted(&message) => {
+                    return Poll::Ready(Ok((peer, message)));
+                }
+                Poll::Ready(Some(_)) => {}
                 // Only when no task could insert a source any more.
-                None => return Poll::Ready(Err(Error::closed())),
+                Poll::Ready(None) => return Poll::Ready(Err(Error::closed())),
+                Poll::Pending => return self.poll_refusal(),
             }
         }
     }
@@ -48,6 +51,18 @@ impl ReceiveCore {
     #[inline]
     pub(super) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
         self.poll_recv_from(context).map_ok(|(_, message)| message)
+    }
+
+    /// The next message, and who sent it.
+    pub(super) fn poll_recv_with_peer(&mut self, context: &mut Context<'_>) -> Poll<Result<(Message, RemotePeer)>> {
+        loop {
+            let (connection, message) = ready!(self.poll_recv_from(context))?;
+            // It is there until the inbox that the message was in is polled again.
+            if let Some(peer) = self.owner.shared.origins.get(connection) {
+                return Poll::Ready(Ok((message, peer)));
+            }
+            self.owner.shared.drop_incoming(1);
+        }
     }
 
     pub(super) fn try_recv(&mut self) -> Option<Message> {
@@ -127,6 +142,15 @@ impl<T: Receives> Receiver<T> {
     /// As there.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.core.poll_recv(context)).await
+    }
+
+    /// As [`Socket::recv_with_peer`](super::Socket::recv_with_peer).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        poll_fn(|context| self.core.poll_recv_with_peer(context)).await
     }
 
     /// As [`Socket::recv_many`](super::Socket::recv_many).

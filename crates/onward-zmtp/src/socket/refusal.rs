@@ -20,7 +20,8 @@ impl Refusals {
     pub(super) fn is_final(&mut self, error: &Error) -> bool {
         let is_unanswered = error.protocol().is_some_and(crate::protocol::Error::is_unanswered);
         self.unanswered = if is_unanswered { self.unanswered.saturating_add(1) } else { 0 };
-        self.policy == Refusal::GiveUp && (error.is_refused() || self.unanswered >= UNANSWERED_HANDSHAKES)
+        // Where it was we who refused the peer (a PAIR has one already), there may be room for it later.
+        self.policy == Refusal::GiveUp && (error.is_refusal_of_peer() || self.unanswered >= UNANSWERED_HANDSHAKES)
     }
 
     /// Takes note of a connection that was established.

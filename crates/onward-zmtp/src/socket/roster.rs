@@ -11,7 +11,7 @@ use super::error::Error;
 use super::interest::Interest;
 use super::options::HighWaterMark;
 use super::pipe::{Outgoing, Pipe};
-use super::queue::{Done, Payload as _};
+use super::queue::{Done, Payload as _, keep_last};
 use super::succession::Succession;
 
 /// How many messages a driver takes of the backlog at a time, so that others get some.
@@ -122,6 +122,13 @@ impl Roster {
         one_by_one(queued).into_iter().for_each(|item| self.push_backlog(item));
     }
 
+    /// Drops all of the backlog but its last message.
+    pub(super) fn keep_last(&mut self) {
+        let dropped = keep_last(&mut self.backlog);
+        self.backlog_size.messages -= dropped.messages;
+        self.backlog_size.bytes -= dropped.bytes;
+    }
+
     /// Takes a share of the backlog, and says how large it is.
     pub(super) fn take_backlog(&mut self, taken: &mut VecDeque<Outgoing>) -> Done {
         let mut size = Done::default();
@@ -156,7 +163,7 @@ fn one_by_one(items: VecDeque<Outgoing>) -> VecDeque<Outgoing> {
         match item {
             Outgoing::Message(_) => messages.push_back(item),
             Outgoing::Run(run) => messages.extend(run.map(Outgoing::Message)),
-            Outgoing::Subscribe(_) | Outgoing::Cancel(_) => {}
+            Outgoing::Hello(_) | Outgoing::Subscribe(_) | Outgoing::Cancel(_) => {}
         }
     }
     messages

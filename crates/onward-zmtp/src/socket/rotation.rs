@@ -130,7 +130,7 @@ fn poll_nobody(
         return Poll::Ready(Err(refusal.clone()));
     }
     let may_queue = may_wait_for_peer && !shared.options.waits_for_peer && roster.connecting > 0;
-    if may_queue && roster.backlog_has_room(shared.options.send_mark) {
+    if may_queue && (shared.options.conflates || roster.backlog_has_room(shared.options.send_mark)) {
         if let Some(message) = slot.take() {
             shared.push_backlog(&mut roster, message);
         }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_sink::Sink;
 use tokio::task::coop;
 
@@ -139,6 +140,15 @@ impl SendCore {
 #[inline]
 fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
     match message.map(Message::frames) {
+        // Nearly every message. (For a ROUTER it is no message at all, which is found later.)
+        Some([frame]) if shared.bounds.allow_lone(frame) => Ok(()),
+        frames => check_each(shared, frames),
+    }
+}
+
+#[inline(never)]
+fn check_each(shared: &Shared, frames: Option<&[Bytes]>) -> Result<()> {
+    match frames {
         None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
         // The identity is not sent.
         Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
@@ -253,6 +263,11 @@ impl TrySendError {
     #[cold]
     fn new(error: Error, message: Option<Message>) -> Self {
         Self(Box::new(Unsent { error, message }))
+    }
+
+    /// The socket is closed.
+    pub(crate) fn closed(message: Message) -> Self {
+        Self::new(Error::closed(), Some(message))
     }
 
     /// Whether it would have had to wait: try again later, or use `send`.

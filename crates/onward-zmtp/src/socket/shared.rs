@@ -15,6 +15,7 @@ use super::error::{Error, Result};
 use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
+use super::origin::{Origins, RemotePeer};
 use super::pipe::{Inbox, Incoming, Outgoing, Pipe};
 use super::queue::Taken;
 use super::roster::{Roster, messages};
@@ -40,6 +41,7 @@ pub(super) struct Shared {
     pub(super) leftovers: Arc<Leftovers>,
     share: Arc<Share>,
     roster: Mutex<Roster>,
+    pub(super) origins: Arc<Origins>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
     /// Whether anything may be in the backlog.
@@ -76,6 +78,7 @@ impl Shared {
             token: CancellationToken::new(),
             sources,
             roster: Mutex::new(Roster::default()),
+            origins: Arc::default(),
             version: AtomicU64::new(1),
             has_backlog: AtomicBool::new(false),
             was_refused: AtomicBool::new(false),
@@ -131,6 +134,7 @@ impl Shared {
         connector: Option<u64>,
         stop: CancellationToken,
         encodes: bool,
+        remote: RemotePeer,
     ) -> Result<Arc<Pipe>> {
         let id = self.next_id();
         let mut roster = self.roster();
@@ -155,7 +159,7 @@ impl Shared {
         if let Some(sender) = sender {
             sender.wake();
         }
-        self.insert_source(&pipe, before)?;
+        self.insert_source(&pipe, before, remote)?;
         Ok(pipe)
     }
 
@@ -197,11 +201,13 @@ impl Shared {
         }
     }
 
-    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>) -> Result<()> {
+    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>, remote: RemotePeer) -> Result<()> {
         if !self.receives() {
             return Ok(());
         }
-        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before)) {
+        // Before the inbox, which takes it out at its end.
+        self.origins.insert(pipe.id, remote);
+        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before, self.origins.clone())) {
             Ok(source) => {
                 // Nobody else sets it.
                 let _ = pipe.source.set(source);
@@ -250,6 +256,9 @@ impl Shared {
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
         if self.hands_on() && !(unsent.is_empty() && queued.is_empty()) {
             roster.return_to_backlog(unsent, queued);
+            if self.options.conflates {
+                roster.keep_last();
+            }
             self.has_backlog.store(true, Ordering::Release);
         }
         let (sender, others) = (roster.take_sender(), roster.live.clone());
@@ -308,6 +317,9 @@ impl Shared {
     /// Queues a message for whoever is connected to first, if there is room.
     pub(super) fn push_backlog(&self, roster: &mut Roster, message: Message) {
         roster.push_backlog(Outgoing::Message(message));
+        if self.options.conflates {
+            roster.keep_last();
+        }
         self.has_backlog.store(true, Ordering::Release);
     }
 
@@ -318,6 +330,10 @@ impl Shared {
         context: &mut Context<'_>,
         taken: &mut Taken<Outgoing>,
     ) -> Poll<bool> {
+        if pipe.is_to_be_greeted() {
+            taken.items.list.extend(self.options.hello.clone().map(Outgoing::Hello));
+            return Poll::Ready(true);
+        }
         if self.take_backlog(pipe, &mut taken.items.list) {
             return Poll::Ready(true);
         }

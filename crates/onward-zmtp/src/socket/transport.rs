@@ -1,16 +1,17 @@
 //! Streams of the operating system, and how they are opened.
 
+use std::fs::Permissions;
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream, lookup_host};
 
@@ -53,6 +54,14 @@ impl Stream {
         let _ = socket.set_send_buffer_size(IPC_BUFFER_BYTES);
         let _ = socket.set_recv_buffer_size(IPC_BUFFER_BYTES);
         Self::Unix(stream)
+    }
+
+    /// Returns the address of the peer, if it has one.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().ok().map(canonical),
+            Self::Unix(_) => None,
+        }
     }
 
     /// Whether it is worth it to write. An error shows when that is done.
@@ -177,14 +186,14 @@ enum Listener {
 
 impl Acceptor {
     /// Binds to an endpoint of the operating system. Returns where it really is.
-    pub(super) async fn bind(endpoint: &Endpoint) -> Result<(Self, Endpoint)> {
+    pub(super) async fn bind(endpoint: &Endpoint, options: &SocketOptions) -> Result<(Self, Endpoint)> {
         let bound = match endpoint {
             Endpoint::Tcp { host, port } => bind_tcp(host, *port).await,
             Endpoint::TcpFrom { .. } => {
                 return Err(Error::endpoint(format!("`{endpoint}` can be connected to, but not bound to")));
             }
-            Endpoint::Ipc(_) if endpoint.is_open() => bind_any_path().await,
-            Endpoint::Ipc(path) => bind_path(path).await.map(|listener| (listener, endpoint.clone())),
+            Endpoint::Ipc(_) if endpoint.is_open() => bind_any_path(options).await,
+            Endpoint::Ipc(path) => bind_path(path, options).await.map(|listener| (listener, endpoint.clone())),
             Endpoint::Abstract(name) => UnixListener::bind(abstract_path(name))
                 .map(|listener| (Listener::Unix { listener, _file: None }, endpoint.clone())),
             Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -194,7 +203,7 @@ impl Acceptor {
     }
 
     /// Waits for the next stream, and where it came from; `None` once the acceptor is closed.
-    pub(super) async fn accept(&self, options: &SocketOptions) -> io::Result<Option<(Stream, String)>> {
+    pub(super) async fn accept(&self, options: &SocketOptions) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
         poll_fn(|context| match &*self.listener() {
             Some(listener) => listener.poll_accept(options, context).map_ok(Some),
             None => Poll::Ready(Ok(None)),
@@ -214,20 +223,27 @@ impl Acceptor {
 }
 
 impl Listener {
-    fn poll_accept(&self, options: &SocketOptions, context: &mut Context<'_>) -> Poll<io::Result<(Stream, String)>> {
+    fn poll_accept(
+        &self,
+        options: &SocketOptions,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<(Stream, Option<SocketAddr>)>> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = ready!(listener.poll_accept(context))?;
-                // An IPv4 address looks like one, also where it comes to a listener for both kinds.
-                let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-                Poll::Ready(Stream::tcp(stream, options).map(|stream| (stream, address.to_string())))
+                Poll::Ready(Stream::tcp(stream, options).map(|stream| (stream, Some(canonical(address)))))
             }
             Self::Unix { listener, .. } => {
                 let (stream, _) = ready!(listener.poll_accept(context))?;
-                Poll::Ready(Ok((Stream::unix(stream), String::new())))
+                Poll::Ready(Ok((Stream::unix(stream), None)))
             }
         }
     }
+}
+
+/// An address of IPv4 as such, also where it comes to a listener for both kinds.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 async fn bind_tcp(host: &str, port: u16) -> io::Result<(Listener, Endpoint)> {
@@ -274,24 +290,38 @@ fn listen_on(domain: Domain, address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Binds to a path that nobody else has.
-async fn bind_any_path() -> io::Result<(Listener, Endpoint)> {
+async fn bind_any_path(options: &SocketOptions) -> io::Result<(Listener, Endpoint)> {
     let name = format!("onward-zmtp-{}-{:016x}.sock", std::process::id(), fastrand::u64(..));
     let path = std::env::temp_dir().join(name);
-    let listener = bind_path(&path).await?;
+    let listener = bind_path(&path, options).await?;
     Ok((listener, Endpoint::Ipc(path)))
 }
 
 /// Takes the place of a socket that nobody listens on any more, and of nothing else.
-async fn bind_path(path: &Path) -> io::Result<Listener> {
-    let listener = match UnixListener::bind(path) {
+async fn bind_path(path: &Path, options: &SocketOptions) -> io::Result<Listener> {
+    let listener = match listen_at(path, options) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let Some(id) = stale_socket(path).await else { return Err(error) };
             remove_if_same(path, id);
-            UnixListener::bind(path)?
+            listen_at(path, options)?
         }
         other => other?,
     };
     Ok(Listener::Unix { listener, _file: SocketFile::at(path) })
+}
+
+/// Listens on a new path. Nobody can connect before its permissions are set.
+fn listen_at(path: &Path, options: &SocketOptions) -> io::Result<UnixListener> {
+    let Some(mode) = options.ipc_permissions else { return UnixListener::bind(path) };
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    let listening = std::fs::set_permissions(path, Permissions::from_mode(mode)).and_then(|()| {
+        socket.listen(ACCEPT_QUEUE)?;
+        UnixListener::from_std(socket.into())
+    });
+    // Without a listener the file is of no use.
+    listening.inspect_err(|_| drop(SocketFile::at(path)))
 }
 
 /// The file of a Unix socket, removed just before its listener goes: unless another has taken its place.

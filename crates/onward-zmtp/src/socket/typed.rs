@@ -4,23 +4,23 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 
 use super::dialogue::Dialogue;
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::kind::{Kind, Receives, Sends, Subscribes};
+use super::kind::{Kind, Receives, Router, Sends, Subscribes};
 use super::monitor::Monitor;
 use super::options::SocketOptions;
+use super::origin::RemotePeer;
 use super::owner::Owner;
 use super::receive::{ReceiveCore, Receiver};
 use super::send::{SendCore, Sender, TrySendError};
 use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
-use crate::protocol::Message;
+use crate::protocol::{Identity, IntoFrame, Message};
 
 /// A socket of one of ZeroMQ's types; the [module's page](super) has examples.
 ///
@@ -106,7 +106,7 @@ impl<T: Kind> Socket<T> {
         E: TryInto<Endpoint>,
         Error: From<E::Error>,
     {
-        self.owner().connect(endpoint.try_into()?)
+        self.owner().connect(endpoint.try_into()?, None)
     }
 
     /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns, the address is free, and another socket may be bound to it.
@@ -220,9 +220,21 @@ impl<T: Receives> Socket<T> {
     ///
     /// # Errors
     ///
-    /// None today, for a socket that has this method.
+    /// If every peer refused the socket and all that came before was read, so that nothing will come ([`Error::is_refused`]); or if the socket
+    /// [connects once](SocketOptions::connect_once) and has lost its last connection ([`Error::is_gone`]).
     pub async fn recv(&mut self) -> Result<Message> {
         self.receiver.recv().await
+    }
+
+    /// The next message, with the peer that sent it: its address, and the key of CURVE that it proved to have. Costs a look-up for each message.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        self.receiver.recv_with_peer().await
     }
 
     /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Answers how many; zero only if
@@ -244,10 +256,26 @@ impl<T: Receives> Socket<T> {
 }
 
 impl<T: Sends + Receives> Socket<T> {
-    /// Two halves for two tasks. The socket closes when both are dropped. Bind and connect it before.
+    /// Returns two halves for two tasks. Each can bind and connect the socket, which closes when both are dropped.
     #[must_use]
     pub fn split(self) -> (Sender<T>, Receiver<T>) {
         (self.sender, self.receiver)
+    }
+}
+
+impl Socket<Router> {
+    /// Connects to an endpoint, as [`connect`](Self::connect), and knows the peer there by this identity, whatever it says of itself. So messages can be
+    /// addressed to it as soon as it is connected.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_as<E>(&self, endpoint: E, identity: Identity) -> Result<bool>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().connect(endpoint.try_into()?, Some(identity))
     }
 }
 
@@ -263,14 +291,14 @@ impl<T: Subscribes> Socket<T> {
     ///
     /// If the topic is longer than [`TOPIC_BYTES`](crate::protocol::limits::TOPIC_BYTES), or there are more than
     /// [`SUBSCRIPTIONS`](super::limits::SUBSCRIPTIONS): [`Error::is_limit`].
-    pub fn subscribe(&self, topic: impl Into<Bytes>) -> Result<()> {
-        self.owner().shared.subscribe(topic.into())
+    pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {
+        self.owner().shared.subscribe(topic.into_frame())
     }
 
     /// Takes one subscription back; does nothing if there is none to this topic. After the last, no message of the topic is received any
     /// more, even if it was on its way.
-    pub fn cancel(&self, topic: impl Into<Bytes>) {
-        self.owner().shared.cancel(&topic.into());
+    pub fn cancel(&self, topic: impl IntoFrame) {
+        self.owner().shared.cancel(&topic.into_frame());
     }
 }
 

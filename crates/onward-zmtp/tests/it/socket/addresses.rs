@@ -291,6 +291,27 @@ async fn a_path_that_is_generated_can_be_connected_to_and_goes_with_its_socket()
 
 /// Shows: M3
 #[tokio::test]
+async fn a_file_of_a_socket_has_the_permissions_that_were_set() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("private");
+    // One that nobody listens on any more is in the way.
+    drop(UnixListener::bind(&path).unwrap());
+    for mode in [0o600, 0o666] {
+        let mut pull = PullSocket::with_options(SocketOptions::new().ipc_permissions(mode));
+        let endpoint = pull.bind(format!("ipc://{}", path.display()).as_str()).await.unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        let mut push = PushSocket::new();
+        push.connect(&endpoint).unwrap();
+        push.send("hello").await.unwrap();
+        assert_eq!(within(pull.recv()).await.unwrap().frames(), ["hello"]);
+        drop(pull);
+        assert!(!path.exists());
+    }
+}
+
+/// Shows: M3
+#[tokio::test]
 async fn every_interface_is_those_of_ipv4_and_of_ipv6() {
     let pull = PullSocket::new();
     let mut monitor = pull.monitor();

@@ -9,7 +9,7 @@ use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pull, Push, Receives, Rep, R
 use onward_zmtp::socket::{Decision, Endpoint, Error, Reconnect, Refusal, SocketOptions};
 use onward_zmtp::{PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Socket, SubSocket};
 
-use super::events::{failed, peers, within};
+use super::events::{connected, disconnected, failed, peers, within};
 use super::raw::{Raw, listen};
 use crate::zmtp::link::greeting;
 
@@ -190,6 +190,27 @@ async fn a_socket_that_is_refused_by_one_peer_goes_on_with_another() {
     assert_eq!(within(pull.recv()).await.unwrap().frames(), ["hello"]);
 }
 
+/// That a PAIR has a peer already is no refusal of the other one, which takes its place later.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_pair_with_two_endpoints_goes_on_with_the_second_when_the_first_is_gone() {
+    for (one, other) in [("tcp://127.0.0.1:*", "tcp://127.0.0.1:*"), ("inproc://first-pair", "inproc://second-pair")] {
+        let mut pair = Socket::<Pair>::with_options(quick());
+        let mut monitor = pair.monitor();
+        let (first, mut second) = (Socket::<Pair>::new(), Socket::<Pair>::new());
+        pair.connect(first.bind(one).await.unwrap()).unwrap();
+        peers(1, || pair.statistics()).await;
+        pair.connect(second.bind(other).await.unwrap()).unwrap();
+        failed(&mut monitor).await;
+        drop(first);
+        disconnected(&mut monitor).await;
+        connected(&mut monitor).await;
+        within(pair.send("hello")).await.unwrap();
+        assert_eq!(within(second.recv()).await.unwrap().frames(), ["hello"]);
+    }
+}
+
 /// Shows: M3
 #[tokio::test]
 async fn a_socket_that_was_refused_and_is_bound_or_connected_again_waits_again() {
@@ -208,6 +229,39 @@ async fn a_socket_that_was_refused_and_is_bound_or_connected_again_waits_again()
     bound.bind("tcp://127.0.0.1:*").await.unwrap();
     pull.bind("tcp://127.0.0.1:*").await.unwrap();
     assert!(futures_util::FutureExt::now_or_never(pull.recv()).is_none());
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_socket_that_connects_once_says_so_when_the_connection_is_gone() {
+    let pull = PullSocket::new();
+    for endpoint in ["tcp://127.0.0.1:*", "inproc://once-only"] {
+        let endpoint = pull.bind(endpoint).await.unwrap();
+        let mut push = PushSocket::with_options(quick().connect_once());
+        push.connect(&endpoint).unwrap();
+        peers(1, || push.statistics()).await;
+        within(push.send("hello")).await.unwrap();
+        pull.unbind(&endpoint).unwrap();
+        push.disconnect(&endpoint).unwrap();
+        peers(0, || push.statistics()).await;
+    }
+    let mut push = PushSocket::with_options(quick().connect_once());
+    push.connect("tcp://127.0.0.1:1").unwrap();
+    let error = send_until_refused(&mut push).await;
+    assert!(error.is_gone() && error.to_string().contains("tcp://127.0.0.1:1"), "{error}");
+}
+
+/// Shows: M3
+#[tokio::test]
+async fn a_socket_that_connects_once_does_not_come_back_after_a_connection_that_ended() {
+    let push = PushSocket::new();
+    let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
+    let mut pull = PullSocket::with_options(quick().connect_once());
+    pull.connect(&endpoint).unwrap();
+    peers(1, || push.statistics()).await;
+    drop(push);
+    assert!(within(pull.recv()).await.unwrap_err().is_gone());
+    assert!(pull.connect(&endpoint).unwrap());
 }
 
 /// What came before the peer began to refuse the socket is read first.
