@@ -214,12 +214,15 @@ impl Way {
     }
 
     fn tell_connected(&self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: other.as_remote(endpoint) });
+        self.shared.tell(MonitorEvent::Connected {
+            endpoint: endpoint.clone(),
+            peer: other.as_remote(endpoint).numbered(self.pipe.id),
+        });
     }
 
     fn leave(&mut self, endpoint: &Endpoint, other: &Shared) {
         let lost = self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
-        let (endpoint, peer) = (endpoint.clone(), other.as_remote(endpoint));
+        let (endpoint, peer) = (endpoint.clone(), other.as_remote(endpoint).numbered(self.pipe.id));
         self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
     }
 }

@@ -190,7 +190,7 @@ impl Handshake {
                 Some(Event::Ready(peer)) => {
                     let peer = self.remote(link, *peer);
                     let pipe = self.pipe.take().map_or_else(|| link.attach(&peer), Ok)?;
-                    return Ok((peer, pipe));
+                    return Ok((peer.numbered(pipe.id), pipe));
                 }
                 Some(Event::Authenticate(credentials)) => match link.decide(credentials).await {
                     Decision::Accept => self.connection.accept()?,

@@ -12,11 +12,12 @@ impl SocketOptions {
     pub(super) fn check_type(&self, socket_type: SocketType) -> Result<()> {
         use SocketType::{Dealer, Pair, Pub, Pull, Push, Req, Router, Sub, Xpub, Xsub};
         let takes_over = self.duplicate_identity != DuplicateIdentity::default();
-        let uses: [(&str, bool, &[SocketType]); 8] = [
+        let uses: [(&str, bool, &[SocketType]); 9] = [
             ("identity", self.protocol.identity.is_some(), &[Req, Dealer, Router]),
             ("duplicate_identity", takes_over, &[Router]),
             ("overflow", self.overflow != Overflow::default(), &[Pub, Xpub, Xsub]),
             ("verbose", self.is_verbose, &[Xpub]),
+            ("manual", self.is_manual, &[Xpub]),
             ("correlate", self.correlates, &[Req]),
             ("hello", self.hello.is_some(), &[Push, Dealer, Router, Pair, Pub, Xpub, Xsub]),
             ("conflate", self.conflates, &[Push, Pull, Pub, Sub, Dealer]),

@@ -55,6 +55,7 @@ pub struct SocketOptions {
     pub(super) duplicate_identity: DuplicateIdentity,
     pub(super) overflow: Overflow,
     pub(super) is_verbose: bool,
+    pub(super) is_manual: bool,
     pub(super) waits_for_peer: bool,
     pub(super) correlates: bool,
     pub(super) authenticator: Option<Arc<Authenticator>>,
@@ -176,6 +177,7 @@ impl SocketOptions {
             duplicate_identity: DuplicateIdentity::default(),
             overflow: Overflow::default(),
             is_verbose: false,
+            is_manual: false,
             waits_for_peer: false,
             correlates: false,
             authenticator: None,
@@ -430,6 +432,15 @@ impl SocketOptions {
     #[must_use]
     pub fn verbose(mut self) -> Self {
         self.is_verbose = true;
+        self
+    }
+
+    /// For XPUB: subscribes no peer to anything by itself. The program receives every subscription and cancellation with
+    /// [`recv_with_peer`](super::Socket::recv_with_peer), and subscribes the peer to that topic, to others or to none with
+    /// [`subscribe_peer`](super::XpubSocket::subscribe_peer) and [`cancel_peer`](super::XpubSocket::cancel_peer). Default: no.
+    #[must_use]
+    pub fn manual(mut self) -> Self {
+        self.is_manual = true;
         self
     }
 

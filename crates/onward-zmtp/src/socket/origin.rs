@@ -11,7 +11,11 @@ use crate::protocol::{Identity, Metadata, Peer, PublicKey, SocketType};
 
 /// The peer of one connection: the address that it has, the key that it proved to have, and what it says of itself. A clone is cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemotePeer(Arc<Remote>);
+pub struct RemotePeer {
+    /// The number of its connection, which no other connection of the socket has.
+    pub(super) connection: u64,
+    remote: Arc<Remote>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Remote {
@@ -22,53 +26,58 @@ struct Remote {
 
 impl RemotePeer {
     pub(super) fn new(endpoint: Endpoint, address: Option<SocketAddr>, peer: Peer) -> Self {
-        Self(Arc::new(Remote { endpoint, address, peer }))
+        Self { connection: 0, remote: Arc::new(Remote { endpoint, address, peer }) }
+    }
+
+    /// The peer of the connection of this number.
+    pub(super) fn numbered(&self, connection: u64) -> Self {
+        Self { connection, remote: self.remote.clone() }
     }
 
     pub(super) fn peer(&self) -> &Peer {
-        &self.0.peer
+        &self.remote.peer
     }
 
     /// The endpoint of ours: bound to, or connected to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
-        &self.0.endpoint
+        &self.remote.endpoint
     }
 
     /// The address and the port of the peer, if it is connected over TCP.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
-        self.0.address
+        self.remote.address
     }
 
     /// With CURVE, on the side of the server: the client's long-term key, which it proved to have.
     #[must_use]
     pub fn client_key(&self) -> Option<PublicKey> {
-        self.0.peer.client_key()
+        self.remote.peer.client_key()
     }
 
     /// The type of its socket.
     #[must_use]
     pub fn socket_type(&self) -> SocketType {
-        self.0.peer.socket_type()
+        self.remote.peer.socket_type()
     }
 
     /// The identity that it chose, if it did.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
-        self.0.peer.identity()
+        self.remote.peer.identity()
     }
 
     /// Its version of ZMTP: major and minor.
     #[must_use]
     pub fn version(&self) -> (u8, u8) {
-        self.0.peer.version()
+        self.remote.peer.version()
     }
 
     /// All that it said of itself in the handshake.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
-        self.0.peer.metadata()
+        self.remote.peer.metadata()
     }
 }
 
@@ -77,8 +86,8 @@ impl RemotePeer {
 pub(super) struct Origins(Mutex<HashMap<u64, RemotePeer, RandomState>>);
 
 impl Origins {
-    pub(super) fn insert(&self, connection: u64, peer: RemotePeer) {
-        self.origins().insert(connection, peer);
+    pub(super) fn insert(&self, peer: RemotePeer) {
+        self.origins().insert(peer.connection, peer);
     }
 
     pub(super) fn remove(&self, connection: u64) {

@@ -206,7 +206,7 @@ impl Shared {
             return Ok(());
         }
         // Before the inbox, which takes it out at its end.
-        self.origins.insert(pipe.id, remote);
+        self.origins.insert(remote.numbered(pipe.id));
         match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before, self.origins.clone())) {
             Ok(source) => {
                 // Nobody else sets it.
@@ -239,6 +239,7 @@ impl Shared {
         let sender = roster.take_sender();
         drop(roster);
         pipe.outgoing.close();
+        self.forget_decisions(pipe);
         if let Some(sender) = sender {
             sender.wake();
         }
@@ -265,6 +266,7 @@ impl Shared {
         drop(roster);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
         self.remove_source(pipe);
+        self.forget_decisions(pipe);
         self.wake_refused();
         if let Some(sender) = sender {
             sender.wake();
@@ -290,6 +292,13 @@ impl Shared {
         self.leftovers.forget(pipe.id);
     }
 
+    /// Forgets what the program subscribed a peer to while that peer was about to go. It has left the roster, so the program cannot do it again.
+    fn forget_decisions(&self, pipe: &Pipe) {
+        if self.options.is_manual {
+            self.topics().forget(pipe.id);
+        }
+    }
+
     fn forget_subscriptions(&self, pipe: &Pipe) {
         if !self.publishes() {
             return;
@@ -304,14 +313,33 @@ impl Shared {
 
     /// A peer subscribed. Answers what an XPUB is to receive.
     pub(super) fn subscribed(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        if self.options.is_manual {
+            return Some(notice(1, topic));
+        }
         let is_new = self.topics().subscribe(pipe, topic);
         (self.socket_type == SocketType::Xpub && (is_new || self.options.is_verbose)).then(|| notice(1, topic))
     }
 
     /// A peer took a subscription back. Answers what an XPUB is to receive.
     pub(super) fn cancelled(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        if self.options.is_manual {
+            return Some(notice(0, topic));
+        }
         let was_last = self.topics().cancel(pipe.id, topic);
         (self.socket_type == SocketType::Xpub && (was_last || self.options.is_verbose)).then(|| notice(0, topic))
+    }
+
+    /// Subscribes a peer, or takes one subscription of it back, as the program decided. `false` if the peer has gone.
+    pub(super) fn decide_topic(&self, peer: u64, topic: &Bytes, is_subscribed: bool) -> bool {
+        let roster = self.roster();
+        let Some(pipe) = roster.by_id(peer) else { return false };
+        // Under the roster's lock, so that the peer's end forgets it.
+        if is_subscribed {
+            self.topics().subscribe(pipe, topic);
+        } else {
+            self.topics().cancel(peer, topic);
+        }
+        true
     }
 
     /// Queues a message for whoever is connected to first, if there is room.

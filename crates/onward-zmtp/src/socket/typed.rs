@@ -10,7 +10,7 @@ use futures_sink::Sink;
 use super::dialogue::Dialogue;
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::kind::{Kind, Receives, Router, Sends, Subscribes};
+use super::kind::{Kind, Receives, Router, Sends, Subscribes, Xpub};
 use super::monitor::Monitor;
 use super::options::SocketOptions;
 use super::origin::RemotePeer;
@@ -276,6 +276,36 @@ impl Socket<Router> {
         Error: From<E::Error>,
     {
         self.owner().connect(endpoint.try_into()?, Some(identity))
+    }
+}
+
+impl Socket<Xpub> {
+    /// Subscribes a peer to a topic, for a socket that does so [by hand](SocketOptions::manual). Subscriptions add up. Returns `false` if the peer has gone.
+    ///
+    /// # Errors
+    ///
+    /// If the socket subscribes peers by itself: [`Error::is_misuse`].
+    pub fn subscribe_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.decide_topic(peer, topic, true)
+    }
+
+    /// Takes one subscription of a peer back, for a socket that does so [by hand](SocketOptions::manual). Returns `false` if the peer has gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`subscribe_peer`](Self::subscribe_peer).
+    pub fn cancel_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.decide_topic(peer, topic, false)
+    }
+
+    fn decide_topic(&self, peer: &RemotePeer, topic: impl IntoFrame, is_subscribed: bool) -> Result<bool> {
+        let shared = &self.owner().shared;
+        if !shared.options.is_manual {
+            return Err(Error::misuse(
+                "the socket subscribes its peers by itself; make it with `SocketOptions::manual`",
+            ));
+        }
+        Ok(shared.decide_topic(peer.connection, &topic.into_frame(), is_subscribed))
     }
 }
 

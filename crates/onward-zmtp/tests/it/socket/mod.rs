@@ -22,6 +22,7 @@ mod interoperation;
 mod leftovers;
 mod life;
 mod loss;
+mod manual;
 mod many;
 mod memory;
 mod misuse;
