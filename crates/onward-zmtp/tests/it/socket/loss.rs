@@ -161,15 +161,18 @@ fn names_the_bound(error: &Error, bound: &str) {
 async fn refuses<T: Sends>(endpoint: &str) {
     let mut socket = Socket::<T>::new();
     socket.bind(endpoint).await.unwrap();
-    names_the_bound(&socket.send(message_of_parts(MESSAGE_PARTS + 1)).await.unwrap_err(), "1024");
+    names_the_bound(&within(socket.send(message_of_parts(MESSAGE_PARTS + 1))).await.unwrap_err(), "1024");
     let error = socket.try_send(message_of_parts(MESSAGE_PARTS + 1)).unwrap_err();
     names_the_bound(error.error(), "1024");
     assert_eq!(error.into_message().unwrap().len(), MESSAGE_PARTS + 1);
     let mut list = vec![message_of_parts(MESSAGE_PARTS + 1), Message::from("next")];
-    names_the_bound(&socket.send_many(&mut list).await.unwrap_err(), "1024");
+    names_the_bound(&within(socket.send_many(&mut list)).await.unwrap_err(), "1024");
     assert_eq!(list.len(), 2);
-    names_the_bound(&SinkExt::feed(&mut socket, message_of_parts(MESSAGE_PARTS + 1)).await.unwrap_err(), "1024");
-    names_the_bound(&socket.send(vec![0; MESSAGE_BYTES + 1]).await.unwrap_err(), &MESSAGE_BYTES.to_string());
+    names_the_bound(
+        &within(SinkExt::feed(&mut socket, message_of_parts(MESSAGE_PARTS + 1))).await.unwrap_err(),
+        "1024",
+    );
+    names_the_bound(&within(socket.send(vec![0; MESSAGE_BYTES + 1])).await.unwrap_err(), &MESSAGE_BYTES.to_string());
 }
 
 /// Shows: M3
