@@ -3,6 +3,7 @@
 //! * [`FairQueue`] reads from many sources (connections, channels, any [`Stream`](futures_core::Stream)) and lets none of them starve. It
 //!   needs neither sockets nor a runtime; [its module](fair_queue) has a complete example, and says how it works and what it costs.
 //! * [`socket`] has ZeroMQ's sockets on tokio, from PUSH to XSUB, which talk to libzmq and to each other.
+//! * [`blocking`] has the same sockets for programs without a runtime.
 //! * [`protocol`] is ZMTP 3.1 as a state machine without I/O: bytes in, events out. It runs on any stream and any runtime, or none.
 //!
 //! ```
@@ -26,6 +27,8 @@
 //!     client.connect(&endpoint)?;
 //!     client.send("what is six times seven?").await?;
 //!     assert_eq!(client.recv().await?.frames(), ["42"]);
+//!     // Sends what is queued before the runtime ends with `main`.
+//!     client.close().await;
 //!     Ok(())
 //! }
 //! # #[cfg(not(feature = "tokio"))]
@@ -34,6 +37,8 @@
 //!
 //! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate needs no runtime.
 
+#[cfg(feature = "tokio")]
+pub mod blocking;
 #[cfg(all(doctest, feature = "tokio"))]
 mod documentation;
 pub mod fair_queue;

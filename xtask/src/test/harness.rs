@@ -78,8 +78,7 @@ impl Report {
         }
         let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         if let Some(name) = heading {
-            self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
-            self.is_printing = true;
+            self.begin_output(name);
         } else if line == "failures:" || line.starts_with("test result: ") {
             self.is_printing = false;
         } else if let Some(failed) = self.failed.last_mut().filter(|_| self.is_printing && !line.is_empty()) {
@@ -97,7 +96,18 @@ impl Report {
             self.ignored += 1;
             return Shown::No;
         }
+        if result.starts_with("FAILED") {
+            // Its output comes at the end, unless the program is killed before.
+            self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
+        }
         Shown::Yes
+    }
+
+    /// Takes the output that follows as that of the failed test `name`, which becomes the last one.
+    fn begin_output(&mut self, name: &str) {
+        self.failed.retain(|failed| failed.name != name);
+        self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
+        self.is_printing = true;
     }
 }
 
@@ -150,6 +160,13 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored
         let failed: String = ran.report.failed.iter().map(ToString::to_string).collect();
         let expected = "\n  one::is_not\n    thread 'one::is_not' panicked at src/one.rs:7:9:\n    1 is not 2";
         assert_eq!((failed.as_str(), ran.status.success()), (expected, false));
+    }
+
+    #[test]
+    fn a_failed_test_is_kept_also_where_its_output_never_comes() {
+        let mut report = Report::default();
+        report.read("test one::is_not ... FAILED <0.001s>");
+        assert_eq!(report.failed.len(), 1);
     }
 
     #[test]

@@ -43,27 +43,6 @@ fn with_a_lease_of_two_seconds_the_task_of_a_killed_node_is_taken_over_that_soon
     assert!(took < Duration::from_secs(2) + LATE, "it took {took:?}");
 }
 
-/// Shows: B6, B11
-#[test]
-fn a_worker_that_was_killed_is_told_as_gone_when_its_lease_is_over_though_none_has_come_in_its_place() {
-    let Some(place) = stores::postgres() else { return };
-    place.pipe("started");
-    place.pipe("go-on");
-    place.onward(&["submit", "--kind", "k", "x"]);
-    let script = "echo started > started; cat go-on";
-    let worker = place.start(&["work", "--kind", "k", "--lease", "1s", "--", "sh", "-c", script], "");
-    place.await_writer("started");
-    worker.signal(Signal::KILL);
-    worker.wait();
-    // Each look asks the server, whose clock ends the lease.
-    while place.json(&["stats"])[0]["sessions"] != Value::Array(Vec::new()) {}
-    let why = place.onward(&["task", "why", "1"]).stdout;
-    assert_eq!(why, "task 1 is running; its worker is gone, and the next one that runs its kind takes it over\n");
-    let doctor = place.onward(&["doctor"]).stdout;
-    assert!(doctor.contains("belongs to workers that are gone"), "{doctor}");
-    place.write("go-on", "");
-}
-
 /// Shows: B2
 #[test]
 fn a_look_at_a_store_that_is_not_there_makes_none() {

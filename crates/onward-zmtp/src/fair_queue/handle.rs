@@ -40,6 +40,12 @@ impl<K, S> Handle<K, S> {
         self.mailbox.remove(id)
     }
 
+    /// Wakes the reader without a reason of the queue's, if it waits.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn nudge(&self) {
+        self.mailbox.nudge();
+    }
+
     /// How many sources are in the queue.
     pub fn len(&self) -> usize {
         self.mailbox.len()

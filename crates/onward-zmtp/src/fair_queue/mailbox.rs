@@ -81,6 +81,12 @@ impl<K, S> Mailbox<K, S> {
         told || withdrawn.is_some()
     }
 
+    /// Wakes the reader, for which there may be nothing here.
+    #[cfg(feature = "tokio")]
+    pub(super) fn nudge(&self) {
+        self.signal.raise_mailbox();
+    }
+
     /// What was left for the reader since it last asked.
     pub(super) fn orders(&self) -> Orders<K, S> {
         let mut register = self.register();

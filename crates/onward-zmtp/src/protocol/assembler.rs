@@ -19,11 +19,11 @@ impl Assembler {
     pub(crate) fn push(&mut self, frame: Bytes, more: bool, limits: &Limits) -> Result<Option<Message>> {
         self.bytes = self.bytes.saturating_add(frame.len());
         if self.bytes > limits.message_bytes {
-            return Err(Error::limit("a message", self.bytes as u64, limits.message_bytes as u64));
+            return Err(Error::limit("a message", self.bytes as u64, "bytes", limits.message_bytes as u64));
         }
         let parts = self.partial.len() + 1;
         if parts > limits.message_parts {
-            return Err(Error::limit("a message with parts", parts as u64, limits.message_parts as u64));
+            return Err(Error::limit("a message", parts as u64, "parts", limits.message_parts as u64));
         }
         self.partial.push(frame);
         if more {

@@ -300,6 +300,9 @@ impl Connection {
             return failure.clone();
         }
         let is_partial = !self.input.is_empty();
+        if self.state.awaits_welcome() && !is_partial {
+            return self.state.fail(Error::unanswered());
+        }
         let text = match self.state.traffic() {
             None => "the peer closed the connection before the handshake was done",
             Some(traffic) if traffic.is_incomplete() || is_partial => {

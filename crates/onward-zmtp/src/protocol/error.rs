@@ -28,9 +28,13 @@ enum Kind {
     Refused,
     PeerError,
     Disconnected,
+    Unanswered,
     Misuse,
     Entropy,
 }
+
+/// The start of the text of every error about a limit. The peer does not get it.
+const LIMIT_PREFIX: &str = "the peer sent ";
 
 impl Error {
     #[cold]
@@ -44,11 +48,24 @@ impl Error {
     }
 
     #[cold]
-    pub(crate) fn limit(what: &str, found: u64, limit: u64) -> Self {
+    pub(crate) fn limit(what: &str, found: u64, unit: &str, limit: u64) -> Self {
         Self::new(
             Kind::Limit,
-            format!("the peer sent {what} of {found}, and the limit is {limit}; raise it in `Limits` if the peer may"),
+            format!(
+                "{LIMIT_PREFIX}{what} of {found} {unit}; the limit is {limit}: raise it in `Limits` if the peer may"
+            ),
         )
+    }
+
+    /// The text that the peer gets, if it is to learn why the connection ends: what it sent does not fit our limits.
+    pub(crate) fn for_peer(&self) -> Option<&str> {
+        match self.kind {
+            Kind::Limit => {
+                let text = self.message.strip_prefix(LIMIT_PREFIX).unwrap_or(&self.message);
+                Some(text.split_once(':').map_or(text, |(text, _)| text))
+            }
+            _ => None,
+        }
     }
 
     #[cold]
@@ -89,6 +106,14 @@ impl Error {
     #[cold]
     pub(crate) fn disconnected(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Disconnected, message)
+    }
+
+    #[cold]
+    pub(crate) fn unanswered() -> Self {
+        Self::new(
+            Kind::Unanswered,
+            "the server closed the connection when it had our HELLO of CURVE: it has another key than the one that was given for it, or it has just ended",
+        )
     }
 
     #[cold]
@@ -158,7 +183,13 @@ impl Error {
     /// The peer closed the stream.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
-        self.kind == Kind::Disconnected
+        matches!(self.kind, Kind::Disconnected | Kind::Unanswered)
+    }
+
+    /// A server of CURVE closed the stream in place of an answer to `HELLO`. libzmq does so when the client has the wrong key of the server.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.kind == Kind::Unanswered
     }
 
     /// The caller asked for what cannot be. The connection is as it was.

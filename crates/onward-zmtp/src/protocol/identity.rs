@@ -6,8 +6,9 @@ use bytes::Bytes;
 
 use super::error::{Error, Result, printable};
 use super::limits::IDENTITY_BYTES;
+use super::message::IntoFrame;
 
-/// An identity that a socket chose for itself: 1 to 255 octets, the first not zero (those are made up by the ROUTER).
+/// An identity that a socket chose for itself: 1 to 255 octets. Ours do not begin with zero, as the protocol wants it; those of peers may.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Identity(Bytes);
 
@@ -17,13 +18,24 @@ impl Identity {
     /// # Errors
     ///
     /// If there are none or more than 255, or if the first is zero: [`Error::is_misuse`].
-    pub fn new(identity: impl Into<Bytes>) -> Result<Self> {
-        let identity = identity.into();
+    pub fn new(identity: impl IntoFrame) -> Result<Self> {
+        let identity = identity.into_frame();
         if identity.is_empty() || identity.len() > IDENTITY_BYTES {
             return Err(Error::misuse(format!("an identity has 1 to {IDENTITY_BYTES} octets, not {}", identity.len())));
         }
         if identity[0] == 0 {
             return Err(Error::misuse("an identity may not begin with a zero octet"));
+        }
+        Ok(Self(identity))
+    }
+
+    /// The identity that a peer chose, which may begin with a zero octet: libzmq lets it.
+    pub(crate) fn of_peer(identity: Bytes) -> Result<Self> {
+        if identity.is_empty() || identity.len() > IDENTITY_BYTES {
+            return Err(Error::malformed(format!(
+                "the peer's identity has {} octets, not 1 to {IDENTITY_BYTES}",
+                identity.len()
+            )));
         }
         Ok(Self(identity))
     }

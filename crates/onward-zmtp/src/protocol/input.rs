@@ -355,7 +355,7 @@ fn allowed(header: Header, limits: FrameLimits) -> Result<usize> {
     let (what, limit) = if header.command { ("a command", limits.command) } else { ("a frame", limits.message) };
     match usize::try_from(header.body) {
         Ok(length) if length <= limit => Ok(length),
-        _ => Err(Error::limit(what, header.body, limit as u64)),
+        _ => Err(Error::limit(what, header.body, "bytes", limit as u64)),
     }
 }
 

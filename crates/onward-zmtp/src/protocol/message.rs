@@ -1,7 +1,83 @@
 //! A message: one frame or several, sent and received as a whole.
 
-use bytes::Bytes;
+use std::borrow::Cow;
+
+use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
+
+/// Something that a frame is made of. What owns its bytes gives them away; what refers to them is copied.
+///
+/// ```
+/// use onward_zmtp::protocol::Message;
+/// let name = String::from("local");
+/// let message = Message::from(name.as_str());
+/// assert_eq!(message.frames(), ["local"]);
+/// // Without a copy:
+/// let message = Message::from(bytes::Bytes::from_static(b"constant"));
+/// ```
+pub trait IntoFrame {
+    /// The frame.
+    fn into_frame(self) -> Bytes;
+}
+
+macro_rules! frames {
+    (owned: $($owned:ty),*; copied: $($copied:ty),*) => {
+        $(impl IntoFrame for $owned {
+            #[inline]
+            fn into_frame(self) -> Bytes {
+                self.into()
+            }
+        })*
+        $(impl IntoFrame for $copied {
+            #[inline]
+            fn into_frame(self) -> Bytes {
+                Bytes::copy_from_slice(self.as_ref())
+            }
+        })*
+    };
+}
+
+frames! {
+    owned: BytesMut, Vec<u8>, String, Box<[u8]>;
+    copied: &str, &[u8], &String, &Vec<u8>, &BytesMut
+}
+
+impl IntoFrame for Bytes {
+    #[inline]
+    fn into_frame(self) -> Bytes {
+        self
+    }
+}
+
+impl IntoFrame for &Bytes {
+    fn into_frame(self) -> Bytes {
+        self.clone()
+    }
+}
+
+impl<const N: usize> IntoFrame for &[u8; N] {
+    fn into_frame(self) -> Bytes {
+        Bytes::copy_from_slice(self)
+    }
+}
+
+impl<const N: usize> IntoFrame for [u8; N] {
+    fn into_frame(self) -> Bytes {
+        Bytes::copy_from_slice(&self)
+    }
+}
+
+impl IntoFrame for Cow<'_, str> {
+    fn into_frame(self) -> Bytes {
+        self.into_owned().into()
+    }
+}
+
+impl IntoFrame for Cow<'_, [u8]> {
+    fn into_frame(self) -> Bytes {
+        self.into_owned().into()
+    }
+}
 
 /// A message of one frame or more. Frames are shared, so a clone copies no payload.
 ///
@@ -29,13 +105,13 @@ impl Message {
 
     /// Adds a frame at the end.
     #[inline]
-    pub fn push(&mut self, frame: impl Into<Bytes>) {
-        self.frames.push(frame.into());
+    pub fn push(&mut self, frame: impl IntoFrame) {
+        self.frames.push(frame.into_frame());
     }
 
     /// Adds a frame in front: an envelope, an identity. Moves the others, so it takes time in their number.
-    pub fn push_front(&mut self, frame: impl Into<Bytes>) {
-        self.frames.insert(0, frame.into());
+    pub fn push_front(&mut self, frame: impl IntoFrame) {
+        self.frames.insert(0, frame.into_frame());
     }
 
     /// Takes the first frame away.
@@ -78,7 +154,7 @@ impl Message {
     }
 }
 
-impl<T: Into<Bytes>> From<T> for Message {
+impl<T: IntoFrame> From<T> for Message {
     #[inline]
     fn from(frame: T) -> Self {
         let mut message = Self::new();
@@ -87,9 +163,9 @@ impl<T: Into<Bytes>> From<T> for Message {
     }
 }
 
-impl<T: Into<Bytes>> FromIterator<T> for Message {
+impl<T: IntoFrame> FromIterator<T> for Message {
     fn from_iter<I: IntoIterator<Item = T>>(frames: I) -> Self {
-        Self { frames: frames.into_iter().map(Into::into).collect() }
+        Self { frames: frames.into_iter().map(IntoFrame::into_frame).collect() }
     }
 }
 

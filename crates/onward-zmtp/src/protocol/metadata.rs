@@ -31,7 +31,7 @@ impl Metadata {
 
     pub(crate) fn parse(mut bytes: &[u8], limits: &Limits) -> Result<Self> {
         if bytes.len() > limits.metadata_bytes {
-            return Err(Error::limit("metadata", bytes.len() as u64, limits.metadata_bytes as u64));
+            return Err(Error::limit("metadata", bytes.len() as u64, "bytes", limits.metadata_bytes as u64));
         }
         let mut metadata = Self::default();
         while !bytes.is_empty() {
@@ -45,7 +45,7 @@ impl Metadata {
     fn insert(&mut self, name: &[u8], value: &[u8], limits: &Limits) -> Result<()> {
         let count = self.properties.len() + 1;
         if count > limits.metadata_properties {
-            return Err(Error::limit("metadata with properties", count as u64, limits.metadata_properties as u64));
+            return Err(Error::limit("metadata", count as u64, "properties", limits.metadata_properties as u64));
         }
         let name = property_name(name)?;
         if self.get(name).is_some() {
@@ -65,9 +65,7 @@ impl Metadata {
 
     pub(crate) fn identity(&self) -> Result<Option<Identity>> {
         match self.get(IDENTITY) {
-            Some(identity) if !identity.is_empty() => Identity::new(identity.clone())
-                .map(Some)
-                .map_err(|error| Error::malformed(format!("the peer's identity cannot be used: {error}"))),
+            Some(identity) if !identity.is_empty() => Identity::of_peer(identity.clone()).map(Some),
             _ => Ok(None),
         }
     }

@@ -104,7 +104,7 @@ pub use event::{Event, Peer};
 pub use identity::Identity;
 pub use limits::Limits;
 pub use mechanism::{Credentials, Entropy, KeyPair, Password, PublicKey, SecretKey, Security};
-pub use message::Message;
+pub use message::{IntoFrame, Message};
 pub use metadata::Metadata;
 pub use options::{HANDSHAKE_TIMEOUT, HEARTBEAT_TTL_LONGEST, Heartbeat, Options};
 pub use output::Output;

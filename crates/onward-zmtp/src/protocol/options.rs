@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::error::{Error, Result};
+use super::event::Peer;
 use super::identity::Identity;
 use super::limits::{GATHER_BYTES, Limits, METADATA_BYTES, METADATA_PROPERTIES, PING_CONTEXT_BYTES};
 use super::mechanism::Security;
@@ -93,6 +94,17 @@ impl Options {
     pub fn gather_bytes(mut self, bytes: usize) -> Self {
         self.gather_bytes = bytes;
         self
+    }
+
+    /// Whether heartbeats are wanted and this peer is not asked for them.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lacks_heartbeat(&self, peer: &Peer) -> bool {
+        self.heartbeat.is_some() && self.heartbeat_for(peer).is_none()
+    }
+
+    /// Returns how this peer is asked for signs of life.
+    pub(crate) fn heartbeat_for(&self, peer: &Peer) -> Option<&Heartbeat> {
+        self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0)
     }
 
     /// Tells the peer a property more; by convention its name begins with `X-`.

@@ -123,6 +123,13 @@ impl Run {
         self.messages -= count;
     }
 
+    /// Drops all messages but the last.
+    pub(crate) fn keep_last(&mut self) {
+        while self.messages > 1 {
+            drop(self.pop());
+        }
+    }
+
     /// How many there are.
     #[inline]
     pub(crate) fn messages(&self) -> usize {

@@ -216,6 +216,14 @@ impl State {
         }
     }
 
+    /// Whether this is a client of CURVE that has said HELLO and heard nothing since.
+    pub(crate) fn awaits_welcome(&self) -> bool {
+        match &self.phase {
+            Phase::Handshake(handshake) => handshake.negotiation.awaits_welcome(),
+            Phase::Greeting(_) | Phase::Traffic(_) => false,
+        }
+    }
+
     pub(crate) fn traffic(&self) -> Option<&Traffic> {
         match &self.phase {
             Phase::Traffic(traffic) => Some(traffic),
@@ -247,11 +255,19 @@ impl State {
         }
     }
 
-    /// The connection is over. A peer that does not fit is told so, as long as it waits for an answer of ours.
+    /// Ends the connection. A peer that does not fit gets the reason as an `ERROR`: in the handshake one of another type, and after it one that
+    /// sent more than our limits allow, which otherwise would see no more than a connection that breaks.
     #[cold]
     pub(crate) fn fail(&mut self, error: Error) -> Error {
-        if error.is_incompatible() && matches!(self.phase, Phase::Handshake(_)) {
-            self.output.push_command("ERROR", &command::error_data(&error.to_string()));
+        match &mut self.phase {
+            Phase::Handshake(_) if error.is_incompatible() => {
+                self.output.push_command("ERROR", &command::error_data(&error.to_string()));
+            }
+            Phase::Traffic(traffic) if let Some(reason) = error.for_peer() => {
+                // Without the text the peer sees a connection that ends, as before.
+                let _ = traffic.push_command("ERROR", &command::error_data(reason), &mut self.output);
+            }
+            _ => {}
         }
         self.failure = Some(error.clone());
         error

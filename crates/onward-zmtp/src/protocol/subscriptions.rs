@@ -38,14 +38,14 @@ impl Subscriptions {
 
     pub(crate) fn subscribe(&mut self, topic: &Bytes, limits: &Limits) -> Result<()> {
         if topic.len() > limits.topic_bytes {
-            return Err(Error::limit("a topic", topic.len() as u64, limits.topic_bytes as u64));
+            return Err(Error::limit("a topic", topic.len() as u64, "bytes", limits.topic_bytes as u64));
         }
         if let Some(count) = self.counts.get_mut(topic) {
             *count = count.saturating_add(1);
             return Ok(());
         }
         if self.counts.len() >= limits.topics {
-            return Err(Error::limit("a number of topics", self.counts.len() as u64 + 1, limits.topics as u64));
+            return Err(Error::limit("subscriptions", self.counts.len() as u64 + 1, "topics", limits.topics as u64));
         }
         self.counts.insert(topic.clone(), 1);
         *self.lengths.entry(topic.len()).or_default() += 1;

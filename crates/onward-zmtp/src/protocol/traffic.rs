@@ -36,9 +36,8 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     pub(crate) fn start(peer: Peer, cipher: Option<Cipher>, options: &Options, now: Instant) -> Self {
-        let heartbeat = options.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0);
         Self {
-            timers: Timers::start(heartbeat, now),
+            timers: Timers::start(options.heartbeat_for(&peer), now),
             peer,
             cipher,
             assembler: Assembler::default(),
@@ -105,7 +104,7 @@ impl Traffic {
     #[inline]
     fn message_frame(&mut self, payload: Bytes, more: bool, options: &Options) -> Result<Option<Event>> {
         if payload.len() > options.limits.frame_bytes {
-            return Err(Error::limit("a frame", payload.len() as u64, options.limits.frame_bytes as u64));
+            return Err(Error::limit("a frame", payload.len() as u64, "bytes", options.limits.frame_bytes as u64));
         }
         let Some(message) = self.assembler.push(payload, more, &options.limits)? else { return Ok(None) };
         if options.socket_type.has_subscribers() {
@@ -136,7 +135,7 @@ impl Traffic {
 
     fn encrypted_command(&mut self, body: &[u8], options: &Options, output: &mut Output) -> Result<Option<Event>> {
         if body.len() > options.limits.command_bytes {
-            return Err(Error::limit("a command", body.len() as u64, options.limits.command_bytes as u64));
+            return Err(Error::limit("a command", body.len() as u64, "bytes", options.limits.command_bytes as u64));
         }
         self.command(body, options, output)
     }
@@ -227,7 +226,7 @@ impl Traffic {
         self.send(&Message::from(message), output)
     }
 
-    fn push_command(&mut self, name: &str, data: &[u8], output: &mut Output) -> Result<()> {
+    pub(crate) fn push_command(&mut self, name: &str, data: &[u8], output: &mut Output) -> Result<()> {
         let Some(cipher) = &mut self.cipher else {
             output.push_command(name, data);
             return Ok(());

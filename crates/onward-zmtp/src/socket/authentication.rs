@@ -1,5 +1,6 @@
 //! Who may connect: the question that a server of PLAIN or CURVE asks the program.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 
 use super::endpoint::Endpoint;
@@ -15,7 +16,7 @@ const AUTHENTICATION_FAILED: &str = "400";
 #[derive(Debug, Clone)]
 pub struct Candidate {
     pub(super) endpoint: Endpoint,
-    pub(super) address: String,
+    pub(super) address: Option<SocketAddr>,
     pub(super) credentials: Credentials,
 }
 
@@ -26,10 +27,10 @@ impl Candidate {
         &self.endpoint
     }
 
-    /// Where it came from: address and port for TCP, empty otherwise.
+    /// The address and the port that it came from, if it came over TCP.
     #[must_use]
-    pub fn address(&self) -> &str {
-        &self.address
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     /// What it shows of itself.

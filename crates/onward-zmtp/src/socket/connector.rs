@@ -11,20 +11,40 @@ use super::error::{Error, Result};
 use super::inproc;
 use super::link::{End, Established, Link};
 use super::monitor::MonitorEvent;
+use super::refusal::Refusals;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
+use crate::protocol::Identity;
 
 /// Connects, and after every end of a connection again, until `stop`, or until the peer refuses us for good.
-pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: CancellationToken) {
+pub(super) async fn connect(
+    context: TaskContext,
+    endpoint: Endpoint,
+    known_as: Option<Identity>,
+    stop: CancellationToken,
+) {
     let shared = context.shared.clone();
-    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: String::new(), stop };
+    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, known_as, stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
+    let mut refusals = Refusals::new(shared.options.on_refusal);
+    let mut refusal = None;
     while !link.stop.is_cancelled() || shared.has_backlog() {
         match attempt(&link).await {
             End::Stopped => break,
-            End::Failed(error) if is_final(&error) => break,
+            End::Failed(error) if refusals.is_final(&error) => {
+                refusal = Some(Error::refused_by(&link.endpoint, &error));
+                break;
+            }
+            End::Failed(_) | End::Lost { .. } if shared.options.connects_once => {
+                refusal =
+                    Some(Error::gone(format!("the one connection to `{}` is gone; connect again", link.endpoint)));
+                break;
+            }
             End::Failed(_) => {}
-            End::Lost { lasted } => backoff.connection_lasted(lasted),
+            End::Lost { lasted } => {
+                refusals.was_accepted();
+                backoff.connection_lasted(lasted);
+            }
         }
         let after = backoff.delay(fastrand::f64());
         shared.tell(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
@@ -34,13 +54,10 @@ pub(super) async fn connect(context: TaskContext, endpoint: Endpoint, stop: Canc
             () = sleep(after) => {}
         }
     }
-    shared.count_connecting(false);
+    // So that the endpoint may be connected to again.
+    link.stop.cancel();
+    shared.end_connecting(refusal);
     shared.tell(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
-}
-
-/// The peer told us that it does not want us. To come back the same would be of no use.
-fn is_final(error: &Error) -> bool {
-    error.protocol().is_some_and(crate::protocol::Error::is_peer_error)
 }
 
 async fn attempt(link: &Link) -> End {
@@ -60,7 +77,7 @@ async fn attempt(link: &Link) -> End {
 
 async fn open(link: &Link) -> Result<Established> {
     let limit = link.context.shared.options.connect_timeout;
-    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint)).await else {
+    let Ok(connected) = timeout(limit, Stream::connect(&link.endpoint, &link.context.shared.options)).await else {
         return Err(Error::io(
             format_args!("cannot connect to {}", link.endpoint),
             std::io::ErrorKind::TimedOut.into(),

@@ -36,7 +36,8 @@ impl Socket<Req> {
     /// # Errors
     ///
     /// If the answer to the question before has not been received ([`Error::is_state`]), unless questions are
-    /// [numbered](super::SocketOptions::correlate); then that one is given up. If the message has no frame: [`Error::is_state`].
+    /// [numbered](super::SocketOptions::correlate); then that one is given up. If the message has no frame: [`Error::is_state`]. If it is larger
+    /// than [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow, with the frames in front of it: [`Error::is_limit`].
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let options = &self.sender.core.owner.shared.options;
         if matches!(self.dialogue, Dialogue::Asked { .. }) && !options.correlates {
@@ -51,6 +52,7 @@ impl Socket<Req> {
         if let Some(number) = &number {
             message.push_front(number.clone());
         }
+        self.sender.core.owner.shared.bounds.check(message.frames())?;
         let mut slot = Some(message);
         let core = &mut self.sender.core;
         let sent =
@@ -136,7 +138,8 @@ impl Socket<Rep> {
     ///
     /// # Errors
     ///
-    /// If there is no question to be answered, or the message has no frame: [`Error::is_state`].
+    /// If there is no question to be answered, or the message has no frame: [`Error::is_state`]. If it is larger than
+    /// [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow, with the envelope of the question: [`Error::is_limit`].
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let message = message.into();
         let Dialogue::Answers { peer, envelope } = &self.dialogue else {
@@ -147,7 +150,9 @@ impl Socket<Rep> {
         }
         let shared = self.sender.core.owner.shared.clone();
         let pipe = shared.roster().by_id(*peer).cloned();
-        let mut slot = Some(envelope.frames().iter().cloned().chain(message).collect());
+        let answer: Message = envelope.frames().iter().cloned().chain(message).collect();
+        shared.bounds.check(answer.frames())?;
+        let mut slot = Some(answer);
         let sent = match &pipe {
             Some(pipe) => {
                 poll_fn(|context| pipe.poll_room(Some(context))).await;

@@ -121,7 +121,19 @@ impl Shareable {
         }
     }
 
-    /// What was not sent, and how many messages may or may not have arrived. Nothing is written any more.
+    /// Writes what the connection has to say to a peer that sent too much, and takes leave, but not after the deadline.
+    pub(super) async fn give_reason(&self, deadline: Instant) {
+        let farewell = async {
+            poll_fn(|context| self.driver().poll_write_out(context)).await?;
+            let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
+            shutdown.map_err(write_failed)?;
+            self.discard().await
+        };
+        // The peer may be gone, or not read.
+        let _ = timeout_at(deadline, farewell).await;
+    }
+
+    /// Returns what was not sent, and how many messages may or may not have arrived. Nothing is written any more.
     pub(super) fn take_unsent(&self) -> (VecDeque<Outgoing>, usize) {
         let mut driver = self.driver();
         driver.is_over = true;
@@ -197,7 +209,8 @@ impl Driver {
         while moved < self.turn_bytes() {
             // Before anything is written, for some of it is answered.
             self.decode(context)?;
-            let step = self.send(context)? + self.receive(context)?;
+            let sent = self.send(context).map_err(|error| self.last_words(context, error))?;
+            let step = sent + self.receive(context)?;
             if step == 0 && !self.keep_time(context)? {
                 self.rest.begin(&mut self.connection, context);
                 return Ok(false);
@@ -232,6 +245,37 @@ impl Driver {
         }
     }
 
+    /// Takes in what the peer sent before it could not be written to any more: messages, and perhaps the reason. Returns why the connection ends.
+    #[cold]
+    fn last_words(&mut self, context: &mut Context<'_>, error: Error) -> Error {
+        if !error.is_io() {
+            return error;
+        }
+        loop {
+            let taken = self.decode(context).and_then(|()| self.receive(context));
+            match taken {
+                Ok(0) => return error,
+                Ok(_) => {}
+                // That the stream broke is said better by the write.
+                Err(reason) if reason.is_io() => return error,
+                Err(reason) => return reason,
+            }
+        }
+    }
+
+    /// Writes what is encoded.
+    fn poll_write_out(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        while self.connection.wants_write() {
+            match batch::poll_write(Pin::new(&mut self.stream), context, self.connection.output()) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(1..)) => self.uncertain.written(self.connection.output().total_written()),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(write_failed(io::ErrorKind::WriteZero.into()))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(write_failed(error))),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Fills the write buffer with what is queued, or as much of it as it takes.
     ///
     /// What the program queues meanwhile waits until this is written: to run after it message by message would be to contend with it for the queue.
@@ -251,7 +295,7 @@ impl Driver {
             done.bytes += size.bytes;
             messages += size.messages;
             match item {
-                Outgoing::Message(message) => self.connection.send_taking(message)?,
+                Outgoing::Message(message) | Outgoing::Hello(message) => self.connection.send_taking(message)?,
                 Outgoing::Run(run) => self.connection.send_run(run)?,
                 Outgoing::Subscribe(topic) => self.connection.subscribe(topic)?,
                 Outgoing::Cancel(topic) => self.connection.cancel(topic)?,

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
+use super::endpoint::Endpoint;
 use crate::protocol;
 
 /// The result of what a socket does.
@@ -54,12 +55,12 @@ impl Error {
     }
 
     #[cold]
-    pub(super) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
+    pub(crate) fn io(what: impl fmt::Display, error: std::io::Error) -> Self {
         let message = format!("{what}: {error}");
         Self { kind: Kind::Io, message: message.into(), source: Some(Source::Io(Arc::new(error))) }
     }
 
-    pub(super) fn closed() -> Self {
+    pub(crate) fn closed() -> Self {
         Self::new(Kind::Closed, "the socket is closed")
     }
 
@@ -67,7 +68,7 @@ impl Error {
         Self::new(Kind::Unroutable, message)
     }
 
-    pub(super) fn state(message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn state(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::State, message)
     }
 
@@ -88,6 +89,16 @@ impl Error {
 
     pub(super) fn refused(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Refused, message)
+    }
+
+    /// The peer of an endpoint refused this socket, and is not asked again.
+    #[cold]
+    pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
+        let message = format!(
+            "`{endpoint}` refused the connection and is not asked again: {reason}; correct the options and connect again, \
+             or set `SocketOptions::on_refusal(Refusal::Retry)`"
+        );
+        Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }
     }
 
     pub(super) fn runtime() -> Self {
@@ -140,16 +151,28 @@ impl Error {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)
     }
 
-    /// The peer that was asked has disconnected, so that no answer will come.
+    /// The peer that was asked has disconnected, so that no answer will come; or a socket that [connects once](super::SocketOptions::connect_once) has
+    /// lost its last connection.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.kind == Kind::Gone
     }
 
-    /// We refused the peer: its credentials, its identity, or because there is room for one only.
+    /// One side refused the other.
+    ///
+    /// - The peer refused us: it said so with an `ERROR` (wrong password or key, a message beyond its limits), it uses another mechanism, or its type of
+    ///   socket does not go with ours. `send` and `recv` return this once no peer is left that could be reached.
+    /// - We refused the peer: its credentials, its identity, or because there is room for one only. This is in events only.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.kind == Kind::Refused || self.protocol().is_some_and(protocol::Error::is_refused)
+        self.kind == Kind::Refused
+            || self.protocol().is_some_and(protocol::Error::is_refused)
+            || self.is_refusal_of_peer()
+    }
+
+    /// Whether the peer refused us, or it and we can never go together.
+    pub(super) fn is_refusal_of_peer(&self) -> bool {
+        self.protocol().is_some_and(|error| error.is_peer_error() || error.is_mechanism() || error.is_incompatible())
     }
 
     /// The socket was made with an option that its type, or this endpoint, has no use for, or with which nothing could work; or a

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::watch;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 use super::connector::patience;
 use super::delivery::Delivery;
@@ -16,6 +15,7 @@ use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::link::{End, Link};
 use super::monitor::MonitorEvent;
+use super::origin::RemotePeer;
 use super::pipe::{Outgoing, Pipe};
 use super::queue::Taken;
 use super::shared::{Shared, TaskContext};
@@ -54,13 +54,6 @@ impl Drop for Name {
     }
 }
 
-/// Keeps a name until `stop`.
-pub(super) async fn listen(context: TaskContext, name: Name, endpoint: Endpoint, stop: CancellationToken) {
-    stop.cancelled().await;
-    drop(name);
-    context.shared.tell(MonitorEvent::ListeningEnded { endpoint });
-}
-
 /// Waits until somebody is bound to the name, then carries messages until one of the two ends it.
 pub(super) async fn connect(link: &Link, name: &str) -> End {
     let server = tokio::select! {
@@ -69,7 +62,7 @@ pub(super) async fn connect(link: &Link, name: &str) -> End {
         server = find(name) => server,
     };
     match attach(link, &server) {
-        Ok(wire) => wire.carry(link).await,
+        Ok(wire) => wire.carry().await,
         Err(error) => link.failed(error),
     }
 }
@@ -94,8 +87,14 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         return Err(protocol::Error::incompatible(format!("a {theirs} socket cannot talk to a {ours} socket")).into());
     }
     let their_stop = theirs.token.child_token();
-    let their_pipe = theirs.attach(ours.identity(), None, their_stop, false)?;
-    let our_pipe = match ours.attach(theirs.identity(), link.connector, link.stop.clone(), false) {
+    let their_pipe = theirs.attach(ours.identity(), None, their_stop, false, ours.as_remote(&link.endpoint))?;
+    let our_pipe = match ours.attach(
+        link.known_as.as_ref().or(theirs.identity()),
+        link.connector,
+        link.stop.clone(),
+        false,
+        theirs.as_remote(&link.endpoint),
+    ) {
         Ok(pipe) => pipe,
         Err(error) => {
             theirs.detach(&their_pipe, VecDeque::new());
@@ -103,6 +102,7 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
         }
     };
     Ok(Wire {
+        endpoint: link.endpoint.clone(),
         there: Way::new(ours.clone(), our_pipe.clone(), Delivery::new(theirs.clone(), their_pipe.clone())),
         back: Way::new(theirs.clone(), their_pipe, Delivery::new(ours.clone(), our_pipe)),
         _server: server.clone(),
@@ -111,15 +111,16 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
 
 /// Two ways between two sockets.
 struct Wire {
+    endpoint: Endpoint,
     there: Way,
     back: Way,
     _server: TaskContext,
 }
 
 impl Wire {
-    async fn carry(mut self, link: &Link) -> End {
-        self.there.tell_connected(&link.endpoint, &self.back.shared);
-        self.back.tell_connected(&link.endpoint, &self.there.shared);
+    async fn carry(mut self) -> End {
+        self.there.tell_connected(&self.endpoint, &self.back.shared);
+        self.back.tell_connected(&self.endpoint, &self.there.shared);
         let began = Instant::now();
         let (our_stop, their_stop) = (self.there.pipe.stop.clone(), self.back.pipe.stop.clone());
         let end = tokio::select! {
@@ -132,9 +133,6 @@ impl Wire {
             End::Stopped => self.there.finish().await,
             _ => self.back.finish().await,
         }
-        let peers = (self.there.shared.clone(), self.back.shared.clone());
-        self.there.leave(&link.endpoint, &peers.1);
-        self.back.leave(&link.endpoint, &peers.0);
         end
     }
 
@@ -142,6 +140,14 @@ impl Wire {
         let there = self.there.poll(context);
         let back = self.back.poll(context);
         if there.is_ready() || back.is_ready() { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+/// The end of the connection, also where its task is dropped because the runtime ends.
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.there.leave(&self.endpoint, &self.back.shared);
+        self.back.leave(&self.endpoint, &self.there.shared);
     }
 }
 
@@ -178,6 +184,7 @@ impl Way {
         while self.delivery.has_room() {
             match self.taken.items.list.pop_front() {
                 Some(Outgoing::Message(message)) => self.message(message),
+                Some(Outgoing::Hello(message)) => self.delivery.message(message),
                 // There is none: what goes over a stream is encoded, and nothing else.
                 Some(Outgoing::Run(run)) => run.for_each(|message| self.message(message)),
                 Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
@@ -207,13 +214,16 @@ impl Way {
     }
 
     fn tell_connected(&self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.tell(MonitorEvent::Connected { endpoint: endpoint.clone(), peer: Box::new(other.as_peer()) });
+        self.shared.tell(MonitorEvent::Connected {
+            endpoint: endpoint.clone(),
+            peer: other.as_remote(endpoint).numbered(self.pipe.id),
+        });
     }
 
-    fn leave(mut self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
-        let (endpoint, peer) = (endpoint.clone(), Box::new(other.as_peer()));
-        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0 });
+    fn leave(&mut self, endpoint: &Endpoint, other: &Shared) {
+        let lost = self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
+        let (endpoint, peer) = (endpoint.clone(), other.as_remote(endpoint).numbered(self.pipe.id));
+        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
     }
 }
 
@@ -223,13 +233,14 @@ impl Shared {
     }
 
     /// As another socket of this process sees it.
-    fn as_peer(&self) -> Peer {
-        Peer {
+    pub(super) fn as_remote(&self, endpoint: &Endpoint) -> RemotePeer {
+        let peer = Peer {
             socket_type: self.socket_type,
             identity: self.identity().cloned(),
             version: (3, 1),
             client_key: None,
             metadata: protocol::Metadata::of(self.socket_type, self.identity(), &self.protocol.properties),
-        }
+        };
+        RemotePeer::new(endpoint.clone(), None, peer)
     }
 }

@@ -38,11 +38,17 @@ pub const RECONNECT_SHORTEST: Duration = Duration::from_millis(1);
 /// The longest time between two attempts to connect, unless the socket was made with another time.
 pub const RECONNECT_LONGEST: Duration = Duration::from_secs(5);
 
+/// How often in a row a server of CURVE may close the connection in place of an answer until a client takes that for a refusal.
+pub const UNANSWERED_HANDSHAKES: u32 = 3;
+
 /// How long one attempt to connect a stream may take, unless the socket was made with another time.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a listener waits after the operating system could not accept a connection: there are no file descriptors left, say.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many connections a listener has the operating system keep until they are accepted.
+pub const ACCEPT_QUEUE: i32 = 1024;
 
 /// What the operating system is asked to buffer for a Unix stream, in bytes each way; its own default is too little for batches, and what is much more
 /// than one batch does not stay in a processor's cache until it is read.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +17,11 @@ use super::driver::{Driver, Shareable};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::monitor::MonitorEvent;
+use super::origin::RemotePeer;
 use super::pipe::Pipe;
 use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
-use crate::protocol::{self, Connection, Credentials, Entropy, Event, Peer};
+use crate::protocol::{self, Connection, Credentials, Entropy, Event, Identity, Peer};
 
 /// How long a peer that is sent away has to be told so.
 const REFUSAL_TIME: Duration = Duration::from_millis(100);
@@ -28,8 +30,10 @@ const REFUSAL_TIME: Duration = Duration::from_millis(100);
 pub(super) struct Link {
     pub(super) context: TaskContext,
     pub(super) endpoint: Endpoint,
-    /// Where the peer is.
-    pub(super) address: String,
+    /// The address of the peer, if it was accepted over TCP.
+    pub(super) address: Option<SocketAddr>,
+    /// The identity that the socket gives the peer.
+    pub(super) known_as: Option<Identity>,
     /// The number of the connector whose it is, if it was not accepted.
     pub(super) connector: Option<u64>,
     /// Ends the connection.
@@ -77,27 +81,35 @@ impl Link {
         let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
         let (shared, began) = (self.shared(), Instant::now());
         shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        if shared.protocol.lacks_heartbeat(peer.peer()) {
+            shared.tell(MonitorEvent::HeartbeatUnavailable { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        }
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
         let driver = Arc::new(Shareable::new(driver));
         pipe.is_carried_by(driver.at_once());
-        let reason = driver.run(&self.stop).await;
-        let end = if reason.is_some() { End::Lost { lasted: began.elapsed() } } else { End::Stopped };
-        if reason.is_none() {
-            shared.retire(&pipe);
-            driver.finish(shared.linger_deadline()).await;
+        let mut ending = Ending { link: self, driver: Some(driver), pipe: &pipe, peer, reason: None };
+        let Some(driver) = &ending.driver else { return End::Stopped };
+        ending.reason = driver.run(&self.stop).await;
+        match &ending.reason {
+            None => {
+                shared.retire(&pipe);
+                driver.finish(shared.linger_deadline()).await;
+                End::Stopped
+            }
+            Some(reason) => {
+                if reason.protocol().is_some_and(protocol::Error::is_limit) {
+                    // It has no place among those that messages go to while it hears the reason.
+                    shared.retire(&pipe);
+                    driver.give_reason(Instant::now() + REFUSAL_TIME).await;
+                }
+                End::Lost { lasted: began.elapsed() }
+            }
         }
-        let (unsent, uncertain) = driver.take_unsent();
-        // The stream is closed before anybody is told so.
-        drop(driver);
-        shared.detach(&pipe, unsent);
-        shared.drop_outgoing(uncertain);
-        let reason = reason.unwrap_or_else(Error::closed);
-        shared.tell(MonitorEvent::Disconnected { endpoint: self.endpoint.clone(), peer, reason, uncertain });
-        end
     }
 
-    fn attach(&self, peer: &Peer) -> Result<Arc<Pipe>> {
-        self.shared().attach(peer.identity(), self.connector, self.stop.clone(), true)
+    fn attach(&self, peer: &RemotePeer) -> Result<Arc<Pipe>> {
+        let identity = self.known_as.as_ref().or(peer.identity());
+        self.shared().attach(identity, self.connector, self.stop.clone(), true, peer.clone())
     }
 
     /// Tells that a connection came to nothing.
@@ -112,15 +124,39 @@ impl Link {
 
     async fn decide(&self, credentials: Credentials) -> Decision {
         let Some(authenticator) = &self.shared().options.authenticator else { return Decision::refuse() };
-        let (endpoint, address) = (self.endpoint.clone(), self.address.clone());
+        let (endpoint, address) = (self.endpoint.clone(), self.address);
         authenticator(Candidate { endpoint, address, credentials }).await
+    }
+}
+
+/// Ends an established connection when it is dropped: at its end, or with its task when the runtime ends. So no message is lost uncounted.
+struct Ending<'a> {
+    link: &'a Link,
+    driver: Option<Arc<Shareable>>,
+    pipe: &'a Arc<Pipe>,
+    peer: RemotePeer,
+    reason: Option<Error>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let Some(driver) = self.driver.take() else { return };
+        let (unsent, uncertain) = driver.take_unsent();
+        // The stream is closed before anybody hears of it.
+        drop(driver);
+        let shared = self.link.shared();
+        let lost = shared.detach(self.pipe, unsent);
+        shared.drop_outgoing(uncertain);
+        let (endpoint, peer) = (self.link.endpoint.clone(), self.peer.clone());
+        let reason = self.reason.take().unwrap_or_else(Error::closed);
+        shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason, uncertain, lost });
     }
 }
 
 /// A connection whose handshake is done.
 pub(super) struct Established {
     handshake: Handshake,
-    peer: Box<Peer>,
+    peer: RemotePeer,
     pipe: Arc<Pipe>,
 }
 
@@ -132,7 +168,7 @@ struct Handshake {
 }
 
 impl Handshake {
-    async fn complete(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
+    async fn complete(&mut self, link: &Link) -> Result<(RemotePeer, Arc<Pipe>)> {
         let Some(deadline) = self.connection.next_timeout() else { return self.proceed(link).await };
         match timeout_at(Instant::from_std(deadline), self.proceed(link)).await {
             Ok(outcome) => outcome,
@@ -144,16 +180,17 @@ impl Handshake {
         }
     }
 
-    async fn proceed(&mut self, link: &Link) -> Result<(Box<Peer>, Arc<Pipe>)> {
+    async fn proceed(&mut self, link: &Link) -> Result<(RemotePeer, Arc<Pipe>)> {
         loop {
             match self.connection.poll_event(Instant::now().into_std())? {
                 Some(Event::Introduced(peer)) => {
-                    self.pipe = Some(link.attach(&peer)?);
+                    self.pipe = Some(link.attach(&self.remote(link, *peer))?);
                     self.connection.accept()?;
                 }
                 Some(Event::Ready(peer)) => {
+                    let peer = self.remote(link, *peer);
                     let pipe = self.pipe.take().map_or_else(|| link.attach(&peer), Ok)?;
-                    return Ok((peer, pipe));
+                    return Ok((peer.numbered(pipe.id), pipe));
                 }
                 Some(Event::Authenticate(credentials)) => match link.decide(credentials).await {
                     Decision::Accept => self.connection.accept()?,
@@ -165,17 +202,20 @@ impl Handshake {
         }
     }
 
-    /// Writes all there is, then reads once.
+    fn remote(&self, link: &Link, peer: Peer) -> RemotePeer {
+        RemotePeer::new(link.endpoint.clone(), self.stream.peer_address(), peer)
+    }
+
+    /// Writes all there is, then reads once: also after a write that failed, for the peer may have said why it closed.
     async fn exchange(&mut self) -> Result<()> {
-        self.stream
-            .write_all_buf(self.connection.output())
-            .await
-            .map_err(|error| Error::io("writing to the peer failed", error))?;
+        let written = self.stream.write_all_buf(self.connection.output()).await;
         let (stream, connection) = (&mut self.stream, &mut self.connection);
         let read = poll_fn(|context| poll_read_buf(Pin::new(&mut *stream), context, &mut connection.read_buf())).await;
-        match read.map_err(|error| Error::io("reading from the peer failed", error))? {
-            0 => Err(self.connection.end_of_stream().into()),
-            _ => Ok(()),
+        match (written, read) {
+            (_, Ok(1..)) => Ok(()),
+            (Err(error), _) => Err(Error::io("writing to the peer failed", error)),
+            (Ok(()), Ok(0)) => Err(self.connection.end_of_stream().into()),
+            (Ok(()), Err(error)) => Err(Error::io("reading from the peer failed", error)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::sleep;
@@ -15,32 +16,50 @@ use super::monitor::MonitorEvent;
 use super::shared::TaskContext;
 use super::transport::{Acceptor, Stream};
 
-/// Accepts until `stop`. Connections that are there then go on.
-pub(super) async fn listen(context: TaskContext, acceptor: Acceptor, endpoint: Endpoint, stop: CancellationToken) {
+/// Accepts until `stop`, or until the acceptor is closed. Connections that are there then go on.
+pub(super) async fn listen(context: TaskContext, acceptor: Closing, endpoint: Endpoint, stop: CancellationToken) {
     let pending = Arc::new(Pending::new(context.shared.options.pending_handshakes));
     loop {
         let accepted = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            accepted = acceptor.accept() => accepted,
+            accepted = acceptor.0.accept(&context.shared.options) => accepted,
         };
         match accepted {
-            Ok((stream, address)) => serve(&context, &endpoint, &pending, stream, address),
+            Ok(None) => break,
+            Ok(Some((_, Some(address)))) if !context.shared.options.allows(address.ip()) => {
+                let reason = Error::refused(format!("connections from {} are not allowed", address.ip()));
+                context.shared.tell(MonitorEvent::ConnectionFailed { endpoint: endpoint.clone(), reason });
+            }
+            Ok(Some((stream, address))) => serve(&context, &endpoint, &pending, stream, address),
             // Its peer has given up before we came to it.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => pause(&context, &endpoint, &stop, error).await,
         }
     }
-    drop(acceptor);
-    context.shared.tell(MonitorEvent::ListeningEnded { endpoint });
 }
 
-fn serve(context: &TaskContext, endpoint: &Endpoint, pending: &Arc<Pending>, stream: Stream, address: String) {
+/// The acceptor of a task, closed when the task ends: also with its runtime, and before its first turn.
+pub(super) struct Closing(pub(super) Acceptor);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn serve(
+    context: &TaskContext,
+    endpoint: &Endpoint,
+    pending: &Arc<Pending>,
+    stream: Stream,
+    address: Option<SocketAddr>,
+) {
     let (context, endpoint) = (context.clone(), endpoint.clone());
     let stop = context.shared.token.child_token();
     let place = Pending::enter(pending, stop.clone());
     tokio::spawn(async move {
-        let link = Link { context, endpoint, address, connector: None, stop };
+        let link = Link { context, endpoint, address, connector: None, known_as: None, stop };
         let established = tokio::select! {
             biased;
             () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),

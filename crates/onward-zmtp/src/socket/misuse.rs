@@ -1,5 +1,6 @@
 //! Options that a socket has no use for, or could not work with. They are refused: who sets one believes in what it says.
 
+use super::bounds::SendBounds;
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::options::{DuplicateIdentity, Overflow, SocketOptions};
@@ -9,14 +10,17 @@ use crate::protocol::{Security, SocketType};
 impl SocketOptions {
     /// Refuses what a socket of this type would ignore, and what no socket could work with.
     pub(super) fn check_type(&self, socket_type: SocketType) -> Result<()> {
-        use SocketType::{Dealer, Pair, Pub, Push, Req, Router, Xpub, Xsub};
+        use SocketType::{Dealer, Pair, Pub, Pull, Push, Req, Router, Sub, Xpub, Xsub};
         let takes_over = self.duplicate_identity != DuplicateIdentity::default();
-        let uses: [(&str, bool, &[SocketType]); 6] = [
+        let uses: [(&str, bool, &[SocketType]); 9] = [
             ("identity", self.protocol.identity.is_some(), &[Req, Dealer, Router]),
             ("duplicate_identity", takes_over, &[Router]),
             ("overflow", self.overflow != Overflow::default(), &[Pub, Xpub, Xsub]),
             ("verbose", self.is_verbose, &[Xpub]),
+            ("manual", self.is_manual, &[Xpub]),
             ("correlate", self.correlates, &[Req]),
+            ("hello", self.hello.is_some(), &[Push, Dealer, Router, Pair, Pub, Xpub, Xsub]),
+            ("conflate", self.conflates, &[Push, Pull, Pub, Sub, Dealer]),
             ("wait_for_peer", self.waits_for_peer, &[Push, Dealer, Pair]),
         ];
         match uses.iter().find(|(_, is_set, types)| *is_set && !types.contains(&socket_type)) {
@@ -24,6 +28,8 @@ impl SocketOptions {
             None => self.check_authenticator(),
         }?;
         self.check_heartbeat()?;
+        self.check_keepalive()?;
+        self.check_hello()?;
         self.check_username()
     }
 
@@ -32,6 +38,27 @@ impl SocketOptions {
         match &self.protocol.heartbeat {
             Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
                 "a `heartbeat` needs an interval and a timeout of more than zero; leave it out to ask for none",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Every peer would end its connection at once.
+    fn check_hello(&self) -> Result<()> {
+        match &self.hello {
+            Some(message) if message.is_empty() => {
+                Err(Error::misuse("the message of `hello` needs a frame, even if it is an empty one"))
+            }
+            Some(message) => SendBounds::new(self.limits_of_sending()).check(message.frames()),
+            None => Ok(()),
+        }
+    }
+
+    /// The operating system would refuse it at every connection.
+    fn check_keepalive(&self) -> Result<()> {
+        match &self.keepalive {
+            Some(keepalive) if !keepalive.is_usable() => Err(Error::misuse(
+                "`tcp_keepalive` needs times of at least a second and at least one probe; leave it out for none",
             )),
             _ => Ok(()),
         }

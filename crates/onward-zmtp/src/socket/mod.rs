@@ -48,7 +48,8 @@
 //!   program is elsewhere. A peer that is gone gets no more messages; what it was not sent goes to others, or waits for its return.
 //! - **Futures can be dropped.** A `recv` that is dropped has taken nothing, a `send` that is dropped has sent nothing, so both may stand in
 //!   `select!` and `timeout`.
-//! - **Dropping a socket closes it,** and leaves no task behind.
+//! - **Dropping a socket closes it,** and leaves no task behind. What is queued is sent in the background for as long as the socket
+//!   [lingers](SocketOptions::linger) *and its runtime lives*: before `main` returns, [`close`](Socket::close) it.
 //! - **A peer can end its own connection and nothing else**: see [`protocol`](crate::protocol#what-a-peer-can-do-to-us). Those who connect and say
 //!   nothing keep nobody out.
 //! - **What happens is told**, with reasons, by a [`Monitor`].
@@ -93,17 +94,21 @@
 //!
 //! There are no draft types (CLIENT, SERVER, RADIO, DISH and others), no udp, pgm, websockets or vmci, no GSSAPI, and no versions of the protocol before 3.0.
 
+mod allowed;
 mod authentication;
 mod backoff;
 mod batch;
+mod bounds;
 mod connector;
 mod delivery;
 mod dialogue;
 mod driver;
 mod endpoint;
 mod error;
+mod halves;
 mod inproc;
 mod interest;
+mod keepalive;
 pub mod kind;
 mod leftovers;
 pub mod limits;
@@ -115,11 +120,13 @@ mod models;
 mod monitor;
 mod names;
 mod options;
+mod origin;
 mod owner;
 mod pipe;
 mod proxy;
 mod queue;
 mod receive;
+mod refusal;
 mod rest;
 mod roster;
 mod rotation;
@@ -135,15 +142,18 @@ mod transport;
 mod typed;
 mod write_costs;
 
+pub use allowed::AddressRange;
 pub use authentication::{Candidate, Decision};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
+pub use keepalive::TcpKeepalive;
 pub use monitor::{Monitor, MonitorEvent};
 pub use names::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
     XpubSocket, XsubSocket,
 };
-pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, SocketOptions};
+pub use options::{DuplicateIdentity, HighWaterMark, Overflow, Reconnect, Refusal, SocketOptions};
+pub use origin::RemotePeer;
 pub use proxy::Proxy;
 pub use receive::Receiver;
 pub use send::{Sender, TrySendError};

@@ -9,7 +9,7 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::limits::MONITOR_EVENTS;
-use crate::protocol::Peer;
+use super::origin::RemotePeer;
 
 /// Something that happened to a socket.
 #[derive(Debug, Clone)]
@@ -37,7 +37,15 @@ pub enum MonitorEvent {
         /// The endpoint of ours: bound to, or connected to.
         endpoint: Endpoint,
         /// Who is at the other end.
-        peer: Box<Peer>,
+        peer: RemotePeer,
+    },
+    /// The options ask peers for [heartbeats](super::SocketOptions::heartbeat), and this one is not asked: it speaks ZMTP 3.0, which has none. If its machine
+    /// is gone, nobody notices; [`SocketOptions::tcp_keepalive`](super::SocketOptions::tcp_keepalive) does not need the peer's help.
+    HeartbeatUnavailable {
+        /// The endpoint of ours: bound to, or connected to.
+        endpoint: Endpoint,
+        /// Who is at the other end.
+        peer: RemotePeer,
     },
     /// A connection came to nothing, before or in its handshake.
     ConnectionFailed {
@@ -51,12 +59,14 @@ pub enum MonitorEvent {
         /// The endpoint of ours: bound to, or connected to.
         endpoint: Endpoint,
         /// Who was at the other end.
-        peer: Box<Peer>,
+        peer: RemotePeer,
         /// Why.
         reason: Error,
         /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is
         /// still on its way through the operating systems of the two ends, is not among them: nobody can count that.
         uncertain: usize,
+        /// How many messages were queued for this peer alone, and are lost with it. (Those of PUSH, DEALER and PAIR are kept for others.)
+        lost: usize,
     },
     /// The socket will connect again.
     WillReconnect {
@@ -69,6 +79,12 @@ pub enum MonitorEvent {
     ConnectingEnded {
         /// The endpoint that it connected to.
         endpoint: Endpoint,
+    },
+    /// The socket was closed or dropped, all of its tasks have ended, and it could not send so many messages that it had accepted: the time to linger
+    /// was over, or the runtime ended. Those that were queued for one peer alone are in [`Disconnected`](Self::Disconnected). It is the last event.
+    Unsent {
+        /// How many.
+        messages: u64,
     },
     /// The reader of events was late, and so many are lost to it.
     Missed(u64),

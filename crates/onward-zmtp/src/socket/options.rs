@@ -1,18 +1,21 @@
 //! What a socket is made with.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::allowed::AddressRange;
 use super::authentication::{Authenticator, Candidate, Decision};
 use super::error::Result;
+use super::keepalive::TcpKeepalive;
 use super::limits::{
     CONNECT_TIMEOUT, HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES, LINGER, PEERS, PENDING_HANDSHAKES,
     RECONNECT_FIRST, RECONNECT_LONGEST,
 };
-use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
+use crate::protocol::{self, Heartbeat, Identity, Limits, Message, Security, SocketType};
 
 /// How a socket behaves. The defaults are safe and bounded; set what differs.
 ///
@@ -34,16 +37,25 @@ use crate::protocol::{self, Heartbeat, Identity, Limits, Security, SocketType};
 pub struct SocketOptions {
     /// The type in it is replaced by the socket's.
     pub(super) protocol: protocol::Options,
+    pub(super) send_limits: Option<Limits>,
     pub(super) send_mark: HighWaterMark,
     pub(super) receive_mark: HighWaterMark,
     pub(super) linger: Duration,
     pub(super) reconnect: Reconnect,
+    pub(super) on_refusal: Refusal,
+    pub(super) connects_once: bool,
+    pub(super) hello: Option<Message>,
+    pub(super) conflates: bool,
+    pub(super) ipc_permissions: Option<u32>,
+    pub(super) allowed: Vec<AddressRange>,
     pub(super) connect_timeout: Duration,
+    pub(super) keepalive: Option<TcpKeepalive>,
     pub(super) peers: usize,
     pub(super) pending_handshakes: usize,
     pub(super) duplicate_identity: DuplicateIdentity,
     pub(super) overflow: Overflow,
     pub(super) is_verbose: bool,
+    pub(super) is_manual: bool,
     pub(super) waits_for_peer: bool,
     pub(super) correlates: bool,
     pub(super) authenticator: Option<Arc<Authenticator>>,
@@ -52,6 +64,9 @@ pub struct SocketOptions {
 /// How much a queue to or from one peer holds, whichever is reached first. Then whoever writes to it waits.
 ///
 /// A single message may be larger than `bytes`; it waits until the queue is empty. At least one message always fits.
+///
+/// Zero is no bound, as with libzmq. A queue without any bound grows until memory ends if its reader is slower than its writer; so a mark of zero
+/// messages still has the default of bytes, unless `bytes` is zero, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HighWaterMark {
     /// Messages. Default: [`HIGH_WATER_MARK_MESSAGES`].
@@ -61,15 +76,19 @@ pub struct HighWaterMark {
 }
 
 impl HighWaterMark {
-    /// So many messages, and the default of bytes.
+    /// A mark without any bound: see above what that risks.
+    pub const UNLIMITED: Self = Self { messages: 0, bytes: 0 };
+
+    /// So many messages (zero for any number), and the default of bytes.
     #[must_use]
     pub fn messages(messages: usize) -> Self {
         Self { messages, ..Self::default() }
     }
 
-    /// At least one of each, so that something can pass.
+    /// Zero is no bound.
     fn usable(self) -> Self {
-        Self { messages: self.messages.max(1), bytes: self.bytes.max(1) }
+        let or_any = |bound| if bound == 0 { usize::MAX } else { bound };
+        Self { messages: or_any(self.messages), bytes: or_any(self.bytes) }
     }
 }
 
@@ -111,6 +130,19 @@ pub enum DuplicateIdentity {
     TakeOver,
 }
 
+/// The reaction of a socket that connects and is refused: by an `ERROR` of the peer, because the peer uses another mechanism, because the two socket types do
+/// not go together, or by a server of CURVE that closes the connection [several times](super::limits::UNANSWERED_HANDSHAKES) in place of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The socket does not connect to this endpoint again. When it has no other endpoint and no peer, `send` and `recv` return an error for which
+    /// [`Error::is_refused`](super::Error::is_refused) holds, instead of waiting.
+    #[default]
+    GiveUp,
+    /// The socket connects again, as after any other failure: for a peer whose configuration is about to change.
+    Retry,
+}
+
 /// What PUB, XPUB and XSUB do about a peer whose queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
@@ -127,16 +159,25 @@ impl SocketOptions {
     pub fn new() -> Self {
         Self {
             protocol: protocol::Options::new(SocketType::Pair),
+            send_limits: None,
             send_mark: HighWaterMark::default(),
             receive_mark: HighWaterMark::default(),
             linger: LINGER,
             reconnect: Reconnect::default(),
+            on_refusal: Refusal::default(),
+            connects_once: false,
+            hello: None,
+            conflates: false,
+            ipc_permissions: None,
+            allowed: Vec::new(),
             connect_timeout: CONNECT_TIMEOUT,
+            keepalive: None,
             peers: PEERS,
             pending_handshakes: PENDING_HANDSHAKES,
             duplicate_identity: DuplicateIdentity::default(),
             overflow: Overflow::default(),
             is_verbose: false,
+            is_manual: false,
             waits_for_peer: false,
             correlates: false,
             authenticator: None,
@@ -194,6 +235,31 @@ impl SocketOptions {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.protocol = self.protocol.limits(limits);
         self
+    }
+
+    /// Sets how large the messages are that the socket sends: the fields `frame_bytes`, `message_bytes` and `message_parts` count. A larger message is
+    /// refused by `send` before it is queued ([`Error::is_limit`](super::Error::is_limit)), since a peer with the same limits would end the connection.
+    ///
+    /// Default: of each field the larger of [`Limits::default`] and [`limits`](Self::limits). So raising the limits of both sides is enough, and a
+    /// socket that accepts little may send more.
+    #[must_use]
+    pub fn send_limits(mut self, limits: Limits) -> Self {
+        self.send_limits = Some(limits);
+        self
+    }
+
+    /// Whether a connection from this address is accepted.
+    pub(super) fn allows(&self, address: IpAddr) -> bool {
+        self.allowed.is_empty() || self.allowed.iter().any(|range| range.contains(address))
+    }
+
+    /// Returns the limits of what is sent.
+    pub(super) fn limits_of_sending(&self) -> Limits {
+        let (accepted, mut limits) = (&self.protocol.limits, Limits::default());
+        limits.frame_bytes = limits.frame_bytes.max(accepted.frame_bytes);
+        limits.message_bytes = limits.message_bytes.max(accepted.message_bytes);
+        limits.message_parts = limits.message_parts.max(accepted.message_parts);
+        self.send_limits.unwrap_or(limits)
     }
 
     /// How long a handshake may take. Default: [`HANDSHAKE_TIMEOUT`](protocol::HANDSHAKE_TIMEOUT).
@@ -267,10 +333,68 @@ impl SocketOptions {
         self
     }
 
+    /// Connects to each endpoint once: when the attempt fails, or the connection ends, the socket does not connect to it again. When it has no other endpoint and
+    /// no peer, `send` and `recv` return an error for which [`Error::is_gone`](super::Error::is_gone) holds. Default: connects again and again.
+    #[must_use]
+    pub fn connect_once(mut self) -> Self {
+        self.connects_once = true;
+        self
+    }
+
+    /// Sends this message to every peer, before all others, when it is connected: a greeting, the current state for a new subscriber, or an empty one for a
+    /// ROUTER that is to learn who is there. Not for REQ, REP, PULL and SUB. A SUB drops it if it is not subscribed to it. Default: none.
+    #[must_use]
+    pub fn hello(mut self, message: impl Into<Message>) -> Self {
+        self.hello = Some(message.into());
+        self
+    }
+
+    /// For PUSH, PULL, PUB, SUB and DEALER: keeps of each queue the last message only, for values of which only the newest counts. A message replaces the one
+    /// that waits, which is dropped and not counted; sending never waits for room. On a SUB the newest of all topics is kept, so subscribe to one. What
+    /// is in the buffers of the operating system is not replaced, so set it on the receiving side, too. Default: no.
+    #[must_use]
+    pub fn conflate(mut self) -> Self {
+        self.conflates = true;
+        self
+    }
+
+    /// Sets the permissions of the files of Unix sockets that the socket is bound to, as `0o660`. They are set before anybody can connect. Default: what
+    /// the process' umask leaves of `0o777`.
+    #[must_use]
+    pub fn ipc_permissions(mut self, mode: u32) -> Self {
+        self.ipc_permissions = Some(mode);
+        self
+    }
+
+    /// Accepts TCP connections from these addresses only; others are closed before anything is read from them. May be called several times: a connection from any of
+    /// the ranges is accepted. Default: from everywhere.
+    ///
+    /// It keeps strangers from costing anything, and does not replace CURVE: addresses can be forged and shared.
+    #[must_use]
+    pub fn allow_from(mut self, range: AddressRange) -> Self {
+        self.allowed.push(range);
+        self
+    }
+
+    /// Sets what to do when a peer refuses the socket. Default: [`Refusal::GiveUp`].
+    #[must_use]
+    pub fn on_refusal(mut self, refusal: Refusal) -> Self {
+        self.on_refusal = refusal;
+        self
+    }
+
     /// How long an attempt to connect a stream may take, before its handshake. Default: [`CONNECT_TIMEOUT`].
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Has the operating system probe TCP connections over which nothing passes, and end those whose peer does not answer. It needs nothing of the peer, so
+    /// it also serves for peers that know no [heartbeats](Self::heartbeat). Default: not; connections use no probes.
+    #[must_use]
+    pub fn tcp_keepalive(mut self, keepalive: TcpKeepalive) -> Self {
+        self.keepalive = Some(keepalive);
         self
     }
 
@@ -308,6 +432,15 @@ impl SocketOptions {
     #[must_use]
     pub fn verbose(mut self) -> Self {
         self.is_verbose = true;
+        self
+    }
+
+    /// For XPUB: subscribes no peer to anything by itself. The program receives every subscription and cancellation with
+    /// [`recv_with_peer`](super::Socket::recv_with_peer), and subscribes the peer to that topic, to others or to none with
+    /// [`subscribe_peer`](super::XpubSocket::subscribe_peer) and [`cancel_peer`](super::XpubSocket::cancel_peer). Default: no.
+    #[must_use]
+    pub fn manual(mut self) -> Self {
+        self.is_manual = true;
         self
     }
 

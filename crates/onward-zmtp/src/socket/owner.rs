@@ -15,6 +15,7 @@ use super::monitor::MonitorEvent;
 use super::shared::{Shared, TaskContext};
 use super::transport::Acceptor;
 use super::{connector, inproc, listener};
+use crate::protocol::Identity;
 
 /// Shared by the halves of a socket. Closes it when dropped.
 pub(super) struct Owner {
@@ -27,8 +28,24 @@ pub(super) struct Owner {
 /// An endpoint that the socket is bound or connected to.
 struct Attachment {
     endpoint: Endpoint,
-    is_bound: bool,
+    /// The address that the socket holds, if it is bound.
+    bound: Option<Bound>,
     stop: CancellationToken,
+}
+
+/// An address, which is free for others once this is released.
+enum Bound {
+    Stream(Acceptor),
+    Name(inproc::Name),
+}
+
+impl Bound {
+    fn release(self) {
+        match self {
+            Self::Stream(acceptor) => acceptor.close(),
+            Self::Name(name) => drop(name),
+        }
+    }
 }
 
 impl Owner {
@@ -43,35 +60,35 @@ impl Owner {
     pub(super) async fn bind(&self, endpoint: Endpoint) -> Result<Endpoint> {
         Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
-        let context = self.context();
         if let Endpoint::Inproc(name) = &endpoint {
-            let name = inproc::Name::bind(&context, name)?;
-            let stop = self.attach(&endpoint, true)?;
-            tokio::spawn(inproc::listen(context, name, endpoint.clone(), stop));
-        } else {
-            let (acceptor, bound) = Acceptor::bind(&endpoint).await?;
-            let stop = self.attach(&bound, true)?;
-            tokio::spawn(listener::listen(context, acceptor, bound.clone(), stop));
-            return Ok(self.tell_listening(bound));
+            let name = inproc::Name::bind(&self.context(), name)?;
+            self.attach(&endpoint, Some(Bound::Name(name)))?;
+            return Ok(self.tell_listening(endpoint));
         }
+        let (acceptor, endpoint) = Acceptor::bind(&endpoint, &self.shared.options).await?;
+        let stop = self.attach(&endpoint, Some(Bound::Stream(acceptor.clone())))?;
+        let acceptor = listener::Closing(acceptor);
+        tokio::spawn(listener::listen(self.context(), acceptor, endpoint.clone(), stop));
         Ok(self.tell_listening(endpoint))
     }
 
     fn tell_listening(&self, endpoint: Endpoint) -> Endpoint {
+        self.shared.count_listening(true);
         self.shared.tell(MonitorEvent::Listening { endpoint: endpoint.clone() });
         endpoint
     }
 
-    pub(super) fn connect(&self, endpoint: Endpoint) -> Result<()> {
+    /// Returns `false` if the socket is connected to the endpoint already.
+    pub(super) fn connect(&self, endpoint: Endpoint, known_as: Option<Identity>) -> Result<bool> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
-        if matches!(&endpoint, Endpoint::Tcp { host, port } if host == "*" || *port == 0) {
+        if endpoint.is_open() {
             return Err(Error::endpoint(format!("`{endpoint}` can be bound to, but not connected to")));
         }
-        let stop = self.attach(&endpoint, false)?;
-        self.shared.count_connecting(true);
-        runtime.spawn(connector::connect(self.context(), endpoint, stop));
-        Ok(())
+        let Some(stop) = self.attach_once(&endpoint)? else { return Ok(false) };
+        self.shared.begin_connecting();
+        runtime.spawn(connector::connect(self.context(), endpoint, known_as, stop));
+        Ok(true)
     }
 
     fn check_options(&self, endpoint: &Endpoint) -> Result<()> {
@@ -79,36 +96,69 @@ impl Owner {
         self.shared.options.check_endpoint(endpoint)
     }
 
-    fn attach(&self, endpoint: &Endpoint, is_bound: bool) -> Result<CancellationToken> {
+    fn attach(&self, endpoint: &Endpoint, bound: Option<Bound>) -> Result<CancellationToken> {
+        self.add(&mut self.attachments(), endpoint, bound)
+    }
+
+    /// Adds an endpoint to connect to, unless there is one already whose connector has not given up.
+    fn attach_once(&self, endpoint: &Endpoint) -> Result<Option<CancellationToken>> {
         let mut attachments = self.attachments();
+        let is_same = |known: &Attachment| known.bound.is_none() && known.endpoint == *endpoint;
+        if attachments.iter().any(|known| is_same(known) && !known.stop.is_cancelled()) {
+            return Ok(None);
+        }
+        attachments.retain(|known| !is_same(known));
+        self.add(&mut attachments, endpoint, None).map(Some)
+    }
+
+    fn add(
+        &self,
+        attachments: &mut VecDeque<Attachment>,
+        endpoint: &Endpoint,
+        bound: Option<Bound>,
+    ) -> Result<CancellationToken> {
         if attachments.len() >= ENDPOINTS {
             return Err(Error::limit(format!("a socket has at most {ENDPOINTS} endpoints")));
         }
         let stop = self.shared.token.child_token();
-        attachments.push_back(Attachment { endpoint: endpoint.clone(), is_bound, stop: stop.clone() });
+        attachments.push_back(Attachment { endpoint: endpoint.clone(), bound, stop: stop.clone() });
         Ok(stop)
     }
 
-    /// Ends what was bound, or connected, to this endpoint.
+    /// Ends what was bound, or connected, to this endpoint. An address that was bound to is free when this returns.
     pub(super) fn detach(&self, endpoint: &Endpoint, is_bound: bool) -> Result<()> {
         let mut attachments = self.attachments();
         let (ended, kept): (VecDeque<_>, VecDeque<_>) = mem::take(&mut *attachments)
             .into_iter()
-            .partition(|known| known.is_bound == is_bound && known.endpoint == *endpoint);
+            .partition(|known| known.bound.is_some() == is_bound && known.endpoint == *endpoint);
         *attachments = kept;
         drop(attachments);
-        ended.iter().for_each(|attachment| attachment.stop.cancel());
         if ended.is_empty() {
             let what = if is_bound { "bound" } else { "connected" };
             return Err(Error::endpoint(format!("the socket is not {what} to `{endpoint}`")));
         }
+        ended.into_iter().for_each(|attachment| self.end(attachment));
         Ok(())
+    }
+
+    fn end(&self, attachment: Attachment) {
+        attachment.stop.cancel();
+        let Some(bound) = attachment.bound else { return };
+        bound.release();
+        self.shared.count_listening(false);
+        self.shared.tell(MonitorEvent::ListeningEnded { endpoint: attachment.endpoint });
     }
 
     /// Closes the socket and waits until all of its tasks have ended.
     pub(super) async fn close(&self) {
-        self.shared.close();
+        self.begin_to_close();
         self.alive.closed().await;
+    }
+
+    fn begin_to_close(&self) {
+        self.shared.close();
+        let attachments = mem::take(&mut *self.attachments());
+        attachments.into_iter().for_each(|attachment| self.end(attachment));
     }
 
     fn attachments(&self) -> MutexGuard<'_, VecDeque<Attachment>> {
@@ -118,6 +168,6 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.close();
+        self.begin_to_close();
     }
 }

@@ -12,8 +12,10 @@ use foldhash::fast::RandomState;
 use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::bounds::SendBounds;
 use super::driver::AtOnce;
 use super::options::SocketOptions;
+use super::origin::Origins;
 use super::queue::{Done, Items, Payload, Queue, Refused, Taken};
 use super::share::Share;
 use crate::fair_queue::{Ahead, SourceId};
@@ -26,6 +28,8 @@ pub(super) const DONE_MESSAGES: usize = 64;
 #[derive(Debug, Clone)]
 pub(super) enum Outgoing {
     Message(Message),
+    /// The first message to a peer, which is for this peer only and does not count.
+    Hello(Message),
     /// Messages that were encoded when they were sent.
     Run(Run),
     Subscribe(Bytes),
@@ -38,7 +42,13 @@ impl Payload for Outgoing {
         match self {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
-            Self::Subscribe(_) | Self::Cancel(_) => Done::default(),
+            Self::Hello(_) | Self::Subscribe(_) | Self::Cancel(_) => Done::default(),
+        }
+    }
+
+    fn keep_last(&mut self) {
+        if let Self::Run(run) = self {
+            run.keep_last();
         }
     }
 
@@ -62,7 +72,7 @@ impl Outgoing {
     fn topic(&self) -> Option<&Bytes> {
         match self {
             Self::Subscribe(topic) | Self::Cancel(topic) => Some(topic),
-            Self::Message(_) | Self::Run(_) => None,
+            Self::Message(_) | Self::Hello(_) | Self::Run(_) => None,
         }
     }
 }
@@ -81,6 +91,12 @@ impl Payload for Incoming {
         match self {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
+        }
+    }
+
+    fn keep_last(&mut self) {
+        if let Self::Run(run) = self {
+            run.keep_last();
         }
     }
 
@@ -163,6 +179,8 @@ pub(super) struct Pipe {
     pub(super) stop: CancellationToken,
     /// Its inbox in the fair queue, if it has one.
     pub(super) source: OnceLock<SourceId>,
+    /// Whether the peer is to get a message before all others, and has not got it.
+    is_new: AtomicBool,
     /// The last publication that was meant for it.
     publication: AtomicU64,
     /// Whether the message that the program has read last came alone. Its answer, if there is one, is waited for.
@@ -184,12 +202,13 @@ impl Pipe {
         Self {
             id,
             encodes,
-            outgoing: Queue::new(options.send_mark, Arc::new(Share::unlimited())),
-            incoming: Queue::new(options.receive_mark, share),
+            outgoing: Queue::new(options.send_mark, Arc::new(Share::unlimited())).conflating(options.conflates),
+            incoming: Queue::new(options.receive_mark, share).conflating(options.conflates),
             routing,
             read_out: CancellationToken::new(),
             stop,
             source: OnceLock::new(),
+            is_new: AtomicBool::new(options.hello.is_some()),
             publication: AtomicU64::new(0),
             is_asked: AtomicBool::new(false),
             at_once: OnceLock::new(),
@@ -215,6 +234,12 @@ impl Pipe {
         Ok(())
     }
 
+    /// Whether the peer is to get its first message now. Its driver asks.
+    #[inline]
+    pub(super) fn is_to_be_greeted(&self) -> bool {
+        self.is_new.load(Ordering::Relaxed) && self.is_new.swap(false, Ordering::Relaxed)
+    }
+
     /// Waits for room in the queue to the peer.
     pub(super) fn poll_room(&self, context: Option<&mut Context<'_>>) -> Poll<()> {
         match context {
@@ -230,12 +255,12 @@ impl Pipe {
         self.at_once.get().is_some_and(|at_once| at_once.write(message))
     }
 
-    /// Queues as many messages for the peer as there is room for, up to one without frames, and answers how many of the first these are. They are to be
-    /// dropped.
-    pub(super) fn send_each(&self, messages: &mut [Message]) -> Result<usize, Refused> {
+    /// Queues as many messages for the peer as there is room for, up to one that may not be sent, and returns how many of the first these are. The
+    /// caller drops them.
+    pub(super) fn send_each(&self, messages: &mut [Message], bounds: &SendBounds) -> Result<usize, Refused> {
         let mut messages = messages.iter_mut();
         self.outgoing.push_each(|items| {
-            let message = messages.next().filter(|message| !message.is_empty())?;
+            let message = messages.next().filter(|message| !message.is_empty() && bounds.allow(message))?;
             let bytes = message.byte_len();
             items.add(message, self.encodes);
             Some(bytes)
@@ -260,12 +285,14 @@ pub(super) struct Inbox {
     before: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     taken: Taken<Incoming>,
     report_after: usize,
+    /// Where it is known whose messages these are, for as long as there may be any.
+    origins: Arc<Origins>,
 }
 
 impl Inbox {
-    pub(super) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>) -> Self {
+    pub(super) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>, origins: Arc<Origins>) -> Self {
         let before = before.map(|read_out| Box::pin(read_out.cancelled_owned()));
-        Self { pipe, before, taken: Taken::nothing(), report_after: 1 }
+        Self { pipe, before, taken: Taken::nothing(), report_after: 1, origins }
     }
 }
 
@@ -350,6 +377,7 @@ impl Stream for Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
+        self.origins.remove(self.pipe.id);
         self.pipe.read_out.cancel();
     }
 }

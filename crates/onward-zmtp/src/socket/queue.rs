@@ -16,6 +16,9 @@ pub(super) trait Payload {
     /// How many messages it is, and how large they are.
     fn size(&self) -> Done;
 
+    /// Drops all messages but the last.
+    fn keep_last(&mut self) {}
+
     /// Takes over all that the next one is, which is of no messages then, if it can.
     fn join(&mut self, _next: &mut Self) -> bool {
         false
@@ -38,10 +41,15 @@ pub(super) struct Queue<T> {
     mark: HighWaterMark,
     /// How many messages there may be in place of the mark, if that is fewer.
     share: Arc<Share>,
+    /// Whether only the last message is kept. Then there is no mark.
+    conflates: bool,
     /// Whether `reader` of the state is there. Changed under the lock, and looked at without it.
     reader_waits: AtomicBool,
     state: Mutex<State<T>>,
 }
+
+/// The mark of a queue that keeps one message.
+const ANY: HighWaterMark = HighWaterMark { messages: usize::MAX, bytes: usize::MAX };
 
 struct State<T> {
     items: Items<T>,
@@ -77,6 +85,27 @@ pub(super) struct Taken<T> {
     pub(super) done: Done,
     /// Who waited last.
     waiting: Option<Waker>,
+}
+
+/// Drops all messages but the last. Returns how much was dropped.
+pub(super) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
+    let (mut dropped, mut is_last) = (Done::default(), true);
+    let mut kept = VecDeque::with_capacity(list.len());
+    while let Some(mut item) = list.pop_back() {
+        let size = item.size();
+        if size.messages > 0 && !mem::replace(&mut is_last, false) {
+            dropped.add(&item);
+            continue;
+        }
+        if size.messages > 0 {
+            item.keep_last();
+            dropped.messages += size.messages - item.size().messages;
+            dropped.bytes += size.bytes - item.size().bytes;
+        }
+        kept.push_front(item);
+    }
+    *list = kept;
+    dropped
 }
 
 impl<T: Payload> Items<T> {
@@ -124,6 +153,15 @@ impl Done {
         let size = item.size();
         self.messages += size.messages;
         self.bytes += size.bytes;
+    }
+}
+
+impl<T: Payload> State<T> {
+    #[cold]
+    fn keep_last(&mut self) {
+        let dropped = keep_last(&mut self.items.list);
+        self.messages -= dropped.messages;
+        self.bytes -= dropped.bytes;
     }
 }
 
@@ -182,7 +220,12 @@ impl<T: Payload> Queue<T> {
             reader: None,
             writer: None,
         };
-        Self { mark, share, reader_waits: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { mark, share, conflates: false, reader_waits: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    /// Keeps only the last message.
+    pub(super) fn conflating(self, conflates: bool) -> Self {
+        Self { conflates, mark: if conflates { ANY } else { self.mark }, ..self }
     }
 
     /// What bounds it now.
@@ -223,6 +266,9 @@ impl<T: Payload> Queue<T> {
             state.bytes += bytes;
         }
         let count = state.messages - before;
+        if self.conflates {
+            state.keep_last();
+        }
         let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
@@ -272,6 +318,9 @@ impl<T: Payload> Queue<T> {
         keep_larger(&mut batch.spare, &mut state.items.spare);
         state.messages += size.messages;
         state.bytes += size.bytes;
+        if self.conflates {
+            state.keep_last();
+        }
         let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);

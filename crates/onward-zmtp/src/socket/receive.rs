@@ -12,6 +12,7 @@ use futures_core::Stream;
 use super::error::{Error, Result};
 use super::kind::Receives;
 use super::monitor::Monitor;
+use super::origin::RemotePeer;
 use super::owner::Owner;
 use super::pipe::Inbox;
 use super::statistics::Statistics;
@@ -35,11 +36,14 @@ impl ReceiveCore {
     #[inline]
     pub(super) fn poll_recv_from(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Message)>> {
         loop {
-            match ready!(self.queue.poll_recv(context)) {
-                Some((peer, message)) if self.is_wanted(&message) => return Poll::Ready(Ok((peer, message))),
-                Some(_) => {}
+            match self.queue.poll_recv(context) {
+                Poll::Ready(Some((peer, message))) if self.is_wanted(&message) => {
+                    return Poll::Ready(Ok((peer, message)));
+                }
+                Poll::Ready(Some(_)) => {}
                 // Only when no task could insert a source any more.
-                None => return Poll::Ready(Err(Error::closed())),
+                Poll::Ready(None) => return Poll::Ready(Err(Error::closed())),
+                Poll::Pending => return self.poll_refusal(),
             }
         }
     }
@@ -47,6 +51,18 @@ impl ReceiveCore {
     #[inline]
     pub(super) fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
         self.poll_recv_from(context).map_ok(|(_, message)| message)
+    }
+
+    /// The next message, and who sent it.
+    pub(super) fn poll_recv_with_peer(&mut self, context: &mut Context<'_>) -> Poll<Result<(Message, RemotePeer)>> {
+        loop {
+            let (connection, message) = ready!(self.poll_recv_from(context))?;
+            // It is there until the inbox that the message was in is polled again.
+            if let Some(peer) = self.owner.shared.origins.get(connection) {
+                return Poll::Ready(Ok((message, peer)));
+            }
+            self.owner.shared.drop_incoming(1);
+        }
     }
 
     pub(super) fn try_recv(&mut self) -> Option<Message> {
@@ -66,7 +82,9 @@ impl ReceiveCore {
     ) -> Poll<Result<usize>> {
         let before = messages.len();
         loop {
-            let taken = ready!(self.queue.poll_recv_ahead(context, messages, limit));
+            let Poll::Ready(taken) = self.queue.poll_recv_ahead(context, messages, limit) else {
+                return self.poll_refusal();
+            };
             if taken == 0 {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }
@@ -74,6 +92,15 @@ impl ReceiveCore {
             if messages.len() > before {
                 return Poll::Ready(Ok(messages.len() - before));
             }
+        }
+    }
+
+    /// Waits for what may come, unless nothing can: every peer refused the socket.
+    #[inline]
+    fn poll_refusal<R>(&self) -> Poll<Result<R>> {
+        match self.owner.shared.refusal() {
+            None => Poll::Pending,
+            Some(refusal) => Poll::Ready(Err(refusal)),
         }
     }
 
@@ -115,6 +142,15 @@ impl<T: Receives> Receiver<T> {
     /// As there.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.core.poll_recv(context)).await
+    }
+
+    /// As [`Socket::recv_with_peer`](super::Socket::recv_with_peer).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        poll_fn(|context| self.core.poll_recv_with_peer(context)).await
     }
 
     /// As [`Socket::recv_many`](super::Socket::recv_many).

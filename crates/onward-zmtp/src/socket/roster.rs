@@ -7,10 +7,11 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
+use super::error::Error;
 use super::interest::Interest;
 use super::options::HighWaterMark;
 use super::pipe::{Outgoing, Pipe};
-use super::queue::{Done, Payload as _};
+use super::queue::{Done, Payload as _, keep_last};
 use super::succession::Succession;
 
 /// How many messages a driver takes of the backlog at a time, so that others get some.
@@ -26,6 +27,10 @@ pub(super) struct Roster {
     by_identity: HashMap<Bytes, Arc<Pipe>, RandomState>,
     /// How many endpoints the socket connects to.
     pub(super) connecting: usize,
+    /// How many endpoints the socket is bound to.
+    pub(super) listening: usize,
+    /// Why the last endpoint that refused the socket did so.
+    refusal: Option<Error>,
     pub(super) interest: Interest,
     pub(super) succession: Succession,
     pub(super) is_closed: bool,
@@ -75,6 +80,24 @@ impl Roster {
         self.sender.take()
     }
 
+    /// The socket connects to one endpoint more: whoever refused it before may be another now.
+    pub(super) fn begin_connecting(&mut self) {
+        self.connecting += 1;
+        self.refusal = None;
+    }
+
+    /// The socket connects to one endpoint less.
+    pub(super) fn end_connecting(&mut self, refusal: Option<Error>) {
+        self.connecting = self.connecting.saturating_sub(1);
+        self.refusal = refusal.or(self.refusal.take());
+    }
+
+    /// Returns why the socket was refused, if there is no peer, nor any way for one to come.
+    pub(super) fn refusal(&self) -> Option<&Error> {
+        let is_alone = self.live.is_empty() && self.connecting == 0 && self.listening == 0;
+        self.refusal.as_ref().filter(|_| is_alone)
+    }
+
     pub(super) fn backlog_size(&self) -> Done {
         self.backlog_size
     }
@@ -97,6 +120,13 @@ impl Roster {
             self.backlog.push_front(item);
         }
         one_by_one(queued).into_iter().for_each(|item| self.push_backlog(item));
+    }
+
+    /// Drops all of the backlog but its last message.
+    pub(super) fn keep_last(&mut self) {
+        let dropped = keep_last(&mut self.backlog);
+        self.backlog_size.messages -= dropped.messages;
+        self.backlog_size.bytes -= dropped.bytes;
     }
 
     /// Takes a share of the backlog, and says how large it is.
@@ -133,7 +163,7 @@ fn one_by_one(items: VecDeque<Outgoing>) -> VecDeque<Outgoing> {
         match item {
             Outgoing::Message(_) => messages.push_back(item),
             Outgoing::Run(run) => messages.extend(run.map(Outgoing::Message)),
-            Outgoing::Subscribe(_) | Outgoing::Cancel(_) => {}
+            Outgoing::Hello(_) | Outgoing::Subscribe(_) | Outgoing::Cancel(_) => {}
         }
     }
     messages

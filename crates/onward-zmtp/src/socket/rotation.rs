@@ -52,7 +52,7 @@ impl Rotation {
     pub(super) fn offer_each(&mut self, shared: &Shared, messages: &mut [Message]) -> usize {
         self.refresh(shared);
         match &self.pipes[..] {
-            [pipe] => pipe.send_each(messages).unwrap_or(0),
+            [pipe] => pipe.send_each(messages, &shared.bounds).unwrap_or(0),
             _ => 0,
         }
     }
@@ -126,8 +126,11 @@ fn poll_nobody(
     if shared.version() != version {
         return Poll::Ready(Ok(false));
     }
+    if let Some(refusal) = roster.refusal() {
+        return Poll::Ready(Err(refusal.clone()));
+    }
     let may_queue = may_wait_for_peer && !shared.options.waits_for_peer && roster.connecting > 0;
-    if may_queue && roster.backlog_has_room(shared.options.send_mark) {
+    if may_queue && (shared.options.conflates || roster.backlog_has_room(shared.options.send_mark)) {
         if let Some(message) = slot.take() {
             shared.push_backlog(&mut roster, message);
         }

@@ -92,7 +92,9 @@ mod tests {
     fn a_message_for_a_peer_that_has_just_gone_is_given_back_with_its_identity() {
         let queue = FairQueue::new();
         let shared = Shared::new(SocketType::Router, SocketOptions::new(), queue.handle());
-        let pipe = shared.attach(None, None, CancellationToken::new(), true).unwrap();
+        let pipe = shared
+            .attach(None, None, CancellationToken::new(), true, shared.as_remote(&"inproc://test".parse().unwrap()))
+            .unwrap();
         pipe.outgoing.close_and_take();
         let message = Message::from_iter([pipe.routing.clone(), "hello".into()]);
         let mut slot = Some(message.clone());
@@ -108,7 +110,17 @@ mod tests {
         let queue = FairQueue::new();
         let shared = Shared::new(SocketType::Router, SocketOptions::new(), queue.handle());
         let identity = Identity::new("worker").unwrap();
-        let attach = || shared.attach(Some(&identity), None, CancellationToken::new(), true).unwrap();
+        let attach = || {
+            shared
+                .attach(
+                    Some(&identity),
+                    None,
+                    CancellationToken::new(),
+                    true,
+                    shared.as_remote(&"inproc://test".parse().unwrap()),
+                )
+                .unwrap()
+        };
         let mut route = Route::default();
         let mut send = || route.poll_send(&shared, None, &mut Some(Message::from_iter(["worker", "hello"])));
         let first = attach();

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_sink::Sink;
 use tokio::task::coop;
 
@@ -46,9 +47,7 @@ impl SendCore {
         slot: &mut Option<Message>,
     ) -> Poll<Result<()>> {
         let shared = &self.owner.shared;
-        if slot.as_ref().is_none_or(Message::is_empty) {
-            return Poll::Ready(Err(Error::state("a message needs a frame, even if it is an empty one")));
-        }
+        check(shared, slot.as_ref())?;
         match shared.socket_type {
             SocketType::Router => self.route.poll_send(shared, context, slot),
             SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
@@ -131,8 +130,29 @@ impl SendCore {
         if self.pending.is_some() {
             return Err(Error::state("`start_send` was called before `poll_ready` was ready"));
         }
+        check(&self.owner.shared, Some(&message))?;
         self.pending = Some(message);
         Ok(())
+    }
+}
+
+/// Returns an error if there is nothing to send, or more than the socket may send.
+#[inline]
+fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
+    match message.map(Message::frames) {
+        // Nearly every message. (For a ROUTER it is no message at all, which is found later.)
+        Some([frame]) if shared.bounds.allow_lone(frame) => Ok(()),
+        frames => check_each(shared, frames),
+    }
+}
+
+#[inline(never)]
+fn check_each(shared: &Shared, frames: Option<&[Bytes]>) -> Result<()> {
+    match frames {
+        None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
+        // The identity is not sent.
+        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
+        Some(frames) => shared.bounds.check(frames),
     }
 }
 
@@ -243,6 +263,11 @@ impl TrySendError {
     #[cold]
     fn new(error: Error, message: Option<Message>) -> Self {
         Self(Box::new(Unsent { error, message }))
+    }
+
+    /// The socket is closed.
+    pub(crate) fn closed(message: Message) -> Self {
+        Self::new(Error::closed(), Some(message))
     }
 
     /// Whether it would have had to wait: try again later, or use `send`.

@@ -10,10 +10,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::SendBounds;
 use super::error::{Error, Result};
 use super::leftovers::Leftovers;
 use super::monitor::{MonitorEvent, Reporter};
 use super::options::{DuplicateIdentity, SocketOptions};
+use super::origin::{Origins, RemotePeer};
 use super::pipe::{Inbox, Incoming, Outgoing, Pipe};
 use super::queue::Taken;
 use super::roster::{Roster, messages};
@@ -28,6 +30,8 @@ use crate::protocol::{self, Message, SocketType};
 pub(super) struct Shared {
     pub(super) socket_type: SocketType,
     pub(super) options: SocketOptions,
+    /// How large a message may be that is sent.
+    pub(super) bounds: SendBounds,
     /// The same for every connection.
     pub(super) protocol: Arc<protocol::Options>,
     pub(super) reporter: Reporter,
@@ -37,10 +41,13 @@ pub(super) struct Shared {
     pub(super) leftovers: Arc<Leftovers>,
     share: Arc<Share>,
     roster: Mutex<Roster>,
+    pub(super) origins: Arc<Origins>,
     /// Goes up whenever a peer comes or goes.
     version: AtomicU64,
     /// Whether anything may be in the backlog.
     has_backlog: AtomicBool,
+    /// Whether any peer ever refused this socket for good.
+    was_refused: AtomicBool,
     topics: Mutex<Topics>,
     next_id: AtomicU64,
     first_identity: u32,
@@ -64,14 +71,17 @@ impl Shared {
             socket_type,
             protocol: Arc::new(options.protocol.clone()),
             leftovers: Arc::new(Leftovers::new(options.receive_mark)),
+            bounds: SendBounds::new(options.limits_of_sending()),
             options,
             share: Arc::new(Share::unlimited()),
             reporter: Reporter::default(),
             token: CancellationToken::new(),
             sources,
             roster: Mutex::new(Roster::default()),
+            origins: Arc::default(),
             version: AtomicU64::new(1),
             has_backlog: AtomicBool::new(false),
+            was_refused: AtomicBool::new(false),
             topics: Mutex::new(Topics::default()),
             next_id: AtomicU64::new(1),
             first_identity: fastrand::u32(..),
@@ -124,15 +134,16 @@ impl Shared {
         connector: Option<u64>,
         stop: CancellationToken,
         encodes: bool,
+        remote: RemotePeer,
     ) -> Result<Arc<Pipe>> {
         let id = self.next_id();
-        let routing = self.routing(id, identity);
+        let mut roster = self.roster();
+        let routing = self.routing(&roster, id, identity);
         let origin = match identity {
             Some(_) if !routing.is_empty() => Some(Origin::Identity(routing.clone())),
             _ => connector.map(Origin::Connector),
         };
         let pipe = Arc::new(Pipe::new(id, routing, stop, &self.options, self.share.clone(), encodes));
-        let mut roster = self.roster();
         self.admit(&roster, &pipe)?;
         for topic in roster.interest.topics() {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe(topic.clone()));
@@ -148,7 +159,7 @@ impl Shared {
         if let Some(sender) = sender {
             sender.wake();
         }
-        self.insert_source(&pipe, before)?;
+        self.insert_source(&pipe, before, remote)?;
         Ok(pipe)
     }
 
@@ -156,14 +167,17 @@ impl Shared {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn routing(&self, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
+    /// Returns what a ROUTER knows a peer by: the identity that the peer chose, or one that no other peer has.
+    fn routing(&self, roster: &Roster, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
         match (self.socket_type, identity) {
             (SocketType::Router, Some(identity)) => identity.as_bytes().clone(),
             (SocketType::Router, None) => {
-                let mut routing = BytesMut::with_capacity(5);
-                routing.put_u8(0);
-                routing.put_u32(self.first_identity.wrapping_add(id as u32));
-                routing.freeze()
+                let first = self.first_identity.wrapping_add(id as u32);
+                // There are fewer peers than numbers, so one is free.
+                let free = (0..=u32::MAX)
+                    .map(|step| generated(first.wrapping_add(step.wrapping_mul(IDENTITY_STEP))))
+                    .find(|routing| roster.by_identity(routing).is_none());
+                free.unwrap_or_default()
             }
             _ => Bytes::new(),
         }
@@ -187,11 +201,13 @@ impl Shared {
         }
     }
 
-    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>) -> Result<()> {
+    fn insert_source(&self, pipe: &Arc<Pipe>, before: Option<CancellationToken>, remote: RemotePeer) -> Result<()> {
         if !self.receives() {
             return Ok(());
         }
-        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before)) {
+        // Before the inbox, which takes it out at its end.
+        self.origins.insert(remote.numbered(pipe.id));
+        match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before, self.origins.clone())) {
             Ok(source) => {
                 // Nobody else sets it.
                 let _ = pipe.source.set(source);
@@ -223,13 +239,15 @@ impl Shared {
         let sender = roster.take_sender();
         drop(roster);
         pipe.outgoing.close();
+        self.forget_decisions(pipe);
         if let Some(sender) = sender {
             sender.wake();
         }
     }
 
     /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
-    pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) {
+    /// Returns how many messages are lost with it.
+    pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) -> usize {
         self.end_incoming(pipe);
         let mut roster = self.roster();
         roster.remove(pipe);
@@ -239,18 +257,24 @@ impl Shared {
         let lost = if self.hands_on() { 0 } else { messages(&unsent) + messages(&queued) };
         if self.hands_on() && !(unsent.is_empty() && queued.is_empty()) {
             roster.return_to_backlog(unsent, queued);
+            if self.options.conflates {
+                roster.keep_last();
+            }
             self.has_backlog.store(true, Ordering::Release);
         }
         let (sender, others) = (roster.take_sender(), roster.live.clone());
         drop(roster);
         self.dropped_outgoing.fetch_add(lost as u64, Ordering::Relaxed);
         self.remove_source(pipe);
+        self.forget_decisions(pipe);
+        self.wake_refused();
         if let Some(sender) = sender {
             sender.wake();
         }
         if self.has_backlog.load(Ordering::Acquire) {
             others.iter().for_each(|other| other.outgoing.wake_reader());
         }
+        lost
     }
 
     /// Takes the inbox of a peer that is gone out of the fair queue, if there is nothing in it to be read. (Otherwise it goes when it was read.)
@@ -268,6 +292,13 @@ impl Shared {
         self.leftovers.forget(pipe.id);
     }
 
+    /// Forgets what the program subscribed a peer to while that peer was about to go. It has left the roster, so the program cannot do it again.
+    fn forget_decisions(&self, pipe: &Pipe) {
+        if self.options.is_manual {
+            self.topics().forget(pipe.id);
+        }
+    }
+
     fn forget_subscriptions(&self, pipe: &Pipe) {
         if !self.publishes() {
             return;
@@ -282,19 +313,41 @@ impl Shared {
 
     /// A peer subscribed. Answers what an XPUB is to receive.
     pub(super) fn subscribed(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        if self.options.is_manual {
+            return Some(notice(1, topic));
+        }
         let is_new = self.topics().subscribe(pipe, topic);
         (self.socket_type == SocketType::Xpub && (is_new || self.options.is_verbose)).then(|| notice(1, topic))
     }
 
     /// A peer took a subscription back. Answers what an XPUB is to receive.
     pub(super) fn cancelled(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
+        if self.options.is_manual {
+            return Some(notice(0, topic));
+        }
         let was_last = self.topics().cancel(pipe.id, topic);
         (self.socket_type == SocketType::Xpub && (was_last || self.options.is_verbose)).then(|| notice(0, topic))
+    }
+
+    /// Subscribes a peer, or takes one subscription of it back, as the program decided. `false` if the peer has gone.
+    pub(super) fn decide_topic(&self, peer: u64, topic: &Bytes, is_subscribed: bool) -> bool {
+        let roster = self.roster();
+        let Some(pipe) = roster.by_id(peer) else { return false };
+        // Under the roster's lock, so that the peer's end forgets it.
+        if is_subscribed {
+            self.topics().subscribe(pipe, topic);
+        } else {
+            self.topics().cancel(peer, topic);
+        }
+        true
     }
 
     /// Queues a message for whoever is connected to first, if there is room.
     pub(super) fn push_backlog(&self, roster: &mut Roster, message: Message) {
         roster.push_backlog(Outgoing::Message(message));
+        if self.options.conflates {
+            roster.keep_last();
+        }
         self.has_backlog.store(true, Ordering::Release);
     }
 
@@ -305,6 +358,10 @@ impl Shared {
         context: &mut Context<'_>,
         taken: &mut Taken<Outgoing>,
     ) -> Poll<bool> {
+        if pipe.is_to_be_greeted() {
+            taken.items.list.extend(self.options.hello.clone().map(Outgoing::Hello));
+            return Poll::Ready(true);
+        }
         if self.take_backlog(pipe, &mut taken.items.list) {
             return Poll::Ready(true);
         }
@@ -359,15 +416,57 @@ impl Shared {
         }
     }
 
-    /// The socket connects to one endpoint more, or less.
-    pub(super) fn count_connecting(&self, is_more: bool) {
+    /// The socket connects to one endpoint more.
+    pub(super) fn begin_connecting(&self) {
+        self.change_ways(Roster::begin_connecting);
+    }
+
+    /// The socket connects to one endpoint less; `refusal` says why, if its peer refused the socket.
+    pub(super) fn end_connecting(&self, refusal: Option<Error>) {
+        if refusal.is_some() {
+            self.was_refused.store(true, Ordering::Release);
+        }
+        self.change_ways(|roster| roster.end_connecting(refusal));
+        self.wake_refused();
+    }
+
+    /// The socket is bound to one endpoint more, or less.
+    pub(super) fn count_listening(&self, is_more: bool) {
+        self.change_ways(|roster| {
+            roster.listening = if is_more { roster.listening + 1 } else { roster.listening.saturating_sub(1) };
+        });
+        self.wake_refused();
+    }
+
+    /// Changes how peers may come, which a sender may wait for.
+    fn change_ways(&self, change: impl FnOnce(&mut Roster)) {
         let mut roster = self.roster();
-        roster.connecting = if is_more { roster.connecting + 1 } else { roster.connecting.saturating_sub(1) };
+        change(&mut roster);
         let sender = roster.take_sender();
         drop(roster);
         if let Some(sender) = sender {
             sender.wake();
         }
+    }
+
+    /// Wakes the receiver if it may be waiting for nobody.
+    fn wake_refused(&self) {
+        if self.was_refused.load(Ordering::Acquire) {
+            self.sources.nudge();
+        }
+    }
+
+    /// Returns why nothing will ever come, if every peer refused the socket and all that came before was read. Costs a load otherwise.
+    #[inline]
+    pub(super) fn refusal(&self) -> Option<Error> {
+        if self.was_refused.load(Ordering::Acquire) { self.look_for_refusal() } else { None }
+    }
+
+    #[cold]
+    fn look_for_refusal(&self) -> Option<Error> {
+        let roster = self.roster();
+        let unread = roster.incoming_size(self.leftovers.size()).messages;
+        roster.refusal().filter(|_| unread == 0).cloned()
     }
 
     /// Ends everything: nothing is accepted, sent by the program or kept for it from now on; what is queued goes out for as long as the socket
@@ -419,6 +518,27 @@ impl Shared {
             discarded: self.dropped_incoming.load(Ordering::Relaxed),
         }
     }
+}
+
+/// The socket and all of its tasks are gone: whatever waits has nobody left who would send it.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let messages = self.roster().outgoing_size().messages as u64;
+        if messages > 0 {
+            self.tell(MonitorEvent::Unsent { messages });
+        }
+    }
+}
+
+/// How far from one that is taken the next identity is that is tried: an odd number, so that all are tried.
+const IDENTITY_STEP: u32 = 0x9E37_79B1;
+
+/// An identity that a ROUTER makes up for a peer that chose none.
+fn generated(number: u32) -> Bytes {
+    let mut routing = BytesMut::with_capacity(5);
+    routing.put_u8(0);
+    routing.put_u32(number);
+    routing.freeze()
 }
 
 /// What an XPUB receives about a topic: 1 or 0, and the topic.

@@ -1,18 +1,24 @@
 //! Streams of the operating system, and how they are opened.
 
+use std::fs::Permissions;
+use std::future::poll_fn;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream, lookup_host};
 
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::limits::IPC_BUFFER_BYTES;
+use super::limits::{ACCEPT_QUEUE, IPC_BUFFER_BYTES};
+use super::options::SocketOptions;
 
 /// A stream to a peer.
 pub(super) enum Stream {
@@ -22,9 +28,10 @@ pub(super) enum Stream {
 
 impl Stream {
     /// Connects to an endpoint of the operating system.
-    pub(super) async fn connect(endpoint: &Endpoint) -> Result<Self> {
+    pub(super) async fn connect(endpoint: &Endpoint, options: &SocketOptions) -> Result<Self> {
         let stream = match endpoint {
-            Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.map(Self::tcp),
+            Endpoint::Tcp { host, port } => connect_tcp(host, *port, options).await,
+            Endpoint::TcpFrom { source, host, port } => connect_tcp_from(*source, host, *port, options).await,
             Endpoint::Ipc(path) => UnixStream::connect(path).await.map(Self::unix),
             Endpoint::Abstract(name) => UnixStream::connect(abstract_path(name)).await.map(Self::unix),
             Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
@@ -32,10 +39,13 @@ impl Stream {
         stream.map_err(|error| Error::io(format_args!("cannot connect to {endpoint}"), error))
     }
 
-    fn tcp(stream: TcpStream) -> Self {
+    fn tcp(stream: TcpStream, options: &SocketOptions) -> io::Result<Self> {
         // Batches are ours to make; the operating system shall not wait for more. It is only slower without, or the peer is gone already.
         let _ = stream.set_nodelay(true);
-        Self::Tcp(stream)
+        if let Some(keepalive) = &options.keepalive {
+            keepalive.set(&stream)?;
+        }
+        Ok(Self::Tcp(stream))
     }
 
     fn unix(stream: UnixStream) -> Self {
@@ -44,6 +54,14 @@ impl Stream {
         let _ = socket.set_send_buffer_size(IPC_BUFFER_BYTES);
         let _ = socket.set_recv_buffer_size(IPC_BUFFER_BYTES);
         Self::Unix(stream)
+    }
+
+    /// Returns the address of the peer, if it has one.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().ok().map(canonical),
+            Self::Unix(_) => None,
+        }
     }
 
     /// Whether it is worth it to write. An error shows when that is done.
@@ -112,8 +130,52 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// Accepts streams.
-pub(super) enum Acceptor {
+async fn connect_tcp(host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
+    not_to_itself(TcpStream::connect((host, port)).await?).and_then(|stream| Stream::tcp(stream, options))
+}
+
+/// Tries the addresses of the host that are of the same kind as ours, one after the other.
+async fn connect_tcp_from(source: SocketAddr, host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
+    let mut last = io::Error::new(
+        io::ErrorKind::AddrNotAvailable,
+        format!("`{host}` has no address that can be reached from {}; use a source of its kind", source.ip()),
+    );
+    for address in lookup_host((host, port)).await?.filter(|address| address.is_ipv4() == source.is_ipv4()) {
+        match connect_from(source, address).await.and_then(not_to_itself) {
+            Ok(stream) => return Stream::tcp(stream, options),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+async fn connect_from(source: SocketAddr, address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = if source.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port that is given must be free again at once when the connection has ended.
+    socket.set_reuseaddr(source.port() != 0)?;
+    socket.bind(source)?;
+    socket.connect(address).await
+}
+
+/// Refuses a connection whose two ends are the same. Where nobody listens on a port that the operating system may give to those who connect, it may
+/// choose that port for us, and connect us to ourselves (TCP calls it a simultaneous open).
+fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
+    if stream.local_addr()? != stream.peer_addr()? {
+        return Ok(stream);
+    }
+    // The port shall be free at once, for whoever wants to listen on it.
+    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    Err(io::Error::new(
+        io::ErrorKind::AddrNotAvailable,
+        "the operating system connected the socket to itself: nobody listens there",
+    ))
+}
+
+/// A listener, which its task accepts with until its socket closes it: when that returns, the address is free.
+#[derive(Clone)]
+pub(super) struct Acceptor(Arc<Mutex<Option<Listener>>>);
+
+enum Listener {
     Tcp(TcpListener),
     /// The file goes first: while there is one that nobody listens on, another takes its place, and would lose its own.
     Unix {
@@ -122,68 +184,184 @@ pub(super) enum Acceptor {
     },
 }
 
-/// The file of a Unix socket, which goes just before its listener does.
-pub(super) struct SocketFile(PathBuf);
+impl Acceptor {
+    /// Binds to an endpoint of the operating system. Returns where it really is.
+    pub(super) async fn bind(endpoint: &Endpoint, options: &SocketOptions) -> Result<(Self, Endpoint)> {
+        let bound = match endpoint {
+            Endpoint::Tcp { host, port } => bind_tcp(host, *port).await,
+            Endpoint::TcpFrom { .. } => {
+                return Err(Error::endpoint(format!("`{endpoint}` can be connected to, but not bound to")));
+            }
+            Endpoint::Ipc(_) if endpoint.is_open() => bind_any_path(options).await,
+            Endpoint::Ipc(path) => bind_path(path, options).await.map(|listener| (listener, endpoint.clone())),
+            Endpoint::Abstract(name) => UnixListener::bind(abstract_path(name))
+                .map(|listener| (Listener::Unix { listener, _file: None }, endpoint.clone())),
+            Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let (listener, bound) = bound.map_err(|error| Error::io(format_args!("cannot bind to {endpoint}"), error))?;
+        Ok((Self(Arc::new(Mutex::new(Some(listener)))), bound))
+    }
 
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // Somebody else may have removed it.
-        let _ = std::fs::remove_file(&self.0);
+    /// Waits for the next stream, and where it came from; `None` once the acceptor is closed.
+    pub(super) async fn accept(&self, options: &SocketOptions) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
+        poll_fn(|context| match &*self.listener() {
+            Some(listener) => listener.poll_accept(options, context).map_ok(Some),
+            None => Poll::Ready(Ok(None)),
+        })
+        .await
+    }
+
+    /// Closes the listener and removes its file, if that has not happened.
+    pub(super) fn close(&self) {
+        let listener = self.listener().take();
+        drop(listener);
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<Listener>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Acceptor {
-    /// Binds to an endpoint of the operating system. Answers where it really is.
-    pub(super) async fn bind(endpoint: &Endpoint) -> Result<(Self, Endpoint)> {
-        let bound = match endpoint {
-            Endpoint::Tcp { host, port } => Self::bind_tcp(host, *port).await,
-            Endpoint::Ipc(path) => Self::bind_path(path).await.map(|acceptor| (acceptor, endpoint.clone())),
-            Endpoint::Abstract(name) => UnixListener::bind(abstract_path(name))
-                .map(|listener| (Self::Unix { listener, _file: None }, endpoint.clone())),
-            Endpoint::Inproc(_) => Err(io::ErrorKind::Unsupported.into()),
-        };
-        bound.map_err(|error| Error::io(format_args!("cannot bind to {endpoint}"), error))
-    }
-
-    async fn bind_tcp(host: &str, port: u16) -> io::Result<(Self, Endpoint)> {
-        let address = if host == "*" { "0.0.0.0" } else { host };
-        let listener = TcpListener::bind((address, port)).await?;
-        let port = listener.local_addr()?.port();
-        Ok((Self::Tcp(listener), Endpoint::Tcp { host: host.to_owned(), port }))
-    }
-
-    /// Takes the place of a socket that nobody listens on any more, and of nothing else.
-    async fn bind_path(path: &Path) -> io::Result<Self> {
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)?
-            }
-            other => other?,
-        };
-        Ok(Self::Unix { listener, _file: Some(SocketFile(path.to_owned())) })
-    }
-
-    /// The next stream, and where it came from. Cancel safe.
-    pub(super) async fn accept(&self) -> io::Result<(Stream, String)> {
+impl Listener {
+    fn poll_accept(
+        &self,
+        options: &SocketOptions,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<(Stream, Option<SocketAddr>)>> {
         match self {
             Self::Tcp(listener) => {
-                let (stream, address) = listener.accept().await?;
-                Ok((Stream::tcp(stream), address.to_string()))
+                let (stream, address) = ready!(listener.poll_accept(context))?;
+                Poll::Ready(Stream::tcp(stream, options).map(|stream| (stream, Some(canonical(address)))))
             }
             Self::Unix { listener, .. } => {
-                let (stream, _) = listener.accept().await?;
-                Ok((Stream::unix(stream), String::new()))
+                let (stream, _) = ready!(listener.poll_accept(context))?;
+                Poll::Ready(Ok((Stream::unix(stream), None)))
             }
         }
     }
 }
 
-/// Whether this is a socket that refuses connections. (A file of another kind refuses them too.)
-async fn is_stale(path: &Path) -> bool {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    is_socket
-        && matches!(UnixStream::connect(path).await, Err(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+/// An address of IPv4 as such, also where it comes to a listener for both kinds.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+async fn bind_tcp(host: &str, port: u16) -> io::Result<(Listener, Endpoint)> {
+    let listener = if host == "*" { bind_all(port)? } else { bind_host(host, port).await? };
+    let port = listener.local_addr()?.port();
+    Ok((Listener::Tcp(listener), Endpoint::Tcp { host: host.to_owned(), port }))
+}
+
+async fn bind_host(host: &str, port: u16) -> io::Result<TcpListener> {
+    let addresses: Vec<_> = match lookup_host((host, port)).await {
+        Ok(addresses) => addresses.collect(),
+        Err(error) => {
+            let text = format!(
+                "`{host}` is no address and no known name ({error}); in place of an interface write its address"
+            );
+            return Err(io::Error::new(error.kind(), text));
+        }
+    };
+    TcpListener::bind(&addresses[..]).await
+}
+
+/// Binds to all addresses of the machine: those of IPv6 and of IPv4, or those of IPv4 where there is no IPv6.
+fn bind_all(port: u16) -> io::Result<TcpListener> {
+    let both = listen_on(Domain::IPV6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
+    match both {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+            listen_on(Domain::IPV4, SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+        }
+        both => both,
+    }
+}
+
+fn listen_on(domain: Domain, address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    if domain == Domain::IPV6 {
+        socket.set_only_v6(false)?;
+    }
+    // As tokio does it: connections that have ended do not keep the port from a new listener.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(ACCEPT_QUEUE)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Binds to a path that nobody else has.
+async fn bind_any_path(options: &SocketOptions) -> io::Result<(Listener, Endpoint)> {
+    let name = format!("onward-zmtp-{}-{:016x}.sock", std::process::id(), fastrand::u64(..));
+    let path = std::env::temp_dir().join(name);
+    let listener = bind_path(&path, options).await?;
+    Ok((listener, Endpoint::Ipc(path)))
+}
+
+/// Takes the place of a socket that nobody listens on any more, and of nothing else.
+async fn bind_path(path: &Path, options: &SocketOptions) -> io::Result<Listener> {
+    let listener = match listen_at(path, options) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let Some(id) = stale_socket(path).await else { return Err(error) };
+            remove_if_same(path, id);
+            listen_at(path, options)?
+        }
+        other => other?,
+    };
+    Ok(Listener::Unix { listener, _file: SocketFile::at(path) })
+}
+
+/// Listens on a new path. Nobody can connect before its permissions are set.
+fn listen_at(path: &Path, options: &SocketOptions) -> io::Result<UnixListener> {
+    let Some(mode) = options.ipc_permissions else { return UnixListener::bind(path) };
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    let listening = std::fs::set_permissions(path, Permissions::from_mode(mode)).and_then(|()| {
+        socket.listen(ACCEPT_QUEUE)?;
+        UnixListener::from_std(socket.into())
+    });
+    // Without a listener the file is of no use.
+    listening.inspect_err(|_| drop(SocketFile::at(path)))
+}
+
+/// The file of a Unix socket, removed just before its listener goes: unless another has taken its place.
+struct SocketFile {
+    path: PathBuf,
+    /// The device and the inode. While a listener is open its inode is not given to another file.
+    id: (u64, u64),
+}
+
+impl SocketFile {
+    fn at(path: &Path) -> Option<Self> {
+        socket_id(path).map(|id| Self { path: path.to_owned(), id })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        remove_if_same(&self.path, self.id);
+    }
+}
+
+/// Returns the device and the inode of the socket at a path.
+fn socket_id(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    metadata.file_type().is_socket().then(|| (metadata.dev(), metadata.ino()))
+}
+
+/// Removes the socket at a path unless it is another one by now.
+fn remove_if_same(path: &Path, id: (u64, u64)) {
+    if socket_id(path) == Some(id) {
+        // Another process may have removed it.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Returns the socket at a path if it refuses connections. (A file of another kind refuses them too.)
+async fn stale_socket(path: &Path) -> Option<(u64, u64)> {
+    let id = socket_id(path)?;
+    let connected = UnixStream::connect(path).await;
+    matches!(connected, Err(error) if error.kind() == io::ErrorKind::ConnectionRefused).then_some(id)
 }
 
 /// How tokio wants to have the name of an abstract socket.

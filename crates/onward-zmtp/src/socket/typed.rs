@@ -4,23 +4,23 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 
 use super::dialogue::Dialogue;
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::kind::{Kind, Receives, Sends, Subscribes};
+use super::kind::{Kind, Receives, Router, Sends, Subscribes, Xpub};
 use super::monitor::Monitor;
 use super::options::SocketOptions;
+use super::origin::RemotePeer;
 use super::owner::Owner;
 use super::receive::{ReceiveCore, Receiver};
 use super::send::{SendCore, Sender, TrySendError};
 use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
-use crate::protocol::Message;
+use crate::protocol::{Identity, IntoFrame, Message};
 
 /// A socket of one of ZeroMQ's types; the [module's page](super) has examples.
 ///
@@ -32,7 +32,8 @@ use crate::protocol::Message;
 /// disconnects go on while the program does something else.
 ///
 /// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
-/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it.
+/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it. Where the runtime ends before that, what is
+/// queued is lost; [`MonitorEvent::Unsent`](super::MonitorEvent::Unsent) says how much.
 pub struct Socket<T> {
     pub(super) sender: Sender<T>,
     pub(super) receiver: Receiver<T>,
@@ -66,7 +67,8 @@ impl<T: Kind> Socket<T> {
 
     /// Listens on an endpoint, and answers which it is: with the port, where the operating system chose one.
     ///
-    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed.
+    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed, unless another
+    /// process has put its own in that place.
     ///
     /// Cancel safe: a future that is dropped before it is ready has bound nothing.
     ///
@@ -89,22 +91,26 @@ impl<T: Kind> Socket<T> {
     /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).
     ///
     /// Returns at once. Messages can be sent from now on, and wait until there is a connection; [`monitor`](Self::monitor) tells of it. A peer
-    /// that answers the handshake with an error is not asked again.
+    /// that refuses the socket is not asked again, unless the options [say so](SocketOptions::on_refusal).
+    ///
+    /// A socket has one connection to an endpoint. If it is connected to this one already, with this very text, nothing happens and the result is
+    /// `false`; otherwise it is `true`.
     ///
     /// # Errors
     ///
     /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
     /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored or with which nothing could work ([`Error::is_misuse`]),
     /// or outside a tokio runtime.
-    pub fn connect<E>(&self, endpoint: E) -> Result<()>
+    pub fn connect<E>(&self, endpoint: E) -> Result<bool>
     where
         E: TryInto<Endpoint>,
         Error: From<E::Error>,
     {
-        self.owner().connect(endpoint.try_into()?)
+        self.owner().connect(endpoint.try_into()?, None)
     }
 
-    /// Stops listening on an endpoint that [`bind`](Self::bind) answered. Connections that are there go on.
+    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns, the address is free, and another socket may be bound to it.
+    /// Connections that are there go on.
     ///
     /// # Errors
     ///
@@ -169,13 +175,15 @@ impl<T: Sends> Socket<T> {
     /// | PUB, XPUB | all who are subscribed to what the first frame begins with | drops it for those whose queue is full, or [waits](super::Overflow) |
     /// | XSUB | all; a frame of 1 or 0 and a topic subscribes or cancels | drops it, or waits |
     ///
-    /// `Ok` says that the message is queued, not that it has arrived.
+    /// `Ok` says that the message is queued, not that it has arrived, nor that it has left this process: [`close`](Self::close) the socket before the
+    /// runtime ends (`main` returns), or what is queued is lost.
     ///
     /// Cancel safe: a message whose future was dropped before it was ready is not sent; use [`try_send`](Self::try_send) to keep it.
     ///
     /// # Errors
     ///
-    /// If the message has no frame ([`Error::is_state`]), or if a ROUTER has no peer of this identity ([`Error::is_unroutable`]).
+    /// If the message has no frame ([`Error::is_state`]), if it is larger than [`SocketOptions::send_limits`] allow ([`Error::is_limit`]), if a ROUTER has no
+    /// peer of this identity ([`Error::is_unroutable`]), or if every peer refused the socket, so that none will come ([`Error::is_refused`]).
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         self.sender.send(message).await
     }
@@ -212,9 +220,21 @@ impl<T: Receives> Socket<T> {
     ///
     /// # Errors
     ///
-    /// None today, for a socket that has this method.
+    /// If every peer refused the socket and all that came before was read, so that nothing will come ([`Error::is_refused`]); or if the socket
+    /// [connects once](SocketOptions::connect_once) and has lost its last connection ([`Error::is_gone`]).
     pub async fn recv(&mut self) -> Result<Message> {
         self.receiver.recv().await
+    }
+
+    /// The next message, with the peer that sent it: its address, and the key of CURVE that it proved to have. Costs a look-up for each message.
+    ///
+    /// Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](Self::recv).
+    pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
+        self.receiver.recv_with_peer().await
     }
 
     /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Answers how many; zero only if
@@ -236,10 +256,56 @@ impl<T: Receives> Socket<T> {
 }
 
 impl<T: Sends + Receives> Socket<T> {
-    /// Two halves for two tasks. The socket closes when both are dropped. Bind and connect it before.
+    /// Returns two halves for two tasks. Each can bind and connect the socket, which closes when both are dropped.
     #[must_use]
     pub fn split(self) -> (Sender<T>, Receiver<T>) {
         (self.sender, self.receiver)
+    }
+}
+
+impl Socket<Router> {
+    /// Connects to an endpoint, as [`connect`](Self::connect), and knows the peer there by this identity, whatever it says of itself. So messages can be
+    /// addressed to it as soon as it is connected.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_as<E>(&self, endpoint: E, identity: Identity) -> Result<bool>
+    where
+        E: TryInto<Endpoint>,
+        Error: From<E::Error>,
+    {
+        self.owner().connect(endpoint.try_into()?, Some(identity))
+    }
+}
+
+impl Socket<Xpub> {
+    /// Subscribes a peer to a topic, for a socket that does so [by hand](SocketOptions::manual). Subscriptions add up. Returns `false` if the peer has gone.
+    ///
+    /// # Errors
+    ///
+    /// If the socket subscribes peers by itself: [`Error::is_misuse`].
+    pub fn subscribe_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.decide_topic(peer, topic, true)
+    }
+
+    /// Takes one subscription of a peer back, for a socket that does so [by hand](SocketOptions::manual). Returns `false` if the peer has gone.
+    ///
+    /// # Errors
+    ///
+    /// As [`subscribe_peer`](Self::subscribe_peer).
+    pub fn cancel_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
+        self.decide_topic(peer, topic, false)
+    }
+
+    fn decide_topic(&self, peer: &RemotePeer, topic: impl IntoFrame, is_subscribed: bool) -> Result<bool> {
+        let shared = &self.owner().shared;
+        if !shared.options.is_manual {
+            return Err(Error::misuse(
+                "the socket subscribes its peers by itself; make it with `SocketOptions::manual`",
+            ));
+        }
+        Ok(shared.decide_topic(peer.connection, &topic.into_frame(), is_subscribed))
     }
 }
 
@@ -255,14 +321,14 @@ impl<T: Subscribes> Socket<T> {
     ///
     /// If the topic is longer than [`TOPIC_BYTES`](crate::protocol::limits::TOPIC_BYTES), or there are more than
     /// [`SUBSCRIPTIONS`](super::limits::SUBSCRIPTIONS): [`Error::is_limit`].
-    pub fn subscribe(&self, topic: impl Into<Bytes>) -> Result<()> {
-        self.owner().shared.subscribe(topic.into())
+    pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {
+        self.owner().shared.subscribe(topic.into_frame())
     }
 
     /// Takes one subscription back; does nothing if there is none to this topic. After the last, no message of the topic is received any
     /// more, even if it was on its way.
-    pub fn cancel(&self, topic: impl Into<Bytes>) {
-        self.owner().shared.cancel(&topic.into());
+    pub fn cancel(&self, topic: impl IntoFrame) {
+        self.owner().shared.cancel(&topic.into_frame());
     }
 }
 

@@ -51,6 +51,10 @@ impl CurveClient {
         Ok(Self { server, keys: keys.clone(), transient, vouch_nonce: entropy.nonce(), sent, received: 0, state })
     }
 
+    pub(super) fn awaits_welcome(&self) -> bool {
+        matches!(self.state, State::AwaitsWelcome(_))
+    }
+
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
         match (std::mem::replace(&mut self.state, State::Done), name) {
             (State::AwaitsWelcome(to_server), b"WELCOME") => self.welcome(&to_server, data, local, output),

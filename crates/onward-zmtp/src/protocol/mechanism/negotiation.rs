@@ -63,6 +63,11 @@ impl Negotiation {
         })
     }
 
+    /// Whether this is a client of CURVE to which the server has not said anything.
+    pub(crate) fn awaits_welcome(&self) -> bool {
+        matches!(self, Self::CurveClient(client) if client.awaits_welcome())
+    }
+
     /// Takes a command of the peer.
     pub(crate) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
         let security = &local.options.security;

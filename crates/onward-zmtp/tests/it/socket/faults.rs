@@ -9,7 +9,7 @@ use bytes::Bytes;
 use onward_zmtp::protocol::{Options, Security};
 use onward_zmtp::socket::kind::{Kind, Pull, Push};
 use onward_zmtp::socket::{Decision, Endpoint, HighWaterMark, SocketOptions};
-use onward_zmtp::{PullSocket, PushSocket, RouterSocket, Socket};
+use onward_zmtp::{PullSocket, PushSocket, Socket};
 
 use super::events::{disconnected, failed, no_tasks, peers, until, within};
 use super::raw::Raw;
@@ -212,18 +212,6 @@ async fn bytes_of_another_protocol_are_no_message() {
         failed(&mut monitor).await;
     }
     assert!(pull.try_recv().is_none());
-}
-
-#[tokio::test]
-async fn an_identity_that_begins_with_zero_is_refused() {
-    let router = RouterSocket::new();
-    let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut monitor = router.monitor();
-    let mut raw = Raw::connect(&endpoint).await;
-    let properties = crate::zmtp::link::metadata(&[("Socket-Type", b"DEALER"), ("Identity", b"\0abc")]);
-    raw.write(&[greeting(1, "NULL", false), command("READY", &properties)].concat()).await;
-    let reason = failed(&mut monitor).await;
-    assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_malformed), "{reason:?}");
 }
 
 #[tokio::test]

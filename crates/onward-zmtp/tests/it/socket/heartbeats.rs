@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Heartbeat;
-use onward_zmtp::socket::{HighWaterMark, SocketOptions};
+use onward_zmtp::socket::{HighWaterMark, MonitorEvent, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket};
 use tokio::time::Instant;
 
-use super::events::{connected, disconnected, peers, until, within};
+use super::events::{connected, disconnected, event, peers, until, within};
 use super::raw::Raw;
-use crate::zmtp::link::{command, frame};
+use crate::zmtp::link::{command, frame, introduction};
 
 fn beating(milliseconds: u64) -> SocketOptions {
     SocketOptions::new().heartbeat(Heartbeat::every(Duration::from_millis(milliseconds)))
@@ -28,6 +28,34 @@ async fn a_silent_peer_is_asked_and_leaves_the_rotation_though_nobody_receives()
     let reason = disconnected(&mut monitor).await;
     assert!(reason.protocol().is_some_and(onward_zmtp::protocol::Error::is_timeout), "{reason:?}");
     assert_eq!(push.statistics().peers, 0);
+}
+
+/// The protocol of version 3.0 has no heartbeats.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_told_of() {
+    for (options, minor, is_told) in [
+        (beating(20_000), 0, true),
+        (beating(20_000), 1, false),
+        (SocketOptions::new(), 0, false),
+        (SocketOptions::new().heartbeat(Heartbeat::every(Duration::from_secs(20)).ask_version_3_0()), 0, false),
+    ] {
+        let push = PushSocket::with_options(options);
+        let mut monitor = push.monitor();
+        let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
+        let mut raw = Raw::connect(&endpoint).await;
+        raw.write(&introduction(minor, "PULL")).await;
+        connected(&mut monitor).await;
+        drop(raw);
+        let is_next = event(&mut monitor, |event| match event {
+            MonitorEvent::HeartbeatUnavailable { peer, .. } => Some(peer.version() == (3, 0)),
+            MonitorEvent::Disconnected { .. } => Some(false),
+            _ => None,
+        })
+        .await;
+        assert_eq!(is_next, is_told);
+    }
 }
 
 /// Shows: M3

@@ -44,6 +44,27 @@ async fn a_router_answers_each_peer_by_the_identity_in_front() {
     assert_eq!((made_up.frames()[0][0], made_up.byte_len()), (0, 5));
 }
 
+/// libzmq's `ZMQ_CONNECT_ROUTING_ID`.
+///
+/// Shows: M3
+#[tokio::test]
+async fn a_router_that_connects_knows_the_peer_by_the_identity_that_it_gave_it() {
+    let mut dealer = DealerSocket::new();
+    for endpoint in ["tcp://127.0.0.1:*", "inproc://known-as"] {
+        let endpoint = dealer.bind(endpoint).await.unwrap();
+        let mut router = RouterSocket::new();
+        assert!(router.connect_as(&endpoint, Identity::new("worker").unwrap()).unwrap());
+        assert!(!router.connect_as(&endpoint, Identity::new("worker").unwrap()).unwrap());
+        peers(1, || router.statistics()).await;
+        router.send(Message::from_iter(["worker", "hello"])).await.unwrap();
+        assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["hello"]);
+        dealer.send("hello yourself").await.unwrap();
+        assert_eq!(within(router.recv()).await.unwrap().frames(), ["worker", "hello yourself"]);
+        drop(router);
+        peers(0, || dealer.statistics()).await;
+    }
+}
+
 /// Shows: M3
 #[tokio::test]
 async fn a_message_to_nobody_is_an_error_and_not_silence() {

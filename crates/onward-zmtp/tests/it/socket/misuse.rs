@@ -57,7 +57,11 @@ async fn an_option_of_other_types_is_refused() {
     assert_eq!(refused_by(&takes_over).await, all_but(&["ROUTER"]));
     assert_eq!(refused_by(&options().overflow(Overflow::Wait)).await, all_but(&["PUB", "XPUB", "XSUB"]));
     assert_eq!(refused_by(&options().verbose()).await, all_but(&["XPUB"]));
+    assert_eq!(refused_by(&options().manual()).await, all_but(&["XPUB"]));
     assert_eq!(refused_by(&options().correlate()).await, all_but(&["REQ"]));
+    let (hello, conflates) = (options().hello("hello"), options().conflate());
+    assert_eq!(refused_by(&hello).await, all_but(&["DEALER", "ROUTER", "PUB", "XPUB", "XSUB", "PUSH", "PAIR"]));
+    assert_eq!(refused_by(&conflates).await, all_but(&["DEALER", "PUB", "SUB", "PUSH", "PULL"]));
     assert_eq!(refused_by(&options().wait_for_peer()).await, all_but(&["PUSH", "DEALER", "PAIR"]));
     assert_eq!(refused_by(&options()).await, [""; 0]);
 }

@@ -29,6 +29,11 @@ impl Raw {
 
     /// Introduces itself with an identity.
     pub(crate) async fn introduce_as(&mut self, socket_type: &str, identity: &str) {
+        self.exchange(&named_introduction(socket_type, identity.as_bytes())).await;
+    }
+
+    /// Introduces itself with an identity that need not be text.
+    pub(crate) async fn introduce_as_octets(&mut self, socket_type: &str, identity: &[u8]) {
         self.exchange(&named_introduction(socket_type, identity)).await;
     }
 

@@ -139,7 +139,7 @@ async fn a_candidate_says_where_it_came_from() {
     let seen = Arc::new(std::sync::Mutex::new(String::new()));
     let noted = seen.clone();
     let options = SocketOptions::new().security(Security::PlainServer).authenticate_with(move |candidate| {
-        *noted.lock().unwrap() = format!("{} {}", candidate.endpoint(), candidate.address());
+        *noted.lock().unwrap() = format!("{} {}", candidate.endpoint(), candidate.address().unwrap());
         async { Decision::Accept }
     });
     let (mut pull, endpoint) = server(options).await;

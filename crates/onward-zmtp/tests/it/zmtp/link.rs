@@ -198,8 +198,8 @@ pub(crate) fn introduction(minor: u8, socket_type: &str) -> Vec<u8> {
 }
 
 /// The same with an identity, of a peer of ZMTP 3.1.
-pub(crate) fn named_introduction(socket_type: &str, identity: &str) -> Vec<u8> {
-    let properties = metadata(&[("Socket-Type", socket_type.as_bytes()), ("Identity", identity.as_bytes())]);
+pub(crate) fn named_introduction(socket_type: &str, identity: &[u8]) -> Vec<u8> {
+    let properties = metadata(&[("Socket-Type", socket_type.as_bytes()), ("Identity", identity)]);
     [greeting(1, "NULL", false), command("READY", &properties)].concat()
 }
 

@@ -235,14 +235,12 @@ fn metadata_without_a_socket_type_or_with_two_is_refused() {
 }
 
 #[test]
-fn an_identity_that_begins_with_zero_or_is_too_long_is_refused() {
-    for identity in [&b"\0mine"[..], &[b'x'; 256]] {
-        let metadata = metadata(&[("Socket-Type", b"DEALER"), ("Identity", identity)]);
-        let body = [&b"\x05READY"[..], &metadata].concat();
-        let header = [&[6][..], &(body.len() as u64).to_be_bytes()].concat();
-        let bytes = [greeting(1, "NULL", false), header, body].concat();
-        assert!(error(&feed(&mut null(SocketType::Router), &bytes)).is_malformed());
-    }
+fn an_identity_that_is_too_long_is_refused() {
+    let metadata = metadata(&[("Socket-Type", b"DEALER"), ("Identity", &[b'x'; 256])]);
+    let body = [&b"\x05READY"[..], &metadata].concat();
+    let header = [&[6][..], &(body.len() as u64).to_be_bytes()].concat();
+    let bytes = [greeting(1, "NULL", false), header, body].concat();
+    assert!(error(&feed(&mut null(SocketType::Router), &bytes)).is_malformed());
 }
 
 #[test]

@@ -80,7 +80,8 @@ impl<T: Kind> Site<T> {
     /// Has our socket take the place of the one that was taken away.
     pub(super) async fn replace(&mut self) {
         if !self.field.we_bind {
-            return self.socket.connect(self.endpoint.as_str()).unwrap();
+            self.socket.connect(self.endpoint.as_str()).unwrap();
+            return;
         }
         within(async {
             while self.socket.bind(&self.endpoint).await.is_err() {

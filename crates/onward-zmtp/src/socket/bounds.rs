@@ -1,0 +1,60 @@
+//! The largest message that a socket sends.
+
+use bytes::Bytes;
+
+use super::error::{Error, Result};
+use crate::protocol::{Limits, Message};
+
+/// The bounds that every message is compared with before it is queued.
+pub(super) struct SendBounds {
+    /// The most that a message of one frame may have, in bytes.
+    lone_frame_bytes: usize,
+    limits: Limits,
+}
+
+impl SendBounds {
+    /// The bounds of `limits`.
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { lone_frame_bytes: limits.frame_bytes.min(limits.message_bytes), limits }
+    }
+
+    /// Returns whether a message of this frame alone may be sent.
+    #[inline]
+    pub(super) fn allow_lone(&self, frame: &Bytes) -> bool {
+        frame.len() <= self.lone_frame_bytes
+    }
+
+    /// Returns whether a message may be sent as it is.
+    #[inline]
+    pub(super) fn allow(&self, message: &Message) -> bool {
+        match message.frames() {
+            [frame] => self.allow_lone(frame),
+            frames => self.check(frames).is_ok(),
+        }
+    }
+
+    /// Returns an error if a message of these frames is larger than the socket may send.
+    pub(super) fn check(&self, frames: &[Bytes]) -> Result<()> {
+        let Limits { message_parts, message_bytes, frame_bytes, .. } = self.limits;
+        // One frame always may be sent.
+        if frames.len() > message_parts.max(1) {
+            return Err(too_large("message_parts", "a message", frames.len(), "parts", message_parts));
+        }
+        if let Some(frame) = frames.iter().find(|frame| frame.len() > frame_bytes) {
+            return Err(too_large("frame_bytes", "a frame", frame.len(), "bytes", frame_bytes));
+        }
+        let bytes: usize = frames.iter().map(Bytes::len).sum();
+        if bytes > message_bytes {
+            return Err(too_large("message_bytes", "a message", bytes, "bytes", message_bytes));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn too_large(bound: &str, what: &str, found: usize, unit: &str, limit: usize) -> Error {
+    Error::limit(format!(
+        "{what} of {found} {unit} is not sent; the bound is {limit}: raise `{bound}` with `SocketOptions::send_limits` here, \
+         and with `SocketOptions::limits` at the peer"
+    ))
+}

@@ -1,0 +1,105 @@
+//! Who is at the other end of a connection.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::RandomState;
+
+use super::endpoint::Endpoint;
+use crate::protocol::{Identity, Metadata, Peer, PublicKey, SocketType};
+
+/// The peer of one connection: the address that it has, the key that it proved to have, and what it says of itself. A clone is cheap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemotePeer {
+    /// The number of its connection, which no other connection of the socket has.
+    pub(super) connection: u64,
+    remote: Arc<Remote>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Remote {
+    endpoint: Endpoint,
+    address: Option<SocketAddr>,
+    peer: Peer,
+}
+
+impl RemotePeer {
+    pub(super) fn new(endpoint: Endpoint, address: Option<SocketAddr>, peer: Peer) -> Self {
+        Self { connection: 0, remote: Arc::new(Remote { endpoint, address, peer }) }
+    }
+
+    /// The peer of the connection of this number.
+    pub(super) fn numbered(&self, connection: u64) -> Self {
+        Self { connection, remote: self.remote.clone() }
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        &self.remote.peer
+    }
+
+    /// The endpoint of ours: bound to, or connected to.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.remote.endpoint
+    }
+
+    /// The address and the port of the peer, if it is connected over TCP.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.remote.address
+    }
+
+    /// With CURVE, on the side of the server: the client's long-term key, which it proved to have.
+    #[must_use]
+    pub fn client_key(&self) -> Option<PublicKey> {
+        self.remote.peer.client_key()
+    }
+
+    /// The type of its socket.
+    #[must_use]
+    pub fn socket_type(&self) -> SocketType {
+        self.remote.peer.socket_type()
+    }
+
+    /// The identity that it chose, if it did.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        self.remote.peer.identity()
+    }
+
+    /// Its version of ZMTP: major and minor.
+    #[must_use]
+    pub fn version(&self) -> (u8, u8) {
+        self.remote.peer.version()
+    }
+
+    /// All that it said of itself in the handshake.
+    #[must_use]
+    pub fn metadata(&self) -> &Metadata {
+        self.remote.peer.metadata()
+    }
+}
+
+/// The peers from which something may still be read, by the numbers of their connections.
+#[derive(Debug, Default)]
+pub(super) struct Origins(Mutex<HashMap<u64, RemotePeer, RandomState>>);
+
+impl Origins {
+    pub(super) fn insert(&self, peer: RemotePeer) {
+        self.origins().insert(peer.connection, peer);
+    }
+
+    pub(super) fn remove(&self, connection: u64) {
+        let removed = self.origins().remove(&connection);
+        drop(removed);
+    }
+
+    pub(super) fn get(&self, connection: u64) -> Option<RemotePeer> {
+        self.origins().get(&connection).cloned()
+    }
+
+    fn origins(&self) -> MutexGuard<'_, HashMap<u64, RemotePeer, RandomState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
