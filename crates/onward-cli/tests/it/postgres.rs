@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use onward_store::tokio_postgres;
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::Place;
