@@ -89,6 +89,7 @@ async fn a_flood_of_false_hellos_does_not_keep_a_good_peer_waiting() {
 #[test]
 fn those_who_were_refused_for_a_false_hello_leave_no_memory_and_no_task() {
     const VISITS: usize = 50;
+    const ROUNDS: usize = 3;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (pull, endpoint, asked) = runtime.block_on(server());
     let hellos = all_false_hellos();
@@ -105,8 +106,10 @@ fn those_who_were_refused_for_a_false_hello_leave_no_memory_and_no_task() {
         });
     };
     visits(VISITS / 10);
-    let counted = counted(|| visits(VISITS));
-    assert!(counted.live < VISITS as i64, "{} bytes are kept", counted.live);
+    // A queue of the runtime may grow once, on a busy machine later than in the first visits. A
+    // visit that leaves something does so in every round.
+    let kept = (0..ROUNDS).map(|_| counted(|| visits(VISITS)).live).min().unwrap();
+    assert!(kept < VISITS as i64, "{kept} bytes are kept");
     assert_eq!(asked.load(Ordering::Relaxed), 0);
     runtime.block_on(async { drop(pull) });
 }
