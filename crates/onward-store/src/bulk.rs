@@ -13,7 +13,8 @@ use crate::task::TaskId;
 pub enum BulkVerb {
     /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop already are passed over.
     Cancel,
-    /// As [`Write::Retry`](crate::Write::Retry): of ended tasks; those whose key is taken are passed over.
+    /// As [`Write::Retry`](crate::Write::Retry), of ended tasks. Those whose key is taken are passed over, and completed ones unless the filter
+    /// names their state.
     Retry,
     /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running tasks.
     Delete,

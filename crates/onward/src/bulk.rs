@@ -29,7 +29,9 @@ impl Engine {
         self.bulk(BulkVerb::Cancel, filter).await
     }
 
-    /// Makes every ended task that a filter selects wait again under its old number. Of those with the same key the newest does.
+    /// Makes every ended task that a filter selects wait again under its old number. A filter without states selects those that
+    /// failed, were cancelled, expired or are dead letters; name [`Completed`](onward_store::TaskState::Completed) to repeat finished work.
+    /// Of tasks with the same key the newest waits again.
     ///
     /// # Errors
     /// As [`cancel_all`](Self::cancel_all).

@@ -8,6 +8,7 @@ use crate::stores::on_every_store;
 on_every_store! {
     a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted,
     a_dry_run_says_what_would_be_touched_and_touches_nothing,
+    a_retry_by_kind_repeats_no_completed_task_and_says_the_same_as_its_dry_run,
     every_task_must_be_spelled_out,
     a_filter_says_which_tasks_are_moved_to_another_queue,
     one_task_is_run_now_killed_and_deleted_by_its_number,
@@ -55,6 +56,23 @@ fn a_dry_run_says_what_would_be_touched_and_touches_nothing(place: Place) {
     let preview = place.json(&["task", "retry", "--all", "--dry-run"]);
     assert_eq!(preview, [json!({ "would_retry": 1, "states": { "cancelled": 1 } })]);
     assert_eq!(states(&place), ["cancelled", "waiting", "waiting"]);
+}
+
+/// Shows: T13
+fn a_retry_by_kind_repeats_no_completed_task_and_says_the_same_as_its_dry_run(place: Place) {
+    let place = with_tasks(place);
+    place.onward(&["task", "cancel", "1"]);
+    place.onward(&["work", "--kind", "mail", "--until-idle", "--", "true"]);
+    assert_eq!(states(&place), ["cancelled", "completed", "waiting"]);
+    let retry = ["task", "retry", "--kind", "mail"];
+    let rehearsal = place.onward(&[&retry[..], &["--dry-run"]].concat()).stdout;
+    assert_eq!(
+        (rehearsal.as_str(), place.onward(&retry).stdout.as_str()),
+        ("would retry 1 task: 1 cancelled\n", "retried 1 task\n")
+    );
+    assert_eq!(states(&place), ["waiting", "completed", "waiting"]);
+    assert_eq!(place.onward(&[&retry[..], &["--state", "completed"]].concat()).stdout, "retried 1 task\n");
+    assert_eq!(states(&place), ["waiting"; 3]);
 }
 
 /// Shows: T13

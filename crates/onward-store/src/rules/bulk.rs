@@ -5,12 +5,19 @@ use crate::limits;
 use crate::store::TaskFilter;
 use crate::task::{TaskId, TaskState};
 
-/// The tasks that `filter` selects and to which `verb` can be done; `None` if there can be none.
+/// Returns the filter of the tasks that `filter` selects and to which `verb` is done; `None` if
+/// there can be none.
+///
+/// A filter without states means those for which the verb is meant: a retry leaves completed tasks
+/// alone unless their state is named, because it would repeat finished work.
 #[must_use]
 pub fn eligible(verb: &BulkVerb, filter: &TaskFilter) -> Option<TaskFilter> {
-    let is_meant = |state: &TaskState| filter.states.is_empty() || filter.states.contains(state);
+    let is_selected = |state: &TaskState| match filter.states.is_empty() {
+        true => is_meant(verb, *state),
+        false => filter.states.contains(state),
+    };
     let states: Vec<_> =
-        TaskState::ALL.into_iter().filter(|state| is_possible(verb, *state)).filter(is_meant).collect();
+        TaskState::ALL.into_iter().filter(|state| is_possible(verb, *state)).filter(is_selected).collect();
     let asked = if *verb == BulkVerb::Cancel { Some(false) } else { filter.cancel_requested };
     let is_of_orchestrations = matches!(verb, BulkVerb::Pause | BulkVerb::Resume);
     let orchestration = if is_of_orchestrations { Some(true) } else { filter.orchestration };
@@ -28,6 +35,11 @@ fn is_possible(verb: &BulkVerb, state: TaskState) -> bool {
         BulkVerb::RunNow => state == TaskState::Scheduled,
         BulkVerb::Kill => !state.is_ended() && state != TaskState::Running,
     }
+}
+
+/// Returns whether the verb is done to tasks in this state where no state is named.
+fn is_meant(verb: &BulkVerb, state: TaskState) -> bool {
+    *verb != BulkVerb::Retry || state != TaskState::Completed
 }
 
 /// What one chunk looks at.
@@ -88,6 +100,16 @@ mod tests {
         assert_eq!(states(BulkVerb::RunNow, &[]), Some(vec![TaskState::Scheduled]));
         let unstarted = vec![TaskState::Blocked, TaskState::Scheduled, TaskState::Waiting];
         assert_eq!(states(BulkVerb::Kill, &[]), Some(unstarted));
+    }
+
+    #[test]
+    fn a_retry_repeats_completed_tasks_only_where_their_state_is_named() {
+        let states = |states: &[TaskState]| {
+            eligible(&BulkVerb::Retry, &bulk(BulkVerb::Retry, states).filter).map(|filter| filter.states)
+        };
+        let unsuccessful = vec![TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
+        assert_eq!(states(&[]), Some(unsuccessful));
+        assert_eq!(states(&[TaskState::Completed]), Some(vec![TaskState::Completed]));
     }
 
     #[test]

@@ -131,6 +131,7 @@ macro_rules! task_cases {
                 a_chunk_does_no_more_than_its_limit_and_says_where_to_go_on,
                 a_task_that_came_after_the_first_chunk_is_not_touched,
                 ended_tasks_are_tried_again_together,
+                completed_tasks_are_tried_again_only_where_their_state_is_named,
                 of_tasks_with_one_key_the_newest_is_tried_again,
                 all_but_running_tasks_are_deleted_without_a_trace,
                 what_is_done_to_many_is_told_of_each,

@@ -13,6 +13,10 @@ fn any() -> TaskFilter {
     TaskFilter::default()
 }
 
+fn in_state(state: TaskState) -> TaskFilter {
+    TaskFilter { states: vec![state], ..any() }
+}
+
 fn write(verb: BulkVerb, filter: TaskFilter, before: Option<TaskId>, limit: usize) -> Write {
     Write::Bulk(Box::new(Bulk { verb, filter, before, limit }))
 }
@@ -105,12 +109,25 @@ pub async fn ended_tasks_are_tried_again_together(bench: Bench) {
     }
 }
 
+/// A retry of many would repeat finished work, such as payments.
+///
+/// Shows: T13
+pub async fn completed_tasks_are_tried_again_only_where_their_state_is_named(bench: Bench) {
+    let completed = bench.completed(task("k")).await;
+    submit_some(&bench, 1).await;
+    bulk(&bench, BulkVerb::Cancel, any()).await;
+    assert_eq!(bulk(&bench, BulkVerb::Retry, any()).await, done(1));
+    assert_eq!(bench.state(completed).await, TaskState::Completed);
+    assert_eq!(bulk(&bench, BulkVerb::Retry, in_state(TaskState::Completed)).await, done(1));
+    assert_eq!(bench.state(completed).await, TaskState::Waiting);
+}
+
 /// Shows: T13
 pub async fn of_tasks_with_one_key_the_newest_is_tried_again(bench: Bench) {
     let old = bench.completed(keyed("a", OnDuplicate::Skip)).await;
     let new = bench.completed(keyed("a", OnDuplicate::Skip)).await;
     let expected = BulkDone { passed_over: 1, ..done(1) };
-    assert_eq!(bulk(&bench, BulkVerb::Retry, any()).await, expected);
+    assert_eq!(bulk(&bench, BulkVerb::Retry, in_state(TaskState::Completed)).await, expected);
     assert_eq!([bench.state(old).await, bench.state(new).await], [TaskState::Completed, TaskState::Waiting]);
 }
 

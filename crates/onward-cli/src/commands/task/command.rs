@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Box<Chosen>),
-    /// Make ended tasks wait again, with their attempts counted from zero
+    /// Make ended tasks wait again, with their attempts counted from zero; with a filter, completed ones only if it has --state completed
     Retry(Box<Chosen>),
     /// Remove tasks without a trace, running ones excepted
     Delete(Box<Chosen>),
