@@ -1,5 +1,6 @@
-//! Ctrl-C, and the signal with which service managers stop programs.
+//! Requests to stop: Ctrl-C, the signal of service managers, and a terminal that is closed.
 
+use std::fs;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -9,19 +10,63 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    /// Absent where the program was started so that it outlives its terminal.
+    hang_up: Option<Signal>,
 }
 
 impl Interrupts {
     /// Takes the signals over.
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hang_up = SignalKind::hangup();
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            // A handler would undo what `nohup` has set.
+            hang_up: if is_ignored(hang_up) { None } else { Some(signal(hang_up)?) },
+        })
     }
 
     /// The next request to stop.
     pub(crate) async fn next(&mut self) {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hang_up => {}
         }
+    }
+}
+
+/// Whether this process was started with the signal ignored. Where the system does not tell, it was
+/// not.
+fn is_ignored(signal: SignalKind) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, signal.as_raw_value()))
+}
+
+/// Whether the kernel's description of a process has the signal in its mask of ignored ones.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask.checked_shr(signal.unsigned_abs() - 1).is_some_and(|rest| rest & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_ignored_where_its_bit_is_set() {
+        let status = "Name:\tonward\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
+        assert!(ignores(status, 1) && ignores(status, 13) && !ignores(status, 2));
+    }
+
+    #[test]
+    fn nothing_is_ignored_where_the_system_does_not_tell() {
+        assert!(!ignores("Name:\tonward\n", 1));
     }
 }

@@ -2,6 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::Place;
 use crate::stores::on_every_store;
@@ -19,6 +22,8 @@ on_every_store! {
     while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts,
     a_worker_says_where_the_machine_does_not_tell_its_pressure,
     an_interrupted_worker_gives_its_task_back_uncounted,
+    a_worker_whose_terminal_is_closed_gives_its_task_back_uncounted,
+    a_worker_that_is_to_outlive_its_terminal_does,
     a_running_command_is_stopped_when_its_task_is_cancelled,
     a_command_gives_way_to_an_urgent_task_and_runs_again,
     metrics_are_served_for_prometheus_while_it_works,
@@ -83,7 +88,7 @@ fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place(pl
     let worker = place.start(&["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script], "");
     place.await_writer("started");
     place.onward(&["submit", "--kind", "k", "y"]);
-    worker.signal(rustix::process::Signal::KILL);
+    worker.signal(Signal::KILL);
     worker.wait();
     let why = |task| place.onward(&["task", "why", task]).stdout;
     assert_eq!(why("1"), "task 1 is running; its worker is gone, and the next one that runs its kind takes it over\n");
@@ -170,7 +175,7 @@ fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts(place: Plac
     place.onward(&["submit", "--kind", "k", "--priority", "255", "x"]);
     assert_eq!(place.await_writer("started"), "3\n");
     assert_eq!(place.json(&["task", "show", "2"])[0]["state"], "waiting");
-    worker.signal(rustix::process::Signal::INT);
+    worker.signal(Signal::INT);
     assert_eq!(worker.wait().code, Some(130));
 }
 
@@ -186,16 +191,46 @@ fn a_worker_says_where_the_machine_does_not_tell_its_pressure(place: Place) {
 
 /// Shows: T21
 fn an_interrupted_worker_gives_its_task_back_uncounted(place: Place) {
+    gives_its_task_back_uncounted(&place, Signal::INT);
+}
+
+/// Shows: T21
+fn a_worker_whose_terminal_is_closed_gives_its_task_back_uncounted(place: Place) {
+    gives_its_task_back_uncounted(&place, Signal::HUP);
+}
+
+const HELD: [&str; 6] = ["--kind", "k", "--", "sh", "-c", "echo > reached; exec cat hold"];
+
+fn gives_its_task_back_uncounted(place: &Place, signal: Signal) {
     place.pipe("reached");
     place.pipe("hold");
     place.onward(&["submit", "--kind", "k", "x"]);
-    let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo > reached; exec cat hold"], "");
+    let worker = place.start(&[&["work"], &HELD[..]].concat(), "");
     place.await_writer("reached");
-    worker.signal(rustix::process::Signal::INT);
+    worker.signal(signal);
     assert_eq!(worker.wait().code, Some(130));
-    assert_eq!(work(&place, "echo done").code, Some(0));
+    assert_eq!(work(place, "echo done").code, Some(0));
     let task = &place.json(&["task", "show", "1"])[0];
     assert_eq!((&task["state"], &task["attempts"]), (&"completed".into(), &1.into()));
+}
+
+/// `nohup` starts a program with the signal ignored, and so does this shell.
+///
+/// Shows: T21
+fn a_worker_that_is_to_outlive_its_terminal_does(place: Place) {
+    place.pipe("reached");
+    place.pipe("hold");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    let onward = place.command(&[&["work", "--until-idle"], &HELD[..]].concat());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(onward.get_program()).args(onward.get_args());
+    shell.current_dir(place.path("")).stdin(Stdio::null());
+    shell.envs(onward.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut worker = shell.spawn().unwrap();
+    place.await_writer("reached");
+    kill_process(Pid::from_child(&worker), Signal::HUP).unwrap();
+    place.write("hold", "");
+    assert_eq!(worker.wait().unwrap().code(), Some(0));
 }
 
 /// Shows: T13
@@ -207,7 +242,7 @@ fn a_running_command_is_stopped_when_its_task_is_cancelled(place: Place) {
     place.await_writer("reached");
     assert_eq!(place.onward(&["task", "cancel", "1"]).stdout, "task 1 runs and has been asked to stop\n");
     assert_eq!(place.onward(&["task", "wait", "1"]).stdout, "task 1 cancelled\n");
-    worker.signal(rustix::process::Signal::INT);
+    worker.signal(Signal::INT);
     worker.wait();
 }
 
@@ -240,7 +275,7 @@ fn a_command_gives_way_to_an_urgent_task_and_runs_again(place: Place) {
     place.await_writer("reached");
     place.onward(&["submit", "--kind", "urgent", "--priority", "255", "x"]);
     place.onward(&["task", "wait", "1", "2"]);
-    worker.signal(rustix::process::Signal::INT);
+    worker.signal(Signal::INT);
     worker.wait();
     let task = &place.json(&["task", "show", "1"])[0];
     assert_eq!(
