@@ -17,6 +17,8 @@ pub(crate) enum ExitCode {
     Store,
     /// 130: interrupted, with the work kept.
     Interrupted,
+    /// 141: the reader of standard output closed it before the end, as `head` does.
+    OutputClosed,
 }
 
 /// What every help text ends with.
@@ -26,7 +28,8 @@ Exit codes:
     1  the work failed
     2  wrong usage
     3  the store cannot be used
-  130  interrupted, with the work kept";
+  130  interrupted, with the work kept
+  141  standard output was closed before the end, with the work kept";
 
 impl ExitCode {
     /// The number that the shell sees.
@@ -37,6 +40,8 @@ impl ExitCode {
             Self::Usage => 2,
             Self::Store => 3,
             Self::Interrupted => 130,
+            // What a shell reports of a program that SIGPIPE ended.
+            Self::OutputClosed => 141,
         }
     }
 

@@ -31,7 +31,7 @@ fn main() -> std::process::ExitCode {
     logging::start(arguments.options.verbose);
     match run(arguments) {
         Ok(code) => code.into(),
-        Err(error) if is_broken_pipe(&error) => ExitCode::Done.into(),
+        Err(error) if output::is_output_closed(&error) => ExitCode::OutputClosed.into(),
         Err(error) => {
             report(&error, json);
             ExitCode::of(&error).into()
@@ -45,12 +45,6 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     // A thread that still reads a terminal or a pipe must not hold the end up.
     runtime.shutdown_background();
     outcome
-}
-
-/// Whether whoever read our output has gone, as `head` does when it has seen enough.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn report(error: &anyhow::Error, json: bool) {

@@ -1,13 +1,37 @@
 //! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or `NO_COLOR` is set.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use serde::Serialize;
 
+/// Standard output could not be written to.
+#[derive(Debug)]
+struct OutputError(io::Error);
+
+impl Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "standard output cannot be written: {}", self.0)
+    }
+}
+
+impl std::error::Error for OutputError {}
+
+/// Names standard output in an error of writing to it.
+fn of_output(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), OutputError(error))
+}
+
+/// Whether the reader of standard output has closed it, as `head` does when it has seen enough.
+pub(crate) fn is_output_closed(error: &anyhow::Error) -> bool {
+    let of_output = |error: &&io::Error| error.get_ref().is_some_and(|inner| inner.is::<OutputError>());
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).filter(of_output);
+    causes.any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
 /// Writes one line to stdout.
 pub(crate) fn print_line(line: impl Display) -> io::Result<()> {
-    writeln!(anstream::stdout().lock(), "{line}")
+    writeln!(anstream::stdout().lock(), "{line}").map_err(of_output)
 }
 
 /// Writes one JSON object as one line to stdout.
@@ -20,8 +44,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
 /// Writes bytes to stdout as they are.
 pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(of_output)
 }
 
 /// Writes a line for people to stderr. A stderr that is gone is no reason to stop working.

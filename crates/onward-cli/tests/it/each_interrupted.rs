@@ -18,6 +18,8 @@ on_every_store! {
     two_processes_with_the_same_run_share_its_lines_without_doubling,
     whenever_each_is_killed_the_results_are_whole_in_the_end_and_nothing_that_finished_ran_again,
     each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input,
+    each_whose_output_is_closed_before_the_end_does_not_report_success,
+    a_command_whose_output_has_no_room_names_standard_output,
 }
 
 /// Waits in the middle until it is killed or told to stop, unless the file `second` is there.
@@ -198,4 +200,30 @@ fn each_that_is_killed_while_its_input_still_comes_goes_on_with_the_whole_input(
     let ran = killed.place.onward_with(&each, &numbers(LINES));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     killed.assert_is_whole();
+}
+
+/// Shows: B9
+fn each_whose_output_is_closed_before_the_end_does_not_report_success(place: Place) {
+    place.pipe("gate");
+    let script = "test $0 != 2 || cat gate; echo $0";
+    let mut child = place.spawn(&["each", "--jobs", "1", "--", "sh", "-c", script]);
+    child.stdin.take().unwrap().write_all(numbers(3).as_bytes()).unwrap();
+    let mut first = [0; 2];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    // Its end of the pipe is closed now, and the second line has not ended.
+    place.write("gate", "");
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((&first, ended.status.code()), (b"1\n", Some(141)), "{stderr}");
+    assert!(stderr.contains("Run the same command on the same input to go on"), "{stderr}");
+}
+
+/// Shows: B9
+fn a_command_whose_output_has_no_room_names_standard_output(place: Place) {
+    place.onward(&["submit", "--kind", "k"]);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = place.command(&["task", "list"]).stdout(full).output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("standard output cannot be written: No space left on device"), "{stderr}");
 }

@@ -23,7 +23,7 @@ use super::template::Template;
 use super::token_bucket::TokenBucket;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::remark;
+use crate::output::{is_output_closed, remark};
 use crate::process::{Interrupts, Runner, find_program};
 use crate::store_file;
 
@@ -41,6 +41,8 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 enum Work {
     Finished,
     Interrupted,
+    /// The reader of standard output closed it.
+    OutputClosed,
 }
 
 /// Runs a command once per line.
@@ -113,6 +115,13 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
             ));
             ExitCode::Interrupted
         }
+        Work::OutputClosed => {
+            remark(format_args!(
+                "standard output was closed before the end; what finished is kept in {}. Run the same command on the same input to go on",
+                options.store
+            ));
+            ExitCode::OutputClosed
+        }
         Work::Finished if tally.failed > 0 => ExitCode::Failed,
         Work::Finished => ExitCode::Done,
     }
@@ -144,7 +153,10 @@ impl Lines {
             let _guard = guard;
             engine.run().await
         });
-        let outcome = self.work(&mut interrupts, &stopped).await;
+        let outcome = match self.work(&mut interrupts, &stopped).await {
+            Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
+            outcome => outcome,
+        };
         self.engine.stop();
         tokio::select! {
             ended = running => {
