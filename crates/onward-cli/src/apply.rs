@@ -2,6 +2,10 @@
 
 use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, Write};
 
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+use crate::report;
+
 /// Applies one write and answers its outcome; a refusal becomes an error.
 pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result<Outcome> {
     let outcomes = store.apply(vec![write]).await?;
@@ -10,6 +14,36 @@ pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result
         Some(outcome) => Ok(outcome),
         None => Err(unexpected("none")),
     }
+}
+
+/// Does something to each of the tasks that a command names, also to those behind one to which it
+/// cannot be done. Each refusal is reported, and the command then ends with [`ExitCode::Failed`].
+///
+/// # Errors
+/// A refusal where one task is named. What the store or the output reports, which ends the loop.
+pub(crate) async fn for_each(
+    tasks: Vec<TaskId>,
+    options: &GlobalOptions,
+    action: impl AsyncFn(TaskId) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let is_single = tasks.len() == 1;
+    let mut code = ExitCode::Done;
+    for task in tasks {
+        match action(task).await {
+            Ok(()) => {}
+            Err(error) if is_single || !is_refused(&error) => return Err(error),
+            Err(error) => {
+                report(&error, options.json);
+                code = ExitCode::Failed;
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Whether the task was refused, and not the command as a whole.
+fn is_refused(error: &anyhow::Error) -> bool {
+    !error.chain().any(|cause| cause.is::<onward_store::Error>() || cause.is::<std::io::Error>())
 }
 
 /// A store answered what the seam does not allow.

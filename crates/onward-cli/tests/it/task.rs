@@ -11,6 +11,7 @@ on_every_store! {
     a_cancelled_task_waits_again_after_a_retry,
     dead_letters_are_listed_tried_again_and_purged_apart_from_failures,
     what_a_store_refuses_exits_with_1,
+    a_task_that_is_not_there_keeps_no_other_from_what_is_done,
     events_tell_what_happened_and_go_on_behind_a_cursor,
     a_tree_shows_a_task_with_its_descendants,
     each_task_of_a_tree_is_the_same_object_as_in_a_list,
@@ -104,6 +105,19 @@ fn what_a_store_refuses_exits_with_1(place: Place) {
     let place = with_tasks(place);
     for verb in [["task", "show", "99"], ["task", "cancel", "99"], ["task", "retry", "1"]] {
         assert_eq!(place.onward(&verb).code, Some(1), "{verb:?}");
+    }
+}
+
+/// Shows: T13
+fn a_task_that_is_not_there_keeps_no_other_from_what_is_done(place: Place) {
+    let place = with_tasks(place);
+    for (verb, done) in
+        [("cancel", "cancelled"), ("retry", "waits again"), ("kill", "is dead now"), ("delete", "deleted")]
+    {
+        let ran = place.onward(&["task", verb, "999", "2", "1"]);
+        assert_eq!(ran.code, Some(1), "{verb}");
+        assert_eq!(ran.stdout, format!("task 2 {done}\ntask 1 {done}\n"));
+        assert!(ran.stderr.contains("999") && ran.stderr.lines().count() == 1, "{verb}: {}", ran.stderr);
     }
 }
 

@@ -4,7 +4,7 @@ use onward_store::{Outcome, Write};
 use serde_json::json;
 
 use super::named::Orchestrations;
-use crate::apply::{apply_one, unexpected};
+use crate::apply::{apply_one, for_each, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -13,7 +13,7 @@ use crate::store_file;
 /// Asks each of the orchestrations to stop.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for task in named.numbers(&*store).await? {
+    for_each(named.numbers(&*store).await?, options, async |task| {
         let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
             Outcome::Cancelled => ("cancelled", "is cancelled; it had not begun"),
             Outcome::CancelRequested => ("cancel_requested", "is asked to stop; its next turn hears of it"),
@@ -24,6 +24,7 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
         } else {
             print_line(format_args!("orchestration {task} {said}"))?;
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }

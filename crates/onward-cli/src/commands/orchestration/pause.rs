@@ -4,7 +4,7 @@ use onward_store::{BulkVerb, Outcome, Write};
 use serde_json::json;
 
 use super::named::check_is_one;
-use crate::apply::{apply_one, unexpected};
+use crate::apply::{apply_one, for_each, unexpected};
 use crate::commands::task::{Chosen, run_bulk};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -15,28 +15,30 @@ use crate::store_file;
 pub(crate) async fn pause(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Pause, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks {
+    for_each(tasks, options, async |task| {
         check_is_one(&*store, task).await?;
         match apply_one(&*store, Write::PauseOrchestration { task }).await? {
             Outcome::Done => tell(options, task, "paused")?,
             other => return Err(unexpected(other)),
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }
 
 /// Lets each of them go on.
 pub(crate) async fn resume(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Resume, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks {
+    for_each(tasks, options, async |task| {
         check_is_one(&*store, task).await?;
         match apply_one(&*store, Write::ResumeOrchestration { task }).await? {
             Outcome::Done => tell(options, task, "resumed")?,
             other => return Err(unexpected(other)),
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }
 
 fn tell(options: &GlobalOptions, task: onward_store::TaskId, done: &str) -> anyhow::Result<()> {

@@ -5,7 +5,7 @@ use onward_store::{Outcome, Write};
 use serde_json::json;
 
 use super::named::Orchestrations;
-use crate::apply::{apply_one, unexpected};
+use crate::apply::{apply_one, for_each, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let Arguments { orchestrations, reason } = arguments;
-    for task in orchestrations.numbers(&*store).await? {
+    for_each(orchestrations.numbers(&*store).await?, options, async |task| {
         match apply_one(&*store, Write::Terminate { task, reason: reason.clone() }).await? {
             Outcome::Cancelled => {}
             other => return Err(unexpected(other)),
@@ -35,6 +35,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         } else {
             print_line(format_args!("orchestration {task} is terminated"))?;
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }

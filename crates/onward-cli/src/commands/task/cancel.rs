@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::bulk;
 use super::chosen::Chosen;
-use crate::apply::{apply_one, unexpected};
+use crate::apply::{apply_one, for_each, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -15,7 +15,7 @@ use crate::store_file;
 pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Cancel, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks {
+    for_each(tasks, options, async |task| {
         let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
             Outcome::Cancelled => ("cancelled", "cancelled"),
             Outcome::CancelRequested => ("cancel_requested", "runs and has been asked to stop"),
@@ -26,6 +26,7 @@ pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Resu
         } else {
             print_line(format_args!("task {task} {said}"))?;
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }

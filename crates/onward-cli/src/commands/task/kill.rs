@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::bulk;
 use super::chosen::Chosen;
-use crate::apply::apply_one;
+use crate::apply::{apply_one, for_each};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -15,13 +15,14 @@ use crate::store_file;
 pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Kill, chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks {
+    for_each(tasks, options, async |task| {
         apply_one(&*store, Write::Kill { task }).await?;
         if options.json {
             print_json(&json!({ "id": task, "outcome": "dead" }))?;
         } else {
             print_line(format_args!("task {task} is dead now"))?;
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }

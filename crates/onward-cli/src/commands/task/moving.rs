@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::bulk;
 use super::chosen::Chosen;
-use crate::apply::{apply_one, unexpected};
+use crate::apply::{apply_one, for_each, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -27,7 +27,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let Arguments { chosen, to: queue } = arguments;
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Move(queue), chosen.by).await };
     let store = store_file::open_existing(options).await?;
-    for task in tasks {
+    for_each(tasks, options, async |task| {
         let (outcome, said) = match apply_one(&*store, Write::Move { task, queue: queue.clone() }).await? {
             Outcome::Moved => ("moved", "is in"),
             Outcome::MoveRequested => ("move_requested", "runs; if it goes on after this attempt, it does so in"),
@@ -38,6 +38,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         } else {
             print_line(format_args!("task {task} {said} the queue `{queue}`"))?;
         }
-    }
-    Ok(ExitCode::Done)
+        Ok(())
+    })
+    .await
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, limits};
 
 use super::named::Tasks;
+use crate::apply::for_each;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line, remark, task_json};
@@ -16,10 +17,8 @@ const SHOWN: usize = 10_000;
 /// Shows each of the tasks with its children, their children and so on.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for root in tasks.numbers(&*store).await? {
-        show_tree(options, &*store, root).await?;
-    }
-    Ok(ExitCode::Done)
+    let roots = tasks.numbers(&*store).await?;
+    for_each(roots, options, async |root| show_tree(options, &*store, root).await).await
 }
 
 /// Shows a task with its descendants.

@@ -1,9 +1,10 @@
 //! `onward task why`
 
-use onward_store::{Refusal, WaitReason, limits};
+use onward_store::{Refusal, Store, TaskId, WaitReason, limits};
 use serde_json::json;
 
 use super::named::Tasks;
+use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -13,38 +14,42 @@ use crate::store_file;
 /// Says of each of the tasks why it does not run.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for task in tasks.numbers(&*store).await? {
-        let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
-        let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
-        let sessions = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
-        let is_held = sessions.iter().any(|session| Some(session.id) == record.session);
-        let workers = sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
-        let workers: Vec<String> = workers.map(|session| session.name).collect();
-        let waiting = Waiting::read(&*store, &record).await?;
-        let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
-        if options.json {
-            let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-            let mut said =
-                json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers });
-            if let Some(waiting) = waiting {
-                said["waits_for"] = waiting.json();
-            }
-            print_json(&in_seconds(said))?;
-            continue;
+    let tasks = tasks.numbers(&*store).await?;
+    for_each(tasks, options, async |task| explain(options, &*store, task).await).await
+}
+
+/// Prints why a task does not run.
+async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<()> {
+    let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+    let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
+    let sessions = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
+    let is_held = sessions.iter().any(|session| Some(session.id) == record.session);
+    let workers = sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
+    let workers: Vec<String> = workers.map(|session| session.name).collect();
+    let waiting = Waiting::read(store, &record).await?;
+    let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
+    if options.json {
+        let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        let mut said =
+            json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers });
+        if let Some(waiting) = waiting {
+            said["waits_for"] = waiting.json();
         }
-        let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons, is_held) };
-        print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
-        for reason in &reasons {
-            print_line(format_args!("- {reason}"))?;
-        }
-        for text in waiting.iter().flat_map(Waiting::texts) {
-            print_line(format_args!("- it waits for {text}"))?;
-        }
-        if !workers.is_empty() {
-            print_line(format_args!("workers that serve it: {}", named(&workers)))?;
-        }
+        print_json(&in_seconds(said))?;
+        return Ok(());
     }
-    Ok(ExitCode::Done)
+    let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons, is_held) };
+    print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
+    for reason in &reasons {
+        print_line(format_args!("- {reason}"))?;
+    }
+    for text in waiting.iter().flat_map(Waiting::texts) {
+        print_line(format_args!("- it waits for {text}"))?;
+    }
+    if !workers.is_empty() {
+        print_line(format_args!("workers that serve it: {}", named(&workers)))?;
+    }
+    Ok(())
 }
 
 /// The first workers, and how many more there are.
