@@ -41,7 +41,7 @@ pub(crate) async fn for_each(
     Ok(code)
 }
 
-/// Whether the task was refused, and not the command as a whole.
+/// Returns true if the task was refused, and not the command as a whole.
 fn is_refused(error: &anyhow::Error) -> bool {
     !error.chain().any(|cause| cause.is::<onward_store::Error>() || cause.is::<std::io::Error>())
 }

@@ -40,7 +40,7 @@ impl ExitCode {
             Self::Usage => 2,
             Self::Store => 3,
             Self::Interrupted => 130,
-            // What a shell reports of a program that SIGPIPE ended.
+            // A shell reports this number for a program that SIGPIPE ended.
             Self::OutputClosed => 141,
         }
     }

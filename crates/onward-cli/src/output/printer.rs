@@ -22,7 +22,7 @@ fn of_output(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), OutputError(error))
 }
 
-/// Whether the reader of standard output has closed it, as `head` does when it has seen enough.
+/// Returns true if the reader of standard output closed it, as `head` does when it has enough.
 pub(crate) fn is_output_closed(error: &anyhow::Error) -> bool {
     let of_output = |error: &&io::Error| error.get_ref().is_some_and(|inner| inner.is::<OutputError>());
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).filter(of_output);

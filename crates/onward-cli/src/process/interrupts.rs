@@ -42,13 +42,13 @@ impl Interrupts {
     }
 }
 
-/// Whether this process was started with the signal ignored. Where the system does not tell, it was
-/// not.
+/// Returns true if this process was started with the signal ignored, and false where the system does
+/// not tell.
 fn is_ignored(signal: SignalKind) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, signal.as_raw_value()))
 }
 
-/// Whether the kernel's description of a process has the signal in its mask of ignored ones.
+/// Returns true if a process ignores the signal, by the kernel's description of the process.
 fn ignores(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
