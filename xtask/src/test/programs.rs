@@ -17,6 +17,18 @@ const WAITING: &[&str] = &["onward", "onward-cli", "onward-store", "onward-zmtp"
 /// The threads of a program whose tests wait, for each processor.
 const THREADS_PER_PROCESSOR: usize = 4;
 
+/// The package, and the ignored tests that repeat what others show on one more kind of store. Other
+/// ignored tests are processes that tests start.
+const MORE: (&str, &[&str]) = (
+    "onward-store it",
+    &[
+        "sqlite::in_memory::",
+        "sqlite::in_file::",
+        "postgres::suite::completed_by_the_function::",
+        "postgres::suite::through_a_pooler::",
+    ],
+);
+
 /// A built test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
@@ -74,6 +86,19 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The command that runs its ignored tests that run with `--all`, if it has any.
+    pub(super) fn command_for_all(&self) -> Option<Command> {
+        let (name, tests) = MORE;
+        if self.name != name {
+            return None;
+        }
+        let mut command = self.command();
+        command.arg("--ignored").args(tests);
+        Some(command)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +120,12 @@ mod tests {
     fn the_unit_tests_of_a_library_have_as_many_threads_as_processors() {
         let program = program(&message(true, "lib")).unwrap();
         assert_eq!((program.name.as_str(), program.is_waiting), ("onward-store lib", false));
+    }
+
+    #[test]
+    fn only_the_program_with_more_stores_runs_again_with_all() {
+        let run_again = |kind| program(&message(true, kind)).unwrap().command_for_all().is_some();
+        assert!(run_again("test") && !run_again("lib"));
     }
 
     #[test]

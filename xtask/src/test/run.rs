@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -17,7 +18,7 @@ use crate::{command, leftovers};
 pub(crate) struct Options {
     /// Also run the tests that repeat what another shows on one more kind of store, and those of
     /// `interop/`. Run it before a release.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "arguments")]
     pub(crate) all: bool,
     /// Passed on to `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -46,13 +47,6 @@ fn run_some(project: &Project, ready: &Ready, options: &Options) -> Result<()> {
     let is_tested = |package: &str| !names_package || arguments.iter().any(|argument| argument == package);
     let features = ready.features.iter().filter(|(package, _)| is_tested(package));
     test.args(features.map(|(_, feature)| format!("--features={feature}")));
-    let mut arguments = arguments.clone();
-    if options.all {
-        if !arguments.iter().any(|argument| argument == "--") {
-            arguments.push("--".to_owned());
-        }
-        arguments.push("--include-ignored".to_owned());
-    }
     command::run(test.arg("--no-fail-fast").args(arguments))
 }
 
@@ -64,7 +58,10 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let temporary = leftovers::folder()?;
     let mut ran = Vec::new();
     for program in &programs {
-        ran.push(run_program(program, ready, &temporary, all)?);
+        ran.push(run_program(program, program.command(), ready, &temporary)?);
+        if let Some(more) = program.command_for_all().filter(|_| all) {
+            ran.push(run_program(program, more, ready, &temporary)?);
+        }
     }
     ran.push(documentation(project, ready)?);
     if all {
@@ -80,12 +77,8 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     fs::remove_dir(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
 }
 
-fn run_program(program: &Program, ready: &Ready, temporary: &Path, all: bool) -> Result<Ran> {
-    let mut run = program.command();
+fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<Ran> {
     run.envs(ready.variables.iter().cloned()).env("TMPDIR", temporary);
-    if all {
-        run.arg("--include-ignored");
-    }
     harness::run(&program.name, &mut run)
 }
 
