@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -11,6 +13,12 @@ use crate::command;
 
 /// The lines of a failed test's output that are repeated at the end.
 const MOST_LINES: usize = 30;
+
+/// The end of the line with which the harness announces a slow test.
+const SLOW: &str = " has been running for over 60 seconds";
+
+/// The lines of a program that wait to be read.
+const MOST_WAITING: usize = 1000;
 
 /// The result of one test program.
 #[derive(Debug)]
@@ -28,6 +36,8 @@ pub(super) struct Report {
     pub(super) passed: Vec<Passed>,
     pub(super) ignored: usize,
     pub(super) failed: Vec<Failed>,
+    /// Tests that have run for over a minute and have not ended.
+    unended: Vec<String>,
     is_printing: bool,
 }
 
@@ -45,22 +55,44 @@ pub(super) struct Failed {
 }
 
 /// Runs a test program. Its output is shown but for the lines of tests that passed.
-pub(super) fn run(name: &str, program: &mut Command) -> Result<Ran> {
+///
+/// A program that prints nothing for `silence` is killed. The tests that it has announced as slow
+/// and that have not ended are reported as failed: without the limit one test that waits for ever
+/// would hold up all that come after it.
+pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Result<Ran> {
     println!("\n{name}");
     let started = command::now();
     let mut child = program.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let child = child.as_mut().map_err(|error| anyhow::anyhow!("cannot start {name}: {error}"))?;
     let mut report = Report::default();
-    let output = child.stdout.take().context("the output of the tests is not there")?;
-    for line in BufReader::new(output).split(b'\n') {
-        let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        if report.read(&line) == Shown::Yes {
-            println!("{line}");
+    let lines = lines_of(child.stdout.take().context("the output of the tests is not there")?);
+    loop {
+        match lines.recv_timeout(silence) {
+            Ok(line) if report.read(&line) == Shown::Yes => println!("{line}"),
+            Ok(_) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                report.end_unended(silence);
+                break;
+            }
         }
     }
     let status = child.wait()?;
     Ok(Ran { name: name.to_owned(), took: started.elapsed(), report, status })
+}
+
+/// Reads the lines of a program on a thread of its own, for reading from a pipe has no limit of time.
+fn lines_of(output: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = mpsc::sync_channel(MOST_WAITING);
+    thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 /// Whether a line is shown while the tests run.
@@ -76,6 +108,9 @@ impl Report {
         if let Some((name, result)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
             return self.read_result(name, result);
         }
+        if let Some(slow) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(SLOW)) {
+            self.unended.push(slow.to_owned());
+        }
         let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         if let Some(name) = heading {
             self.begin_output(name);
@@ -88,6 +123,7 @@ impl Report {
     }
 
     fn read_result(&mut self, name: &str, result: &str) -> Shown {
+        self.unended.retain(|unended| unended != name);
         if result.starts_with("ok") {
             self.passed.push(Passed { name: name.to_owned(), seconds: seconds(result) });
             return Shown::No;
@@ -101,6 +137,13 @@ impl Report {
             self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
         }
         Shown::Yes
+    }
+
+    /// Counts each test that has not ended as failed.
+    fn end_unended(&mut self, silence: Duration) {
+        let printed = format!("did not end; the program was killed after {} s without output", silence.as_secs());
+        let failed = |name| Failed { name, printed: vec![printed.clone()] };
+        self.failed.extend(self.unended.drain(..).map(failed));
     }
 
     /// Takes the output that follows as that of the failed test `name`, which becomes the last one.
@@ -133,6 +176,8 @@ impl fmt::Display for Failed {
 mod tests {
     use super::*;
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
     const PRINTED: &str = "test one::is ... ok <0.250s>
 test one::rests ... ignored, for a reason
 test one::is_not ... FAILED <0.001s>
@@ -151,7 +196,24 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored
 ";
 
     fn ran() -> Ran {
-        run("one", Command::new("sh").args(["-c", &format!("cat <<'END'\n{PRINTED}END\nexit 101")])).unwrap()
+        run("one", Command::new("sh").args(["-c", &format!("cat <<'END'\n{PRINTED}END\nexit 101")]), MINUTE).unwrap()
+    }
+
+    #[test]
+    fn a_test_that_never_ends_is_reported_and_its_program_killed() {
+        let script = format!("echo 'test one::waits{SLOW}'; exec sleep 600");
+        let ran = run("one", Command::new("sh").args(["-c", &script]), Duration::from_millis(200)).unwrap();
+        let failed: String = ran.report.failed.iter().map(ToString::to_string).collect();
+        assert!(failed.contains("one::waits\n    did not end") && !ran.status.success(), "{failed}");
+    }
+
+    #[test]
+    fn a_slow_test_that_ends_is_no_failure() {
+        let mut report = Report::default();
+        report.read(&format!("test one::is{SLOW}"));
+        report.read("test one::is ... ok <61.000s>");
+        report.end_unended(MINUTE);
+        assert!(report.failed.is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::harness::{self, Ran};
+use super::run::SILENCE_OF_COMPILER;
 use crate::backends::Ready;
 use crate::command;
 use crate::project::Project;
@@ -12,5 +13,5 @@ pub(super) fn run(project: &Project, ready: &Ready) -> Result<Ran> {
     let mut test = command::cargo();
     test.args(["test", "--locked", "--manifest-path"]).arg(project.path("interop/sqlx/Cargo.toml"));
     test.env("CARGO_TARGET_DIR", project.path("target/interop")).envs(ready.variables.iter().cloned());
-    harness::run("interop-sqlx", &mut test)
+    harness::run("interop-sqlx", &mut test, SILENCE_OF_COMPILER)
 }

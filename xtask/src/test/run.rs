@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -12,6 +13,13 @@ use super::{interop, summary};
 use crate::backends::{self, Ready};
 use crate::project::Project;
 use crate::{command, leftovers};
+
+/// The longest time without a line from a test program. The slowest test takes less than a minute on
+/// two cores; a busy machine gets five.
+const SILENCE: Duration = Duration::from_secs(5 * 60);
+
+/// The longest time without a line where cargo compiles before it runs tests.
+pub(super) const SILENCE_OF_COMPILER: Duration = Duration::from_secs(20 * 60);
 
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
@@ -79,12 +87,12 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
 
 fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<Ran> {
     run.envs(ready.variables.iter().cloned()).env("TMPDIR", temporary);
-    harness::run(&program.name, &mut run)
+    harness::run(&program.name, &mut run, SILENCE)
 }
 
 fn documentation(project: &Project, ready: &Ready) -> Result<Ran> {
     let mut test = command::cargo();
     test.args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(ready.feature_arguments());
     test.current_dir(project.root()).envs(ready.variables.iter().cloned());
-    harness::run("documentation", &mut test)
+    harness::run("documentation", &mut test, SILENCE_OF_COMPILER)
 }

@@ -27,6 +27,13 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// Kills the process without waiting until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+    }
+}
+
 /// In a worker process: where its store is.
 pub(crate) fn store_of_worker() -> String {
     std::env::var(STORE).expect("the test says which store it is")

@@ -119,7 +119,9 @@ async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_sum
     store.clock.set_wall("2026-03-28T12:00:00Z".parse().unwrap());
     let engine = engine_on(&store).await;
     let mut moments = moments(&engine);
-    engine.schedule("s").cron("0 3 * * *", "Europe/Berlin").task(task("report")).await.unwrap();
+    // The clock passes the second moment maybe before the first task has ended.
+    let daily = engine.schedule("s").cron("0 3 * * *", "Europe/Berlin").task(task("report"));
+    daily.overlap(Overlap::Allow).await.unwrap();
     let run = start(&engine);
     for expected in ["2026-03-29T01:00:00Z", "2026-03-30T01:00:00Z"] {
         let expected: Timestamp = expected.parse().unwrap();
@@ -309,7 +311,7 @@ async fn a_schedule_that_cannot_be_read_says_so_and_holds_no_other_up(store: Tes
     let schedule = NewSchedule::new(name("broken"), zone, task("report"));
     let next = Some(NextFiring { at: hour(1), due: hour(1) });
     store.apply(vec![Write::SetSchedule(Box::new(SetSchedule { schedule, next }))]).await.unwrap();
-    hourly(&engine, "s").await;
+    hourly_whatever_runs(&engine, "s").await;
     let run = start(&engine);
     for number in 1..3 {
         store.clock.advance(HOUR);

@@ -5,11 +5,16 @@
 //! `cargo xtask tidy` compares the two.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use crate::test_store::{StoreKind, TestStore};
 
 /// A case, boxed, so that the code that runs it is compiled once.
 pub(crate) type Case = fn(TestStore) -> Pin<Box<dyn Future<Output = ()>>>;
+
+/// The longest real time of a case. The slowest takes some ten seconds on two cores. A case that
+/// waits for what never comes fails here by its name, so that the others still run.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs a case on a store of its own, on a runtime of one thread.
 pub(crate) fn run(kind: StoreKind, case: Case) {
@@ -26,7 +31,8 @@ pub(crate) fn run_with_threads(kind: StoreKind, case: Case) {
 fn run_on(mut runtime: tokio::runtime::Builder, kind: StoreKind, case: Case) {
     runtime.enable_all().build().unwrap().block_on(async {
         if let Some(store) = TestStore::open(kind).await {
-            case(store).await;
+            let ended = tokio::time::timeout(LIMIT, case(store)).await;
+            assert!(ended.is_ok(), "the case has not ended after {} s", LIMIT.as_secs());
         }
     });
 }
