@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 use crate::outcome::{Outcome, Refusal};
 use crate::store::TaskFilter;
-use crate::task::TaskId;
+use crate::task::{TaskId, TaskState};
 
 /// What is done to each task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,11 +43,57 @@ pub struct Bulk {
     pub limit: usize,
 }
 
+/// A number of tasks for each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct StateCounts([u64; TaskState::ALL.len()]);
+
+impl StateCounts {
+    /// Adds `tasks` tasks that are in `state`.
+    pub fn add(&mut self, state: TaskState, tasks: u64) {
+        let counts = TaskState::ALL.iter().zip(&mut self.0);
+        counts.filter(|(counted, _)| **counted == state).for_each(|(_, count)| *count += tasks);
+    }
+
+    /// Returns the states in which there are tasks, in the order of [`TaskState::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (TaskState, u64)> + '_ {
+        TaskState::ALL.into_iter().zip(self.0).filter(|(_, tasks)| *tasks > 0)
+    }
+
+    /// Returns the number of tasks in all states together.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+impl std::ops::AddAssign for StateCounts {
+    fn add_assign(&mut self, other: Self) {
+        other.iter().for_each(|(state, tasks)| self.add(state, tasks));
+    }
+}
+
+impl FromIterator<(TaskState, u64)> for StateCounts {
+    fn from_iter<I: IntoIterator<Item = (TaskState, u64)>>(counts: I) -> Self {
+        let mut sum = Self::default();
+        counts.into_iter().for_each(|(state, tasks)| sum.add(state, tasks));
+        sum
+    }
+}
+
+/// An object of the states in which there are tasks, and their numbers.
+impl Serialize for StateCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
 /// What a chunk did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkDone {
     /// To how many tasks it was done.
     pub tasks: u64,
+    /// The same tasks, counted by the state that each had before.
+    pub states: StateCounts,
     /// Those of them that run and were asked to stop, newest first.
     pub asked: Vec<TaskId>,
     /// Tasks to which it could not be done.
@@ -57,12 +103,13 @@ pub struct BulkDone {
 }
 
 impl BulkDone {
-    /// Counts what became of one task.
-    pub(crate) fn count(&mut self, task: TaskId, outcome: &Result<Outcome, Refusal>) {
+    /// Counts the outcome of one task, which was in the state `before`.
+    pub(crate) fn count(&mut self, task: TaskId, before: TaskState, outcome: &Result<Outcome, Refusal>) {
         match outcome {
             Err(_) => self.passed_over += 1,
             Ok(outcome) => {
                 self.tasks += 1;
+                self.states.add(before, 1);
                 self.asked.extend(matches!(outcome, Outcome::CancelRequested).then_some(task));
             }
         }

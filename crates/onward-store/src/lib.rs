@@ -69,7 +69,7 @@ mod timestamp;
 mod write;
 
 pub use aggregate::{Aggregate, CollectionRecord, CollectionSelection};
-pub use bulk::{Bulk, BulkDone, BulkVerb};
+pub use bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use codec::{CodecStore, PayloadCodec};
 pub use completion::{CompletionToken, CompletionWait, Finish};

@@ -1,7 +1,7 @@
 //! The same done to many tasks.
 
 use onward_store::limits::BULK;
-use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, TaskFilter, Write};
+use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, TaskFilter, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 pub struct BulkSummary {
     /// To how many tasks it was done.
     pub tasks: u64,
+    /// The same tasks, counted by the state that each had before.
+    pub states: StateCounts,
     /// How many of them run and were asked to stop.
     pub asked: u64,
     /// To how many it could not be done: their key is taken, or they changed meanwhile.
@@ -84,6 +86,7 @@ impl Engine {
 impl BulkSummary {
     fn add(&mut self, done: &BulkDone) {
         self.tasks += done.tasks;
+        self.states += done.states;
         self.asked += done.asked.len() as u64;
         self.passed_over += done.passed_over;
     }

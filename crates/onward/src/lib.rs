@@ -185,9 +185,9 @@ pub use onward_store::{
     Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue,
-    SqliteStore, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage, Tags,
-    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason,
-    When,
+    SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage,
+    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
+    WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

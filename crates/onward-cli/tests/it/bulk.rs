@@ -9,6 +9,7 @@ on_every_store! {
     a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted,
     a_dry_run_says_what_would_be_touched_and_touches_nothing,
     a_retry_by_kind_repeats_no_completed_task_and_says_the_same_as_its_dry_run,
+    more_than_a_hundred_tasks_are_changed_only_with_a_consent,
     every_task_must_be_spelled_out,
     a_filter_says_which_tasks_are_moved_to_another_queue,
     one_task_is_run_now_killed_and_deleted_by_its_number,
@@ -35,12 +36,12 @@ fn a_filter_says_which_tasks_are_cancelled_tried_again_and_deleted(place: Place)
     let ran = place.onward(&[&["task", "cancel"], &filter[..]].concat());
     assert_eq!(
         (ran.stdout.as_str(), states(&place)),
-        ("cancelled 1 task\n", vec!["cancelled".into(), "waiting".into(), "waiting".into()])
+        ("cancelled 1 task: 1 waiting\n", vec!["cancelled".into(), "waiting".into(), "waiting".into()])
     );
     let ran = place.onward(&["task", "retry", "--state", "cancelled"]);
-    assert_eq!((ran.stdout.as_str(), states(&place)), ("retried 1 task\n", vec!["waiting".to_owned(); 3]));
+    assert_eq!((ran.stdout.as_str(), states(&place)), ("retried 1 task: 1 cancelled\n", vec!["waiting".to_owned(); 3]));
     let deleted = place.json(&["task", "delete", "--tag-key-prefix", "cust"]);
-    assert_eq!(deleted, [json!({ "deleted": 3, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(deleted, [json!({ "deleted": 3, "states": { "waiting": 3 }, "asked": 0, "passed_over": 0 })]);
     assert!(states(&place).is_empty());
 }
 
@@ -54,7 +55,7 @@ fn a_dry_run_says_what_would_be_touched_and_touches_nothing(place: Place) {
         "would delete 2 tasks: 1 waiting, 1 cancelled\n"
     );
     let preview = place.json(&["task", "retry", "--all", "--dry-run"]);
-    assert_eq!(preview, [json!({ "would_retry": 1, "states": { "cancelled": 1 } })]);
+    assert_eq!(preview, [json!({ "would_retry": 1, "states": { "cancelled": 1 }, "asked": 0, "passed_over": 0 })]);
     assert_eq!(states(&place), ["cancelled", "waiting", "waiting"]);
 }
 
@@ -68,11 +69,25 @@ fn a_retry_by_kind_repeats_no_completed_task_and_says_the_same_as_its_dry_run(pl
     let rehearsal = place.onward(&[&retry[..], &["--dry-run"]].concat()).stdout;
     assert_eq!(
         (rehearsal.as_str(), place.onward(&retry).stdout.as_str()),
-        ("would retry 1 task: 1 cancelled\n", "retried 1 task\n")
+        ("would retry 1 task: 1 cancelled\n", "retried 1 task: 1 cancelled\n")
     );
     assert_eq!(states(&place), ["waiting", "completed", "waiting"]);
-    assert_eq!(place.onward(&[&retry[..], &["--state", "completed"]].concat()).stdout, "retried 1 task\n");
+    assert_eq!(place.onward(&[&retry[..], &["--state", "completed"]].concat()).stdout, "retried 1 task: 1 completed\n");
     assert_eq!(states(&place), ["waiting"; 3]);
+}
+
+/// Shows: T13
+fn more_than_a_hundred_tasks_are_changed_only_with_a_consent(place: Place) {
+    place.onward_with(&["submit", "--kind", "mail", "--lines"], &"line\n".repeat(101));
+    let cancel = ["task", "cancel", "--kind", "mail"];
+    let refused = place.onward(&cancel);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("would cancel 101 tasks: 101 waiting; that is more than 100"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(place.onward(&[&cancel[..], &["--yes"]].concat()).stdout, "cancelled 101 tasks: 101 waiting\n");
 }
 
 /// Shows: T13
@@ -86,7 +101,7 @@ fn every_task_must_be_spelled_out(place: Place) {
     }
     assert_eq!(place.onward(&["task", "cancel", "1", "--kind", "mail"]).code, Some(2));
     assert_eq!(states(&place), ["waiting"; 3]);
-    assert_eq!(place.onward(&["task", "cancel", "--all"]).stdout, "cancelled 3 tasks\n");
+    assert_eq!(place.onward(&["task", "cancel", "--all"]).stdout, "cancelled 3 tasks: 3 waiting\n");
 }
 
 /// Shows: T13, Q8
@@ -102,10 +117,10 @@ fn a_filter_says_which_tasks_are_moved_to_another_queue(place: Place) {
     let ran = place.onward(&["task", "move", "--queue", "default", "--tag", "customer=42", "--to", "slow"]);
     assert_eq!(
         (ran.stdout.as_str(), queues()),
-        ("moved 1 task\n", vec![json!("default"), json!("default"), json!("slow")])
+        ("moved 1 task: 1 waiting\n", vec![json!("default"), json!("default"), json!("slow")])
     );
     let moved = place.json(&["task", "move", "--queue", "slow", "--to", "slower"]);
-    assert_eq!(moved, [json!({ "moved": 1, "asked": 0, "passed_over": 0 })]);
+    assert_eq!(moved, [json!({ "moved": 1, "states": { "waiting": 1 }, "asked": 0, "passed_over": 0 })]);
     assert_eq!(queues()[2], "slower");
 }
 
@@ -130,8 +145,8 @@ fn many_tasks_are_run_now_and_killed_by_a_filter(place: Place) {
         place.onward(&["task", "run", "--kind", "mail", "--dry-run"]).stdout,
         "would make due 2 tasks: 2 scheduled\n"
     );
-    assert_eq!(place.onward(&["task", "run", "--kind", "mail"]).stdout, "made due 2 tasks\n");
+    assert_eq!(place.onward(&["task", "run", "--kind", "mail"]).stdout, "made due 2 tasks: 2 scheduled\n");
     assert_eq!(states(&place), ["waiting", "waiting", "scheduled"]);
-    assert_eq!(place.onward(&["task", "kill", "--all"]).stdout, "killed 3 tasks\n");
+    assert_eq!(place.onward(&["task", "kill", "--all"]).stdout, "killed 3 tasks: 1 scheduled, 2 waiting\n");
     assert_eq!(states(&place), ["dead"; 3]);
 }

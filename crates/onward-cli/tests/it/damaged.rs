@@ -18,7 +18,7 @@ fn place_with_damaged_tasks() -> Place {
 fn place_with_damaged_history() -> Place {
     let place = Place::new();
     place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads());
-    assert_eq!(place.onward(&["task", "cancel", "--kind", "k"]).code, Some(0));
+    assert_eq!(place.onward(&["task", "cancel", "--kind", "k", "--yes"]).code, Some(0));
     assert_eq!(place.onward(&["store", "compact"]).code, Some(0));
     overwrite_page_with(&place, b"payload 1500");
     place

@@ -100,7 +100,7 @@ fn compact_gives_back_what_prune_has_freed() {
     let place = Place::new();
     let lines: String = (0..1000).map(|_| format!("{}\n", "x".repeat(1000))).collect();
     place.onward_with(&["submit", "--kind", "k", "--lines"], &lines);
-    place.onward(&["task", "cancel", "--kind", "k"]);
+    place.onward(&["task", "cancel", "--kind", "k", "--yes"]);
     assert_eq!(place.onward(&["store", "prune", "--keep", "0"]).stdout, "removed 1000 ended tasks\n");
     let pruned = bytes(&place);
     assert_eq!(place.onward(&["store", "compact"]).code, Some(0));

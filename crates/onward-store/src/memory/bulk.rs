@@ -5,17 +5,18 @@ use super::state::State;
 use crate::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::outcome::{Outcome, Refusal};
 use crate::rules::bulk::Chunk;
-use crate::task::TaskId;
+use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.last_task)) else { return BulkDone::default() };
         let looked_at = self.tasks.between(chunk.from, chunk.before).rev();
         let selected = looked_at.filter(|task| shows(&chunk.filter, task, &self.bundles)).take(chunk.limit + 1);
-        let mut tasks: Vec<TaskId> = selected.map(|task| task.id).collect();
+        let selected: Vec<(TaskId, TaskState)> = selected.map(|task| (task.id, task.state)).collect();
+        let mut tasks: Vec<TaskId> = selected.iter().map(|(task, _)| *task).collect();
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
-        for task in tasks {
-            done.count(task, &self.bulk_one(&bulk.verb, task));
+        for (task, before) in selected.into_iter().take(tasks.len()) {
+            done.count(task, before, &self.bulk_one(&bulk.verb, task));
         }
         done
     }

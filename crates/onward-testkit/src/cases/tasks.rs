@@ -126,6 +126,7 @@ macro_rules! task_cases {
             bulk {
                 tasks_that_have_not_started_are_cancelled_together,
                 running_tasks_are_asked_to_stop_and_named,
+                a_chunk_counts_its_tasks_by_the_state_that_each_had_before,
                 what_was_asked_to_stop_is_not_asked_again,
                 ended_tasks_are_not_cancelled,
                 a_chunk_does_no_more_than_its_limit_and_says_where_to_go_on,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Bulk, BulkDone, BulkVerb, Change, NewTask, OnDuplicate, Outcome, Priority, Refusal, TaskFilter, TaskId, TaskState,
-    When, Write,
+    Bulk, BulkDone, BulkVerb, Change, NewTask, OnDuplicate, Outcome, Priority, Refusal, StateCounts, TaskFilter,
+    TaskId, TaskState, When, Write,
 };
 
 use crate::bench::{Bench, keyed, name, task};
@@ -21,9 +21,13 @@ fn write(verb: BulkVerb, filter: TaskFilter, before: Option<TaskId>, limit: usiz
     Write::Bulk(Box::new(Bulk { verb, filter, before, limit }))
 }
 
+/// Does a chunk. Its states are left out, for one case looks at them.
 async fn chunk(bench: &Bench, verb: BulkVerb, filter: TaskFilter, before: Option<TaskId>, limit: usize) -> BulkDone {
     match bench.write(write(verb, filter, before, limit)).await {
-        Outcome::Bulk(done) => done,
+        Outcome::Bulk(done) => {
+            assert_eq!(done.states.sum(), done.tasks);
+            BulkDone { states: StateCounts::default(), ..done }
+        }
         other => unreachable!("nothing refuses a chunk: {other:?}"),
     }
 }
@@ -69,6 +73,18 @@ pub async fn what_was_asked_to_stop_is_not_asked_again(bench: Bench) {
     bench.running(task("k")).await;
     bulk(&bench, BulkVerb::Cancel, any()).await;
     assert_eq!(bulk(&bench, BulkVerb::Cancel, any()).await, done(0));
+}
+
+/// Shows: T13
+pub async fn a_chunk_counts_its_tasks_by_the_state_that_each_had_before(bench: Bench) {
+    bench.completed(task("k")).await;
+    submit_some(&bench, 2).await;
+    bench.submit_new(NewTask { when: When::After(Duration::from_secs(1)), ..task("k") }).await;
+    let Outcome::Bulk(done) = bench.write(write(BulkVerb::Delete, any(), None, 1000)).await else {
+        unreachable!("nothing refuses a chunk")
+    };
+    let expected = [(TaskState::Scheduled, 1), (TaskState::Waiting, 2), (TaskState::Completed, 1)];
+    assert_eq!(done.states.iter().collect::<Vec<_>>(), expected);
 }
 
 /// Shows: T13

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterTurn, Bulk, BulkDone, BulkVerb, Dependencies, Dependency, Hold, NewTask, Outcome, Recipient, Refusal,
-    TaskFilter, TaskId, TaskState, WaitReason, Write,
+    StateCounts, TaskFilter, TaskId, TaskState, WaitReason, Write,
 };
 
 use super::orchestrations::{
@@ -146,10 +146,13 @@ pub async fn orchestrations_are_paused_and_resumed_by_a_filter(bench: Bench) {
         let bulk = Bulk { verb, filter: TaskFilter::default(), before: None, limit: 10 };
         Write::Bulk(Box::new(bulk))
     };
-    let one = Outcome::Bulk(BulkDone { tasks: 1, ..BulkDone::default() });
-    assert_eq!(bench.write(bulk(BulkVerb::Pause)).await, one);
+    let one = |state| {
+        let states = StateCounts::from_iter([(state, 1)]);
+        Outcome::Bulk(BulkDone { tasks: 1, states, ..BulkDone::default() })
+    };
+    assert_eq!(bench.write(bulk(BulkVerb::Pause)).await, one(TaskState::Blocked));
     bench.done(signal(Recipient::Task(task), "1999")).await;
     assert_eq!(bench.claim(session, 2).await[0].lease.task, plain);
-    assert_eq!(bench.write(bulk(BulkVerb::Resume)).await, one);
+    assert_eq!(bench.write(bulk(BulkVerb::Resume)).await, one(TaskState::Blocked));
     assert_eq!(claim(&bench, session).await.lease.task, task);
 }

@@ -1,6 +1,6 @@
 //! The same done to many tasks, through the engine.
 
-use onward::{BulkSummary, NewTask, TaskFilter, TaskState};
+use onward::{BulkSummary, NewTask, StateCounts, TaskFilter, TaskState};
 
 use crate::fixture::{Gate, TestStore, start, state, stop, submit, task};
 
@@ -28,7 +28,8 @@ async fn running_handlers_here_see_their_token_at_once(store: TestStore) {
     let run = start(&engine);
     gate.entered(2).await;
     let summary = engine.cancel_all(of_customer("42")).await.unwrap();
-    assert_eq!(summary, BulkSummary { tasks: 1, asked: 1, passed_over: 0 });
+    let states = StateCounts::from_iter([(TaskState::Running, 1)]);
+    assert_eq!(summary, BulkSummary { tasks: 1, states, asked: 1, passed_over: 0 });
     assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Cancelled);
     assert_eq!(state(&store, other).await, TaskState::Running);
     gate.open(1);
@@ -62,11 +63,14 @@ async fn more_tasks_than_one_step_takes_are_cancelled_tried_again_and_deleted(st
     let engine = store.engine().await;
     engine.submit_all(vec![tagged("k", "42"); 2500]).await.unwrap();
     let kept = submit(&engine, "k").await;
-    let all = BulkSummary { tasks: 2500, ..BulkSummary::default() };
-    assert_eq!(engine.cancel_all(of_customer("42")).await.unwrap(), all);
-    assert_eq!(engine.retry_all(of_customer("42")).await.unwrap(), all);
+    let all = |state| {
+        let states = StateCounts::from_iter([(state, 2500)]);
+        BulkSummary { tasks: 2500, states, ..BulkSummary::default() }
+    };
+    assert_eq!(engine.cancel_all(of_customer("42")).await.unwrap(), all(TaskState::Waiting));
+    assert_eq!(engine.retry_all(of_customer("42")).await.unwrap(), all(TaskState::Cancelled));
     assert_eq!(engine.count(of_customer("42")).await.unwrap(), 2500);
-    assert_eq!(engine.delete_all(of_customer("42")).await.unwrap(), all);
+    assert_eq!(engine.delete_all(of_customer("42")).await.unwrap(), all(TaskState::Waiting));
     assert_eq!(engine.count(TaskFilter::default()).await.unwrap(), 1);
     assert_eq!(state(&store, kept).await, TaskState::Waiting);
 }

@@ -1,10 +1,11 @@
 //! The same done to all tasks that a filter selects.
 
 use onward::{BulkSummary, Engine};
-use onward_store::{BulkVerb, Store, TaskFilter, TaskState, rules};
-use serde_json::{Map, Value, json};
+use onward_store::{BulkVerb, StateCounts, Store, TaskFilter, rules};
+use serde_json::json;
 
 use super::chosen::ByFilter;
+use super::consent::{self, Consent};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{counted, print_json, print_line};
@@ -24,13 +25,16 @@ fn words(verb: &BulkVerb) -> [&'static str; 2] {
     }
 }
 
-/// Does it, or says to how many tasks it would.
+/// Applies the verb to the tasks that the filter selects, or prints how many those are.
 pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilter) -> anyhow::Result<ExitCode> {
     let filter = chosen.filter()?;
     let store = store_file::open_existing(options).await?;
+    let counts = preview(&*store, &verb, &filter).await?;
+    let [_, would] = words(&verb);
     if chosen.dry_run {
-        let counts = preview(&*store, &verb, &filter).await?;
-        tell_preview(options, &verb, &counts)?;
+        report(options, would, counts, 0, 0)?;
+    } else if consent::to(&summary_text(would, counts), counts.sum(), chosen.yes)? == Consent::Refused {
+        return Ok(ExitCode::Failed);
     } else {
         let engine = Engine::builder().store(store).open().await?;
         let summary = match &verb {
@@ -43,42 +47,36 @@ pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
             BulkVerb::Resume => engine.resume_orchestrations(filter).await,
             BulkVerb::Move(queue) => engine.move_all(filter, queue.as_str()).await,
         };
-        tell(options, &verb, summary?)?;
+        let (BulkSummary { states, asked, passed_over, .. }, [done, _]) = (summary?, words(&verb));
+        report(options, done, states, asked, passed_over)?;
     }
     Ok(ExitCode::Done)
 }
 
-/// How many tasks there are to which it would be done, by state.
-async fn preview(store: &dyn Store, verb: &BulkVerb, filter: &TaskFilter) -> anyhow::Result<Vec<(TaskState, u64)>> {
-    let mut counts = Vec::new();
+/// Counts the tasks to which the verb would be applied.
+async fn preview(store: &dyn Store, verb: &BulkVerb, filter: &TaskFilter) -> anyhow::Result<StateCounts> {
+    let mut counts = StateCounts::default();
     let Some(eligible) = rules::bulk::eligible(verb, filter) else { return Ok(counts) };
     for state in &eligible.states {
-        let tasks = store.count(TaskFilter { states: vec![*state], ..eligible.clone() }).await?;
-        counts.extend((tasks > 0).then_some((*state, tasks)));
+        counts.add(*state, store.count(TaskFilter { states: vec![*state], ..eligible.clone() }).await?);
     }
     Ok(counts)
 }
 
-fn tell_preview(options: &GlobalOptions, verb: &BulkVerb, counts: &[(TaskState, u64)]) -> anyhow::Result<()> {
-    let [_, would] = words(verb);
-    let all: u64 = counts.iter().map(|(_, tasks)| tasks).sum();
-    if options.json {
-        let states: Map<_, _> = counts.iter().map(|(state, tasks)| (state.to_string(), Value::from(*tasks))).collect();
-        print_json(&json!({ would: all, "states": states }))?;
-        return Ok(());
-    }
+/// Returns a line such as `retried 5 tasks: 4 failed, 1 dead`.
+fn summary_text(done: &str, counts: StateCounts) -> String {
     let states: Vec<_> = counts.iter().map(|(state, tasks)| format!("{tasks} {state}")).collect();
     let states = if states.is_empty() { String::new() } else { format!(": {}", states.join(", ")) };
-    Ok(print_line(format_args!("{} {}{states}", would.replace('_', " "), counted(all, "task")))?)
+    format!("{} {}{states}", done.replace('_', " "), counted(counts.sum(), "task"))
 }
 
-fn tell(options: &GlobalOptions, verb: &BulkVerb, summary: BulkSummary) -> anyhow::Result<()> {
-    let ([done, _], BulkSummary { tasks, asked, passed_over }) = (words(verb), summary);
+/// Prints the tasks by their states. A run and its rehearsal report the same facts.
+fn report(options: &GlobalOptions, done: &str, counts: StateCounts, asked: u64, over: u64) -> anyhow::Result<()> {
     if options.json {
-        print_json(&json!({ done: tasks, "asked": asked, "passed_over": passed_over }))?;
+        print_json(&json!({ done: counts.sum(), "states": counts, "asked": asked, "passed_over": over }))?;
         return Ok(());
     }
     let asked = if asked > 0 { format!("; {asked} of them run and have been asked to stop") } else { String::new() };
-    let over = if passed_over > 0 { format!("; {passed_over} passed over") } else { String::new() };
-    Ok(print_line(format_args!("{} {}{asked}{over}", done.replace('_', " "), counted(tasks, "task")))?)
+    let over = if over > 0 { format!("; {over} passed over") } else { String::new() };
+    Ok(print_line(format_args!("{}{asked}{over}", summary_text(done, counts)))?)
 }

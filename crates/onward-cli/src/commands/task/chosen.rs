@@ -27,6 +27,9 @@ pub(crate) struct ByFilter {
     /// Only say how many tasks it would be done to
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Do it also to more than 100 tasks without asking
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(super) yes: bool,
 }
 
 impl Chosen {
@@ -38,9 +41,9 @@ impl Chosen {
         if self.tasks.is_empty() {
             return Ok(None);
         }
-        if self.by.all || self.by.dry_run || !self.by.filter.is_empty()? {
+        if self.by.all || self.by.dry_run || self.by.yes || !self.by.filter.is_empty()? {
             return Err(wrong_usage(
-                "numbers of tasks cannot be combined with a filter, --all or --dry-run; `onward task show` shows what they are",
+                "numbers of tasks cannot be combined with a filter, --all, --yes or --dry-run; `onward task show` shows what they are",
             ));
         }
         Ok(Some(self.tasks.clone()))

@@ -4,6 +4,7 @@ mod bulk;
 mod cancel;
 mod chosen;
 mod command;
+mod consent;
 mod count;
 mod delete;
 mod filter;

@@ -18,9 +18,10 @@ impl Transaction<'_> {
         let mut tasks = newest_ids(self.connection, &chunk.filter, range, chunk.limit + 1)?;
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };
         for task in tasks {
+            let Some(before) = self.state_of(task)? else { continue };
             match self.bulk_one(&bulk.verb, task) {
-                Ok(outcome) => done.count(task, &Ok(outcome)),
-                Err(Stop::Refused(refusal)) => done.count(task, &Err(refusal)),
+                Ok(outcome) => done.count(task, before, &Ok(outcome)),
+                Err(Stop::Refused(refusal)) => done.count(task, before, &Err(refusal)),
                 Err(failed) => return Err(failed),
             }
         }
