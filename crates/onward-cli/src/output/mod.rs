@@ -1,5 +1,6 @@
 //! What people and programs get to see: tables and JSON on stdout, progress and remarks on stderr.
 
+mod cleaning;
 mod instance;
 mod json;
 mod printer;
@@ -13,7 +14,7 @@ pub(crate) use instance::{instance_said, kept_values, orchestration_json, show_i
 pub(crate) use json::{bytes_field, in_seconds, task_json};
 pub(crate) use printer::{is_output_closed, print_json, print_line, print_raw, remark};
 pub(crate) use progress_bar::{ProgressBar, Unit};
-pub(crate) use record::{progress, show_task, size_text};
+pub(crate) use record::{indented, progress, show_task, size_text};
 pub(crate) use reference::reference;
 pub(crate) use table::{Align, Table};
 pub(crate) use text::{colored_state, counted, duration_text, moment, one_line, optional};

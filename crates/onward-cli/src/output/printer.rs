@@ -1,9 +1,12 @@
-//! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or `NO_COLOR` is set.
+//! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or `NO_COLOR` is set, and what would
+//! act on a terminal otherwise always.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use serde::Serialize;
+
+use super::cleaning::harmless;
 
 /// Standard output could not be written to.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub(crate) fn is_output_closed(error: &anyhow::Error) -> bool {
 
 /// Writes one line to stdout.
 pub(crate) fn print_line(line: impl Display) -> io::Result<()> {
-    writeln!(anstream::stdout().lock(), "{line}").map_err(of_output)
+    writeln!(anstream::stdout().lock(), "{}", harmless(&line.to_string())).map_err(of_output)
 }
 
 /// Writes one JSON object as one line to stdout.
@@ -49,5 +52,5 @@ pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
 
 /// Writes a line for people to stderr. A stderr that is gone is no reason to stop working.
 pub(crate) fn remark(line: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", harmless(&line.to_string()));
 }

@@ -7,6 +7,7 @@ use onward::Forecast;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord, Ttl, TtlFrom};
 
+use super::cleaning::cleaned;
 use super::text::{colored_state, duration_text, moment, one_line};
 
 /// How much of a payload or a result is shown, in columns; `--json` has all of it.
@@ -35,10 +36,16 @@ pub(crate) fn show_task(task: &TaskRecord, forecast: Option<Forecast>) -> String
     }
     for error in &task.errors {
         let attempt = if error.attempt == 0 { "no attempt".to_owned() } else { format!("attempt {}", error.attempt) };
-        fact("error", format!("{attempt} at {}: {}", moment(error.at), error.message.trim_end()));
+        fact("error", format!("{attempt} at {}: {}", moment(error.at), indented(&error.message)));
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Returns a text whose further lines stand under the values of facts, so that none looks like a fact.
+pub(crate) fn indented(text: &str) -> String {
+    let lines: Vec<_> = text.trim_end().lines().collect();
+    cleaned(&lines.join("\n             ")).into_owned()
 }
 
 fn state(task: &TaskRecord) -> String {
@@ -51,7 +58,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
     let facts = [
         ("group", task.group.as_ref().map(ToString::to_string)),
         ("affinity", task.affinity.as_ref().map(ToString::to_string)),
-        ("key", task.key.clone()),
+        ("key", task.key.as_ref().map(|key| one_line(key, SHOWN_COLUMNS))),
         ("submitted", Some(moment(task.submitted_at))),
         ("due", Some(moment(task.run_at))),
         ("scheduled", task.scheduled_at.map(|at| format!("for {}", moment(at)))),
@@ -72,7 +79,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("collected", task.aggregate.map(collected)),
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
-        ("progress", task.progress.as_ref().map(progress)),
+        ("progress", task.progress.as_ref().map(|told| one_line(&progress(told), SHOWN_COLUMNS))),
         ("is to move", moved(task.expected_io)),
         ("has moved", task.io.and_then(moved)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),

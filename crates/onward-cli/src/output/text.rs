@@ -6,6 +6,8 @@ use anstyle::{AnsiColor, Style};
 use onward_store::{TaskState, Timestamp};
 use unicode_width::UnicodeWidthChar;
 
+use super::cleaning::{acts, push_shown};
+
 /// A moment to the second, in UTC.
 pub(crate) fn moment(at: Timestamp) -> String {
     Timestamp::from_microseconds(at.as_microseconds().div_euclid(1_000_000) * 1_000_000).to_string()
@@ -46,19 +48,21 @@ pub(crate) fn colored_state(state: TaskState) -> String {
     format!("{style}{state}{style:#}")
 }
 
-/// The beginning of a text as one line of at most `columns` columns, control characters shown as spaces.
+/// Returns the beginning of a text as one line of at most `columns` columns: line feeds and tabs as spaces, other characters that a
+/// terminal acts on as escapes.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let mut used = 0;
     for character in text.trim_end().chars() {
-        let character = if character.is_control() { ' ' } else { character };
-        used += character.width().unwrap_or(0);
+        let character = if matches!(character, '\n' | '\r' | '\t') { ' ' } else { character };
+        used +=
+            if acts(character) { push_shown(String::new(), character).len() } else { character.width().unwrap_or(0) };
         if used > columns {
             line.pop();
             line.push('…');
             break;
         }
-        line.push(character);
+        line = push_shown(line, character);
     }
     line
 }

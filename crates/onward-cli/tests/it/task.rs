@@ -13,6 +13,7 @@ on_every_store! {
     what_a_store_refuses_exits_with_1,
     a_task_that_is_not_there_keeps_no_other_from_what_is_done,
     events_tell_what_happened_and_go_on_behind_a_cursor,
+    nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it,
     a_tree_shows_a_task_with_its_descendants,
     each_task_of_a_tree_is_the_same_object_as_in_a_list,
 }
@@ -159,4 +160,38 @@ fn each_task_of_a_tree_is_the_same_object_as_in_a_list(place: Place) {
     listed.reverse();
     assert_eq!(place.json(&["task", "tree", "1"]), listed);
     assert!(place.onward(&["task", "tree", "3"]).stderr.contains("there is no task 3"));
+}
+
+/// Text that retitles a window, clears the screen, hides what follows, turns it around, and looks like a further fact.
+const HOSTILE: &str = "a\u{1b}]0;mine\u{7}\u{1b}[2J\u{1b}[8m\u{202e}\nstate        completed";
+
+/// Shows: T17
+fn nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it(place: Place) {
+    let tag = format!("note={HOSTILE}");
+    place.onward_with(&["submit", "--kind", "mail", "--key", HOSTILE, "--tag", &tag], HOSTILE);
+    let fails = format!("printf '%s' '{HOSTILE}' >&2; exit 1");
+    place.onward(&["work", "--kind", "mail", "--until-idle", "--", "sh", "-c", &fails]);
+    place.onward(&["schedule", "set", "often", "--every", "1h", "--kind", "mail", "--key", HOSTILE, "--tag", &tag]);
+    let shown = [
+        &["task", "show", "1"][..],
+        &["task", "list"],
+        &["task", "tree", "1"],
+        &["task", "why", "1"],
+        &["schedule", "show", "often"],
+        &["schedule", "list"],
+        &["tag", "values", "note"],
+        &["tag", "keys"],
+        &["events"],
+        &["submit", "--kind", "mail", "--key", HOSTILE, "again"],
+        &["task", "show", HOSTILE],
+        &["queue", "show", HOSTILE],
+    ];
+    for arguments in shown {
+        let ran = place.onward(arguments);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        let acts = |character: char| character != '\n' && (character.is_control() || character == '\u{202e}');
+        assert!(!text.is_empty() && !text.contains(acts), "{arguments:?}: {text:?}");
+        let is_forged = text.lines().any(|line| line.starts_with("state        completed"));
+        assert!(!is_forged || arguments.contains(&HOSTILE), "{arguments:?}: {text}");
+    }
 }

@@ -10,7 +10,7 @@ use super::json::schedule_json;
 use super::list::{next, when};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{duration_text, moment, one_line, print_json, print_line};
+use crate::output::{duration_text, indented, moment, one_line, print_json, print_line};
 
 /// How much of a payload is shown, in columns; `--json` has all of it.
 const PAYLOAD_COLUMNS: usize = 400;
@@ -33,7 +33,7 @@ fn described(record: &ScheduleRecord) -> String {
     let last = record.last.map(|last| format!("{} as task {}", moment(last.at), last.task));
     let priority = Some(schedule.task.priority).filter(|priority| *priority != Priority::NORMAL);
     let payload = Some(&schedule.task.payload).filter(|payload| !payload.is_empty());
-    let error = record.error.as_ref().map(|error| format!("at {}: {}", moment(error.at), error.message));
+    let error = record.error.as_ref().map(|error| format!("at {}: {}", moment(error.at), indented(&error.message)));
     let counts = [record.fired, record.skipped, record.missed, record.failed];
     let [fired, skipped, missed, failed] = counts;
     let facts = [
@@ -49,7 +49,7 @@ fn described(record: &ScheduleRecord) -> String {
         ("queue", Some(schedule.task.queue.to_string())),
         ("group", schedule.task.group.as_ref().map(ToString::to_string)),
         ("priority", priority.map(|priority| priority.0.to_string())),
-        ("key", schedule.task.unique.as_ref().map(|unique| unique.key.clone())),
+        ("key", schedule.task.unique.as_ref().map(|unique| one_line(&unique.key, PAYLOAD_COLUMNS))),
         ("tags", Some(tags(&schedule.task.tags)).filter(|tags| !tags.is_empty())),
         ("payload", payload.map(|payload| one_line(&String::from_utf8_lossy(payload), PAYLOAD_COLUMNS))),
         ("next", Some(next(record))),

@@ -8,7 +8,7 @@ use super::lines;
 use crate::apply::{apply_one, unexpected, wait_for_end};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{counted, print_json, print_line, print_raw, remark, task_json};
+use crate::output::{counted, indented, print_json, print_line, print_raw, remark, task_json};
 use crate::store_file;
 
 /// Hands in one task, or one per line.
@@ -54,7 +54,7 @@ fn print_result(result: &[u8]) -> std::io::Result<()> {
 }
 
 fn failure(record: &TaskRecord) -> String {
-    let why = record.errors.last().map(|error| format!(": {}", error.message.trim_end())).unwrap_or_default();
+    let why = record.errors.last().map(|error| format!(": {}", indented(&error.message))).unwrap_or_default();
     let attempts = counted(record.attempts.into(), "attempt");
     format!("task {} is {} after {attempts}{why}", record.id, record.state)
 }
