@@ -168,11 +168,13 @@ impl Dispatcher {
         // Not before: the slots of what has ended are free, and nothing says so again.
         let floor = self.run.floor.state();
         self.add_reports(&mut batch, now);
+        let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
+        // Before a claim or a sweep, either of which takes tasks back from sessions that have lapsed.
+        self.renew_retired(&mut batch, is_due, now);
         match self.session {
-            Some(session) => self.add_claim(&mut batch, session, floor, now),
+            Some(session) => self.add_claim(&mut batch, session, floor, is_due, now),
             None => self.open_session(&mut batch),
         }
-        self.renew_retired(&mut batch, now);
         batch
     }
 
@@ -203,9 +205,9 @@ impl Dispatcher {
         }
     }
 
-    /// Retired sessions are renewed whenever there is something to write, and when it is time to.
-    fn renew_retired(&self, batch: &mut Batch, now: Duration) {
-        if !batch.is_empty() || self.agenda.must_renew(now) {
+    /// Renews retired sessions whenever there is something to write or to sweep, and when it is time to.
+    fn renew_retired(&self, batch: &mut Batch, is_due: bool, now: Duration) {
+        if !batch.is_empty() || is_due || self.agenda.must_renew(now) {
             let held = self.retired.iter().filter(|session| self.holds(**session));
             held.for_each(|session| batch.renew(*session));
         }
@@ -225,8 +227,7 @@ impl Dispatcher {
         }
     }
 
-    fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, now: Duration) {
-        let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
+    fn add_claim(&mut self, batch: &mut Batch, session: SessionId, floor: FloorState, is_due: bool, now: Duration) {
         let limit = if self.stopping.is_stopping() { 0 } else { self.claim_limit(floor, now) };
         let turns = if self.stopping.is_stopping() { 0 } else { self.free_turns(now) };
         if (self.looks_for_turns || is_due) && turns > 0 {
@@ -237,11 +238,12 @@ impl Dispatcher {
         } else if batch.claims() {
             // That renews the session too, and does what is due.
         } else {
-            if is_due {
-                batch.sweep();
-            }
+            // The lease first: a process that was stopped for longer than its lease would otherwise take its own tasks back.
             if self.holds_anything(floor) && self.agenda.must_renew(now) {
                 batch.renew(session);
+            }
+            if is_due {
+                batch.sweep();
             }
         }
     }

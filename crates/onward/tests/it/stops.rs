@@ -12,6 +12,7 @@ on_every_store! {
     an_engine_can_run_again_after_a_stop,
     the_tasks_of_a_lapsed_engine_are_taken_over_and_its_late_result_is_refused,
     an_engine_that_lost_its_session_opens_another_and_goes_on,
+    a_lease_that_expired_and_was_taken_by_no_other_is_renewed_by_its_holder,
     a_lease_is_kept_while_a_handler_runs_long,
     a_run_closes_its_session,
     a_stop_amid_many_tasks_loses_none with threads,
@@ -135,6 +136,22 @@ async fn an_engine_that_lost_its_session_opens_another_and_goes_on(store: TestSt
     gate.open(1);
     assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
     stop(&engine, run).await;
+}
+
+/// A process that is stopped by Ctrl-Z for longer than its lease, and goes on.
+///
+/// Shows: T21
+async fn a_lease_that_expired_and_was_taken_by_no_other_is_renewed_by_its_holder(store: TestStore) {
+    let engine = store.builder().concurrency(1).open().await.unwrap();
+    let gate = Gate::new();
+    engine.handle("long", gate.handler());
+    let id = submit(&engine, "long").await;
+    let drain = start_drain(&engine);
+    gate.entered(1).await;
+    store.advance(HOUR * 2).await;
+    gate.open(1);
+    assert_eq!(drain.await.unwrap().lost, 0);
+    assert_eq!((record(&store, id).await.attempts, state(&store, id).await), (1, TaskState::Completed));
 }
 
 /// Shows: T21
