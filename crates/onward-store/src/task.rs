@@ -289,7 +289,8 @@ pub struct NewTask {
     /// handler says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout: Option<Duration>,
-    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. Default: none.
+    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. A task that waits for an attempt then expires, at once
+    /// if the moment has passed when it is submitted. Default: none.
     pub deadline: Option<Timestamp>,
     /// How long it is kept after its end, with its result and its errors, however it ended: the first [prune](crate::Prune) after that forgets it, and none
     /// before. Zero: the next prune does. Default: for as long as prunes leave it.

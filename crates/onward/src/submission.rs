@@ -153,7 +153,8 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.heartbeat_timeout = Some(timeout))
     }
 
-    /// No attempt runs past this moment, and none is waited for that could not start before it: the task has failed then, with its last error.
+    /// No attempt runs past this moment: a task that waits for one then expires, and one that failed and could not start again before has
+    /// failed, with its last error.
     pub fn deadline(self, deadline: Timestamp) -> Self {
         self.set(|task| task.deadline = Some(deadline))
     }

@@ -48,6 +48,7 @@ impl State {
         if let Some(by) = self.keys.active(&task.new) {
             return Err(Refusal::KeyTaken { task: id, by });
         }
+        rules::attempt::check_deadline(id, task.new.deadline, self.now.wall)?;
         let (queue, new) = (task.new.queue.clone(), task.new.clone());
         let members = self.members_to_retry(task)?;
         self.check_names(Some(&queue), None)?;
@@ -105,7 +106,7 @@ fn start_anew(task: &mut Task, now: Timestamp) {
         task.state = TaskState::Blocked;
     }
     task.run_at = now;
-    task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, now);
+    task.expires_at = rules::attempt::expiry_at_submission(task.new.ttl, task.new.deadline, now);
     task.attempts = 0;
     task.lost = 0;
     task.started_at = None;

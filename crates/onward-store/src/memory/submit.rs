@@ -58,6 +58,10 @@ impl State {
         self.join_family(id);
         self.hint_work();
         self.collect(id);
+        if self.tasks.get(id).is_some_and(|task| task.has_expired(self.now.wall)) {
+            // Its deadline had passed when it was submitted.
+            self.end(id, TaskState::Expired);
+        }
         id
     }
 

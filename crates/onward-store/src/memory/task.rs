@@ -75,7 +75,7 @@ impl Task {
             state: if new.aggregate.is_some() { TaskState::Blocked } else { rules::due::state(run_at, now) },
             submitted_at: now,
             run_at,
-            expires_at: rules::attempt::expiry_at_submission(new.ttl, now),
+            expires_at: rules::attempt::expiry_at_submission(new.ttl, new.deadline, now),
             expiry_before_claim: None,
             instance: new.orchestration.then(Arc::default),
             new,
@@ -125,7 +125,7 @@ impl Task {
         self.claims = self.claims.saturating_add(1);
         self.started_at = Some(now);
         self.expiry_before_claim = self.expires_at;
-        self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.expires_at, now);
+        self.expires_at = rules::attempt::expiry_at_start(self.new.ttl, self.new.deadline, self.expires_at, now);
     }
 
     /// When the attempt has failed that waits to be finished from elsewhere.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::limits;
-use crate::task::{ByteProgress, TaskState, Ttl, TtlFrom};
+use crate::outcome::Refusal;
+use crate::task::{ByteProgress, TaskId, TaskState, Ttl, TtlFrom};
 use crate::timestamp::Timestamp;
 use crate::write::AfterFailure;
 
@@ -73,20 +74,44 @@ pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timesta
     }
 }
 
-/// When a task expires that is submitted now.
+/// Returns the moment at which a task expires that is submitted now: the end of its time to live or its deadline, whichever is
+/// earlier.
 #[must_use]
-pub fn expiry_at_submission(ttl: Option<Ttl>, now: Timestamp) -> Option<Timestamp> {
-    ttl.filter(|ttl| ttl.from == TtlFrom::Submission).map(|ttl| now.plus(ttl.duration))
+pub fn expiry_at_submission(ttl: Option<Ttl>, deadline: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    let end = ttl.filter(|ttl| ttl.from == TtlFrom::Submission).map(|ttl| now.plus(ttl.duration));
+    [end, deadline].into_iter().flatten().min()
 }
 
-/// When a task expires whose attempt starts now and whose expiry was `expires_at`.
+/// Returns the moment at which a task expires whose attempt starts now and whose expiry was `expires_at`.
 ///
-/// A time to live from submission is over with the first start. One from the first attempt begins with it and then stays.
+/// A time to live from submission is over with the first start. One from the first attempt begins with it and then stays. A deadline
+/// holds for every attempt.
 #[must_use]
-pub fn expiry_at_start(ttl: Option<Ttl>, expires_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+pub fn expiry_at_start(
+    ttl: Option<Ttl>,
+    deadline: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Timestamp> {
     match ttl {
-        Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at.or(Some(now.plus(duration))),
-        Some(Ttl { from: TtlFrom::Submission, .. }) | None => None,
+        // The deadline is the expiry before the first attempt, and after it where the time to live would end later.
+        Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at
+            .filter(|at| Some(*at) != deadline)
+            .or_else(|| [Some(now.plus(duration)), deadline].into_iter().flatten().min()),
+        Some(Ttl { from: TtlFrom::Submission, .. }) | None => deadline,
+    }
+}
+
+/// Checks that an ended task can be tried again: its deadline has not passed.
+///
+/// # Errors
+/// [`Refusal::Invalid`], with the deadline and the remedy.
+pub fn check_deadline(task: TaskId, deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Refusal> {
+    match deadline.filter(|deadline| *deadline <= now) {
+        Some(deadline) => Err(Refusal::Invalid(format!(
+            "task {task} cannot be retried: its deadline {deadline} has passed; submit it again with a later one"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -143,7 +168,19 @@ mod tests {
     fn a_time_to_live_under_a_second_is_kept_exactly() {
         let ttl = Ttl { duration: Duration::from_millis(250), from: TtlFrom::Submission };
         let now = Timestamp::from_microseconds(1_000_000);
-        assert_eq!(expiry_at_submission(Some(ttl), now), Some(Timestamp::from_microseconds(1_250_000)));
+        assert_eq!(expiry_at_submission(Some(ttl), None, now), Some(Timestamp::from_microseconds(1_250_000)));
+    }
+
+    #[test]
+    fn the_earlier_of_time_to_live_and_deadline_counts_before_and_after_a_start() {
+        let at = |seconds: i64| Timestamp::from_microseconds(seconds * 1_000_000);
+        let ttl = |from| Some(Ttl { duration: Duration::from_secs(10), from });
+        assert_eq!(expiry_at_submission(ttl(TtlFrom::Submission), Some(at(20)), at(0)), Some(at(10)));
+        assert_eq!(expiry_at_start(ttl(TtlFrom::Submission), Some(at(20)), Some(at(10)), at(5)), Some(at(20)));
+        let first = expiry_at_start(ttl(TtlFrom::FirstAttempt), Some(at(20)), Some(at(20)), at(5));
+        assert_eq!(first, Some(at(15)));
+        assert_eq!(expiry_at_start(ttl(TtlFrom::FirstAttempt), Some(at(20)), first, at(14)), Some(at(15)));
+        assert_eq!(expiry_at_start(ttl(TtlFrom::FirstAttempt), Some(at(20)), Some(at(20)), at(12)), Some(at(20)));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, NewTask, OnDuplicate, Priority, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When, Write,
-    limits,
+    AfterFailure, Change, NewTask, OnDuplicate, Priority, Refusal, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When,
+    Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, after, all_of, keyed, numbers, task};
@@ -91,6 +91,34 @@ pub async fn a_scheduled_task_may_expire_before_it_is_due(bench: Bench) {
     let id = bench.submit_new(new).await;
     bench.advance(SECOND);
     assert_eq!(bench.sweep().await.expired, 1);
+    assert_eq!(bench.state(id).await, TaskState::Expired);
+}
+
+/// Shows: T6
+pub async fn a_task_that_waits_when_its_deadline_passes_expires(bench: Bench) {
+    let deadline = bench.now().plus(SECOND * 2);
+    let lease = bench.running(NewTask { deadline: Some(deadline), ..task("retried") }).await;
+    let first = bench.submit_new(NewTask { deadline: Some(deadline), ..task("k") }).await;
+    bench.advance(SECOND);
+    bench.release(lease, SECOND * 5).await;
+    bench.advance(SECOND);
+    assert_eq!(bench.sweep().await.expired, 2);
+    assert_eq!([bench.state(first).await, bench.state(lease.task).await], [TaskState::Expired; 2]);
+}
+
+/// Shows: T6
+pub async fn a_task_that_is_submitted_past_its_deadline_expires_at_once(bench: Bench) {
+    let id = bench.submit_new(NewTask { deadline: Some(bench.now()), ..task("k") }).await;
+    assert_eq!(bench.state(id).await, TaskState::Expired);
+}
+
+/// Shows: T6
+pub async fn a_task_is_not_retried_past_its_deadline(bench: Bench) {
+    let id = bench.submit_new(NewTask { deadline: Some(bench.now().plus(SECOND)), ..task("k") }).await;
+    bench.advance(SECOND);
+    bench.sweep().await;
+    let Refusal::Invalid(text) = bench.refused(Write::Retry { task: id }).await else { unreachable!("it is invalid") };
+    assert!(text.contains("deadline"), "{text}");
     assert_eq!(bench.state(id).await, TaskState::Expired);
 }
 

@@ -180,7 +180,7 @@ impl Transaction<'_> {
         let FreshTask { mut task, submitted_at, payload } = started;
         let held = Held { session: session.0, claim: leased(&task).claim, started_at: self.now.as_microseconds() };
         task.held = Some(held);
-        if task.expires_at.is_some() || task.options.ttl.is_some() {
+        if task.expires_at.is_some() || task.options.ttl.is_some() || task.options.deadline.is_some() {
             self.start_time_to_live(&mut task)?;
         }
         let memo = self.memo_of(&task)?;
@@ -223,7 +223,8 @@ impl Transaction<'_> {
         if let Some(at) = before {
             self.cache.index.remove_expiry(self.connection, at, task.id.0)?;
         }
-        let after = expiry_at_start(task.options.ttl, before.map(Timestamp::from_microseconds), self.now);
+        let (ttl, deadline) = (task.options.ttl, task.options.deadline);
+        let after = expiry_at_start(ttl, deadline, before.map(Timestamp::from_microseconds), self.now);
         task.expires_at = after.map(Timestamp::as_microseconds);
         if task.expires_at != before {
             self.connection

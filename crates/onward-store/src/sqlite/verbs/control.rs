@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::news::TaskNews;
 use crate::orchestration::Hold;
 use crate::outcome::{Outcome, Refusal};
-use crate::rules::attempt::expiry_at_submission;
+use crate::rules::attempt::{check_deadline, expiry_at_submission};
 use crate::rules::orchestration::{self, never_started};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
@@ -78,6 +78,7 @@ impl Transaction<'_> {
         if let Some(by) = self.key_taken_by(&ended)? {
             return Err(Refusal::KeyTaken { task, by }.into());
         }
+        check_deadline(task, ended.options.deadline, self.now)?;
         let members = self.members_to_retry(task, &ended)?;
         self.take_key_again(task, &ended)?;
         self.wait_anew(task, &ended)?;
@@ -93,7 +94,8 @@ impl Transaction<'_> {
             let queue = lane.queue_name.clone();
             self.cache.names.ensure_queue(self.connection, &queue)?;
         }
-        let expires_at = expiry_at_submission(ended.options.ttl, self.now).map(Timestamp::as_microseconds);
+        let expires_at =
+            expiry_at_submission(ended.options.ttl, ended.options.deadline, self.now).map(Timestamp::as_microseconds);
         let now = self.now.as_microseconds();
         // The tasks among which it ran may be running still.
         self.leave_lease(task)?;

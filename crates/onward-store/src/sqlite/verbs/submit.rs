@@ -91,7 +91,7 @@ impl Transaction<'_> {
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
-        let expires_at = expiry_at_submission(task.ttl, self.now).map(Timestamp::as_microseconds);
+        let expires_at = expiry_at_submission(task.ttl, task.deadline, self.now).map(Timestamp::as_microseconds);
         let run_at = run_at.as_microseconds();
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
         let now = self.now.as_microseconds();
@@ -130,7 +130,18 @@ impl Transaction<'_> {
         if let Some(aggregate) = task.aggregate {
             self.collect_new(TaskId(id), lane, aggregate, task)?;
         }
+        if expires_at.is_some_and(|at| at <= now) {
+            self.expire_new(TaskId(id))?;
+        }
         Ok(TaskId(id))
+    }
+
+    /// Ends a task whose deadline had passed when it was submitted.
+    fn expire_new(&mut self, id: TaskId) -> Result<()> {
+        match self.live(id)? {
+            Some(live) => self.end_unheld(&live, TaskState::Expired),
+            None => Ok(()),
+        }
     }
 
     /// Inserts a task of which nothing is asked but to run now, as nothing is of most.
