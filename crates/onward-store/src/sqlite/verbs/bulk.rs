@@ -1,12 +1,13 @@
 //! The same done to many tasks.
 
 use crate::bulk::{Bulk, BulkDone, BulkVerb};
+use crate::error::Result;
 use crate::outcome::Outcome;
 use crate::rules::bulk::Chunk;
 use crate::sqlite::filter::Range;
 use crate::sqlite::reads::list::newest_ids;
 use crate::sqlite::transaction::{Stop, Transaction, Verb};
-use crate::task::TaskId;
+use crate::task::{TaskId, TaskState};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> Verb<BulkDone> {
@@ -26,6 +27,14 @@ impl Transaction<'_> {
             }
         }
         Ok(done)
+    }
+
+    /// Returns the state of a task by which a filter selects it; `None` if there is no such task.
+    fn state_of(&mut self, task: TaskId) -> Result<Option<TaskState>> {
+        match self.live(task)? {
+            Some(live) => Ok(Some(live.state())),
+            None => self.ended_state(task),
+        }
     }
 
     fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Verb<Outcome> {

@@ -45,17 +45,12 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn delete(&mut self, task: TaskId) -> Verb<Outcome> {
-        let state = self.state_of(task)?;
+        let state = match self.live(task)? {
+            Some(live) => Some(self.standing_of(&live)?),
+            None => self.ended_state(task)?,
+        };
         intervene::delete(task, state.ok_or(Refusal::TaskNotFound(task))?)?;
         self.remove_without_trace(task)?;
         Ok(Outcome::Done)
-    }
-
-    /// Returns the state of a task; `None` if there is no such task.
-    pub(super) fn state_of(&mut self, task: TaskId) -> Result<Option<TaskState>> {
-        match self.live(task)? {
-            Some(live) => Ok(Some(self.standing_of(&live)?)),
-            None => self.ended_state(task),
-        }
     }
 }
