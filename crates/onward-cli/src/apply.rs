@@ -1,9 +1,12 @@
 //! Applying one write, and waiting for the end of a task, on any store.
 
-use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, Write};
+use std::time::Duration;
+
+use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, WaitReason, Write};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
+use crate::output::remark;
 use crate::report;
 
 /// Applies one write and answers its outcome; a refusal becomes an error.
@@ -51,16 +54,44 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
     anyhow::anyhow!("the store answered what it should not ({outcome:?}); please report this as a fault of Onward")
 }
 
-/// Waits until a task has ended, whoever runs it, and answers all that is known of it.
+/// Waits until a task has ended, in any process, and returns its record. Prints once why it waits if no worker serves it.
 ///
 /// Dropping the future stops the waiting and nothing else.
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     let mut changes = store.changes();
+    let mut is_told = false;
     loop {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
             return Ok(record);
         }
-        changes.changed().await.ok_or_else(onward_store::Error::closed)?;
+        if !is_told {
+            is_told = tell_missing_worker(store, task).await?;
+        }
+        tokio::select! {
+            changed = changes.changed() => changed.ok_or_else(onward_store::Error::closed)?,
+            // Workers notice that a task expires. There may be none.
+            () = until_expiry(store, &record) => { store.apply(vec![Write::Sweep]).await?; }
+        }
     }
 }
+
+/// Prints why a task waits if that is because no worker serves it. Returns true if it is.
+async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
+    let reasons = store.why(task).await?.unwrap_or_default();
+    let is_missing = |reason: &&WaitReason| matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. });
+    let missing = reasons.iter().find(is_missing);
+    missing.into_iter().for_each(|reason| remark(format_args!("task {task} waits: {reason}")));
+    Ok(missing.is_some())
+}
+
+/// Completes when a task that waits may have expired; never if it does not expire.
+async fn until_expiry(store: &dyn Store, record: &TaskRecord) {
+    match record.expires_at {
+        Some(at) => tokio::time::sleep((at - store.clock().now()).max(SOONEST_SWEEP)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The shortest time between two sweeps of a process that waits for a task. A running task is past its expiry without ending.
+const SOONEST_SWEEP: Duration = Duration::from_secs(1);
