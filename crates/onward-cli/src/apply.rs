@@ -69,7 +69,7 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
             is_told = tell_missing_worker(store, task).await?;
         }
         tokio::select! {
-            changed = changes.changed() => changed.ok_or_else(onward_store::Error::closed)?,
+            changed = changes.changed() => { changed.ok_or_else(onward_store::Error::closed)?; }
             // Workers notice that a task expires. There may be none.
             () = until_expiry(store, &record) => { store.apply(vec![Write::Sweep]).await?; }
         }

@@ -23,6 +23,39 @@ fn a_task_is_submitted_worked_and_shown() {
     assert_eq!(tasks[0]["state"], "completed");
 }
 
+/// Shows: B2
+#[test]
+fn what_the_url_leaves_out_comes_from_the_variables_of_psql() {
+    let Some(place) = stores::postgres() else { return };
+    let store = place.store();
+    let (server, schema) = store.split_once('#').unwrap();
+    let (user, rest) = server.strip_prefix("postgres://").unwrap().split_once('@').unwrap();
+    let (address, database) = rest.split_once('/').unwrap();
+    let (host, port) = address.split_once(':').unwrap();
+    let variables = [("PGHOST", host), ("PGPORT", port), ("PGUSER", user), ("PGDATABASE", database)];
+    let variables = variables.map(|(name, value)| (name, value.to_owned()));
+    let bare = format!("postgres://#{schema}");
+    let submitted = place.onward_as(&variables, &["--store", &bare, "submit", "--kind", "greet"]);
+    assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
+    assert_eq!(place.json(&["task", "list"]).len(), 1);
+}
+
+/// Shows: B2
+#[test]
+fn an_error_about_a_url_shows_no_part_of_its_password() {
+    let place = Place::new();
+    for url in [
+        "postgres://me:se@cret@h/d",
+        "postgres://me:se/cret@h/d",
+        "postgres://me:se#cret@h/d",
+        "postgres://me:se:cret@h:x/d",
+    ] {
+        let refused = place.onward(&["--store", url, "task", "list"]);
+        assert_eq!(refused.code, Some(2), "{url}: {}", refused.stderr);
+        assert!(!refused.stderr.contains("cret") && refused.stderr.contains('%'), "{url}: {}", refused.stderr);
+    }
+}
+
 /// How much later than it may, on a busy machine, a program is started that tells the time.
 const LATE: Duration = Duration::from_secs(4);
 

@@ -18,6 +18,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
+use super::environment::Defaults;
 use crate::error::{Error, Result};
 
 /// What is asked of the server's certificate.
@@ -45,13 +46,15 @@ pub(super) struct Wanted {
 const SYSTEM: &str = "system";
 
 impl Wanted {
-    /// Takes what is said of TLS out of a URL; answers the rest of it too.
-    pub(super) fn take_from(url: &str) -> Result<(Self, String)> {
-        let mut wanted = Self { mode: SslMode::Prefer, proof: Proof::None, root: None, certificate: None, key: None };
-        let Some((place, parameters)) = url.split_once('?') else { return Ok((wanted, url.to_owned())) };
+    /// Takes the parameters for TLS out of a URL, with `defaults` for those that it does not have. Returns the rest of the URL too.
+    pub(super) fn take_from(url: &str, defaults: &Defaults) -> Result<(Self, String)> {
+        let default = |name| defaults.get(name).map(str::to_owned);
+        let (root, certificate, key) = (default("sslrootcert"), default("sslcert"), default("sslkey"));
+        let mut wanted = Self { mode: SslMode::Prefer, proof: Proof::None, root, certificate, key };
+        let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
         let mut others = Vec::new();
-        let mut mode = String::new();
-        for parameter in parameters.split('&') {
+        let mut mode = default("sslmode").unwrap_or_default();
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             match decoded(name)?.as_str() {
                 "sslmode" => mode = decoded(value)?,
@@ -314,7 +317,7 @@ mod tests {
     use super::*;
 
     fn taken(url: &str) -> (SslMode, Proof, String) {
-        let (wanted, rest) = Wanted::take_from(url).unwrap();
+        let (wanted, rest) = Wanted::take_from(url, &Defaults::default()).unwrap();
         (wanted.mode, wanted.proof, rest)
     }
 
@@ -341,7 +344,8 @@ mod tests {
     #[test]
     fn a_mode_that_does_not_look_at_the_name_is_refused_with_the_roots_of_the_system() {
         for mode in ["disable", "allow", "prefer", "verify-ca"] {
-            let error = Wanted::take_from(&format!("postgres://h/d?sslmode={mode}&sslrootcert=system")).unwrap_err();
+            let url = format!("postgres://h/d?sslmode={mode}&sslrootcert=system");
+            let error = Wanted::take_from(&url, &Defaults::default()).unwrap_err();
             assert!(error.is_invalid() && error.to_string().contains("verify-full"), "{error}");
         }
         assert_eq!(taken("postgres://h/d?sslmode=require&sslrootcert=system").1, Proof::Name);
@@ -355,7 +359,7 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_is_refused_with_those_that_there_are() {
-        let error = Wanted::take_from("postgres://h/d?sslmode=maybe").unwrap_err();
+        let error = Wanted::take_from("postgres://h/d?sslmode=maybe", &Defaults::default()).unwrap_err();
         assert!(error.is_invalid() && error.to_string().contains("verify-full"), "{error}");
     }
 

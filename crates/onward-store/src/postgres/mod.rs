@@ -22,6 +22,7 @@ mod connection;
 mod copy;
 mod early;
 mod encryption;
+mod environment;
 mod error;
 mod fetch;
 mod flusher;

@@ -7,6 +7,7 @@ use tokio_postgres::Config;
 
 use super::connection::{Address, connect};
 use super::encryption::Wanted;
+use super::environment::Defaults;
 use super::migrate::MIGRATIONS;
 use super::rights;
 use super::sql::Sql;
@@ -109,7 +110,8 @@ impl PostgresOptions {
     }
 
     /// For how long a call waits for a server that is away (it crashed, it starts, the network is cut) and is tried again, counted from the first
-    /// failure: short of a try that is under way then. Default: [`limits::SERVER_AWAY`]. Opening a store does not wait, but for a server that is starting.
+    /// failure: short of a try that is under way then. Default: [`limits::SERVER_AWAY`]. Opening a store waits so for a server that is starting or has no free
+    /// connection, and fails at once if no server is reached.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -124,7 +126,8 @@ impl PostgresOptions {
     }
 
     /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
-    /// to say the [schema](Self::schema). Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
+    /// to name the [schema](Self::schema). What the URL leaves out comes from a service file (`?service=NAME`, `PGSERVICE`), the variables `PGHOST`,
+    /// `PGPORT`, `PGUSER`, `PGDATABASE`, `PGPASSWORD`, `PGSSLMODE` and so on, and the password file, in the order in which PostgreSQL's own programs look. Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be;
@@ -149,18 +152,24 @@ impl PostgresOptions {
 
     /// What a URL says, and what it leaves open.
     pub(super) fn read(mut self, url: &str) -> Result<(Address, Self)> {
+        check_url(url)?;
         let (url, schema) = url.split_once('#').map_or((url, None), |(url, schema)| (url, Some(schema)));
         if let Some(schema) = schema {
             self = self.schema(schema);
         }
         check_schema(&self.schema)?;
-        check_url(url)?;
-        let (wanted, url) = Wanted::take_from(url)?;
-        let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
-            // The text of the URL may hold a password, so it is not shown.
-            Error::invalid(format!("the PostgreSQL URL cannot be read: {error}; write postgres://user@host/database"))
+        let (service, url) = take_service(url);
+        let defaults = Defaults::read(service, &|name| std::env::var(name).ok())?;
+        let (wanted, url) = Wanted::take_from(&url, &defaults)?;
+        // The error of the driver can have a part of a password in it, so it is not shown.
+        let mut config: Config = url.parse().map_err(|_| {
+            Error::invalid(
+                "the PostgreSQL URL cannot be read; write postgres://user@host:port/database?parameter=value, \
+                 and %XX for each of `:/?#[]@%` in a user name or password",
+            )
         })?;
         config.ssl_mode(wanted.mode);
+        defaults.fill_in(&mut config)?;
         fill_in(&mut config);
         Ok((Address { config, tls: wanted.connector()? }, self))
     }
@@ -168,11 +177,29 @@ impl PostgresOptions {
 
 /// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of encryption.
 fn check_url(url: &str) -> Result<()> {
-    if ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
-        return Ok(());
+    // The URL may hold a password, so no part of it is shown.
+    let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| url.strip_prefix(scheme)) else {
+        return Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"));
+    };
+    // Text before an `@` that is not the first, or behind a mark that ends the host, would be taken for a host or a schema and shown.
+    let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
+    let path = rest[authority.len()..].split('?').next().unwrap_or_default();
+    if authority.matches('@').count() > 1 || path.contains('@') {
+        return Err(Error::invalid(
+            "the user name or password in the PostgreSQL URL has a character that ends it; write %40 for @, %3A for :, \
+             %2F for /, %3F for ?, %23 for # and %25 for %, or set PGPASSWORD",
+        ));
     }
-    // It may hold a password, so it is not shown.
-    Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"))
+    Ok(())
+}
+
+/// Takes the parameter `service` out of a URL. Returns the rest too.
+fn take_service(url: &str) -> (Option<String>, String) {
+    let Some((place, parameters)) = url.split_once('?') else { return (None, url.to_owned()) };
+    let is_service = |parameter: &&str| parameter.starts_with("service=");
+    let (service, others): (Vec<&str>, Vec<&str>) = parameters.split('&').partition(|it| is_service(it));
+    let service = service.last().and_then(|it| it.strip_prefix("service=")).map(str::to_owned);
+    (service, format!("{place}?{}", others.join("&")))
 }
 
 /// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
+
 use super::error::{driver_error, is_to_be_repeated};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
@@ -40,6 +42,12 @@ impl Patience {
         self.pause = (self.pause * 2).min(LONG_PAUSE);
         true
     }
+}
+
+/// Returns whether a store could not be opened because its server starts, or has no free connection: both pass by themselves.
+pub(super) fn is_not_ready(error: &Error) -> bool {
+    let passes = [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW];
+    driver_error(error).and_then(tokio_postgres::Error::code).is_some_and(|code| passes.contains(code))
 }
 
 /// Whether what failed only read, and may be answered when the server is back.

@@ -17,7 +17,7 @@ use super::error::driver_error;
 use super::flusher::{self, UNFLUSHED};
 use super::migrate::migrate;
 use super::options::PostgresOptions;
-use super::patience::{Patience, is_passing};
+use super::patience::{Patience, is_not_ready, is_passing};
 use super::sql::Sql;
 use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
@@ -239,7 +239,19 @@ impl PostgresStore {
 
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
-        Self::open_there(address, options).await.map_err(|error| named(error, &location))
+        let mut patience = Patience::new(options.patience);
+        let mut is_told = false;
+        loop {
+            match Self::open_there(address.clone(), options.clone()).await {
+                Err(error) if is_not_ready(&error) && patience.lasts() => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::warn!(%error, patience = ?options.patience, "{location} is waited for");
+                    }
+                    patience.wait().await;
+                }
+                opened => return opened.map_err(|error| named(error, &location)),
+            }
+        }
     }
 
     async fn open_there(address: Address, options: PostgresOptions) -> Result<Self> {

@@ -290,6 +290,24 @@ async fn a_server_that_takes_no_more_connections_is_waited_for() {
     submitted.await;
 }
 
+/// Shows: T21, B4
+#[tokio::test]
+async fn a_server_that_takes_no_more_connections_is_waited_for_when_a_store_is_opened() {
+    let Some(server) = Server::with_settings(&["max_connections=12", "superuser_reserved_connections=0"]) else {
+        return;
+    };
+    let url = server.url();
+    let mut others = Vec::new();
+    while let Ok((client, connection)) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await {
+        others.push((client, tokio::spawn(connection)));
+    }
+    let mut opening = std::pin::pin!(PostgresStore::open(&url));
+    let early = tokio::time::timeout(Duration::from_millis(100), &mut opening).await;
+    assert!(early.is_err(), "{early:?}");
+    others.iter().for_each(|(_, connection)| connection.abort());
+    in_time("the store is opened", opening).await.unwrap();
+}
+
 /// Connections that were made meanwhile stay as they are when the database is no longer so.
 ///
 /// Shows: T21, B4
