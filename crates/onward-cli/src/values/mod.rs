@@ -3,11 +3,13 @@
 mod backoff;
 mod bytes;
 mod duration;
+mod kind;
 mod rate;
 mod tag;
 
 pub(crate) use backoff::parse_backoff;
 pub(crate) use bytes::{parse_bytes, parse_size};
 pub(crate) use duration::{parse_duration, parse_positive_duration};
+pub(crate) use kind::parse_kind;
 pub(crate) use rate::Rate;
 pub(crate) use tag::{Tag, tags_of};

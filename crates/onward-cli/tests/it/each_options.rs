@@ -22,6 +22,8 @@ on_every_store! {
     of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked,
     people_are_told_that_more_was_written_than_is_kept,
     output_that_is_whole_is_not_called_cut,
+    what_a_command_that_succeeds_writes_to_standard_error_is_passed_on,
+    it_is_said_where_the_output_of_a_line_was_cut,
     output_that_is_not_text_comes_through_whole,
     a_rate_spaces_the_starts,
     retries_and_their_delays_are_those_that_were_asked_for,
@@ -114,6 +116,25 @@ fn output_that_is_whole_is_not_called_cut(place: Place) {
     let each = ["each", "--results", "-", "--", "sh", "-c", "printf %2048s; printf %5120s >&2; exit $0"];
     let ran = place.onward_with(&each, "0\n1\n");
     assert!(!ran.stdout.contains("_cut") && !ran.stderr.contains("longer"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Shows: B9
+fn what_a_command_that_succeeds_writes_to_standard_error_is_passed_on(place: Place) {
+    let each = ["each", "--jobs", "1", "--", "sh", "-c", "echo warning $0 >&2; echo $0"];
+    let ran = place.onward_with(&each, "a\nb\n");
+    assert!(ran.stderr.starts_with("warning a\nwarning b\n2 lines: "), "{}", ran.stderr);
+    let ran = place.onward_with(&[&["--json"], &each[..]].concat(), "a\n");
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn it_is_said_where_the_output_of_a_line_was_cut(place: Place) {
+    let script = "printf 0123456789; printf abcdef >&2";
+    let ran = place.onward_with(&["each", "--capture", "4", "--", "sh", "-c", script], "x\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "0123"));
+    let said = "line 1 (x): stdout is cut behind its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("cdef"), "{}", ran.stderr);
 }
 
 /// Shows: B9

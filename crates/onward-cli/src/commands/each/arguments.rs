@@ -5,14 +5,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use onward_store::limits;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 
+use super::record::HEADER_BYTES;
 use crate::input::Delimiter;
 use crate::process::Limits;
 use crate::values::{Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
 
 /// The most that is kept of each of a command's streams, unless told otherwise.
 const CAPTURE_BYTES: &str = "1MiB";
+
+/// The most that may be kept of each stream: both must fit into a result.
+const CAPTURE_MAXIMUM: usize = (limits::PAYLOAD_BYTES_CEILING - HEADER_BYTES) / 2;
+
+fn parse_capture(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes(text)?;
+    if bytes > CAPTURE_MAXIMUM {
+        return Err(format!(
+            "it may be at most {}MiB, since both streams are kept in the store; write more to files of the command's own",
+            CAPTURE_MAXIMUM >> 20
+        ));
+    }
+    Ok(bytes)
+}
 
 /// Arguments of `onward each`.
 #[derive(Debug, Args)]
@@ -73,10 +89,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ORDER", default_value = "input")]
     pub(super) order: Order,
     /// How much is kept of each of a command's streams; of stdout the beginning, of stderr the end
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = CAPTURE_BYTES)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capture, default_value = CAPTURE_BYTES)]
     pub(super) capture: usize,
+    /// List the runs that the store has, with how many lines wait, and how many processes work on each
+    #[arg(long, conflicts_with_all = ["command", "forget"])]
+    pub(super) list: bool,
+    /// Forget a run with all of its lines, those that wait, too
+    #[arg(long, value_name = "RUN", conflicts_with = "command")]
+    pub(super) forget: Option<String>,
     /// The command and its arguments; {} is replaced by the line, which else comes last
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = ["list", "forget"], value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
 
@@ -98,7 +120,8 @@ Without --name the input is read completely before the first command starts: a f
 copied to a temporary file. With --name commands start while the input is still coming.
 
 Of a command that fails at most the first 2 KiB of stdout and the last 5 KiB of stderr are kept, whatever --capture
-says. What is not whole is marked in --results, and counted at the end.
+says. What is not whole is marked in --results, named on stderr, and counted at the end. The stderr of a command that succeeds is
+passed on to that of onward each where its stdout is passed on, too.
 
 The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
 

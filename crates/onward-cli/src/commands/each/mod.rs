@@ -7,7 +7,7 @@
 //!
 //! In reading order: [`arguments`]; [`identity`] (which run this is); [`template`] (what is run for a line); [`handler`] (running
 //! it, as a handler of the engine); [`record`] (what is kept of it); [`feed`] (from lines to tasks); [`report`] (from ended tasks to
-//! output); [`run`] (all of it together).
+//! output); [`run`] (all of it together); [`runs`] (which runs a store has).
 
 mod arguments;
 mod feed;
@@ -18,6 +18,7 @@ mod order;
 mod record;
 mod report;
 mod run;
+mod runs;
 mod sinks;
 mod summary;
 mod template;
@@ -25,3 +26,4 @@ mod token_bucket;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use run::run;
+pub(crate) use runs::{RunRecord, runs};

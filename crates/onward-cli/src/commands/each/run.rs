@@ -8,23 +8,24 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use onward::Engine;
-use onward_store::Store;
+use onward_store::{Store, limits};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
 use super::feed::{Fed, Feed, GO_ON};
 use super::handler::LineWork;
-use super::identity::{Identity, KIND};
+use super::identity::Identity;
 use super::opening::{self, Opening};
 use super::order::Ended;
 use super::record::{HEADER_BYTES, LineResult};
 use super::report::Report;
+use super::runs;
 use super::template::Template;
 use super::token_bucket::TokenBucket;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{is_output_closed, remark};
-use crate::process::{Interrupts, Runner, find_program};
+use crate::process::{Interrupts, Runner, find_program, room_for};
 use crate::store_file;
 
 /// How many lines may have a task that has not ended. It bounds memory; more of them would not make anything faster.
@@ -32,6 +33,9 @@ const UNFINISHED_LINES: usize = 2048;
 
 /// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
 const HELD_LINES: usize = 4_000_000;
+
+/// How many files of this process a command needs: pipes for its three streams, what tells its end, and one to spare.
+const FILES_EACH: u64 = 5;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
@@ -47,27 +51,35 @@ enum Work {
 
 /// Runs a command once per line.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.forget {
+        Some(name) => runs::forget(options, name).await,
+        None if arguments.list => runs::list(options).await,
+        None => run_lines(options, arguments).await,
+    }
+}
+
+async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let template =
         Template::new(&arguments.command, arguments.stdin).ok_or_else(|| wrong_usage("there is no command"))?;
     find_program(template.program())?;
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
     let opening = opening::open(&arguments)?;
-    let store = store_file::open_with_payload_limit(options, limit.max(onward_store::limits::PAYLOAD_BYTES)).await?;
+    let store = store_file::open_with_payload_limit(options, limit.max(limits::PAYLOAD_BYTES)).await?;
     if arguments.again {
         opening::forget(options, &*store, &opening.identity).await?;
     } else if !arguments.changed_command {
         opening::check_command(&*store, &opening.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
+    let report = Report::open(options, &arguments, opening.total)?;
     let work = Arc::new(LineWork {
         template,
         limits: arguments.limits(),
         bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),
-        runner: Runner::start()?,
+        runner: Runner::start(report.notices())?,
     });
     let engine = engine(&arguments, &opening.identity, &store, &work).await?;
-    let report = Report::open(options, &arguments, opening.total)?;
     let identity = opening.identity.clone();
     let before = store.clock().steady();
     let lines = Lines::new(engine, store, arguments, opening, report);
@@ -82,19 +94,22 @@ async fn engine(
     store: &Arc<dyn Store>,
     work: &Arc<LineWork>,
 ) -> anyhow::Result<Engine> {
+    let room = room_for(arguments.jobs(), FILES_EACH)?;
+    room.notice(arguments.jobs()).iter().for_each(remark);
     let engine = Engine::builder()
         .store(Arc::clone(store))
-        .concurrency(arguments.jobs())
+        .concurrency(room.jobs)
         .queues([identity.queue().as_str()])
         // A line that waits in this process's buffer could run in another process of the same run.
         .prefetch(0)
         .grace(arguments.limits().grace + GRACE_MARGIN)
         .shutdown_limit(Duration::ZERO)
+        .serves_reserved_kinds()
         .name(format!("onward each {}", std::process::id()))
         .open()
         .await?;
     let work = Arc::clone(work);
-    engine.handle(KIND, move |context| Arc::clone(&work).attempt(context));
+    engine.handle(limits::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
     Ok(engine)
 }
 
@@ -153,7 +168,7 @@ impl Lines {
             let _guard = guard;
             engine.run().await
         });
-        let outcome = match self.work(&mut interrupts, &stopped).await {
+        let outcome = match self.work(&mut interrupts, runner, &stopped).await {
             Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
             outcome => outcome,
         };
@@ -172,13 +187,19 @@ impl Lines {
     }
 
     /// `stopped` says that the engine has stopped, which it does not do by itself unless the store fails it.
-    async fn work(&mut self, interrupts: &mut Interrupts, stopped: &CancellationToken) -> anyhow::Result<Work> {
+    async fn work(
+        &mut self,
+        interrupts: &mut Interrupts,
+        runner: &Runner,
+        stopped: &CancellationToken,
+    ) -> anyhow::Result<Work> {
         while !self.is_done() {
             let has_room = self.has_room();
             tokio::select! {
                 lines = self.feed.next(), if has_room => self.submit(lines?).await?,
                 Some(fed) = self.unfinished.next() => self.take_ended(fed?).await?,
                 () = interrupts.next() => return Ok(Work::Interrupted),
+                why = runner.given_up() => anyhow::bail!("{why}; {GO_ON}"),
                 () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
             }
         }
