@@ -39,6 +39,8 @@ struct State {
     fault: Option<Fault>,
     /// How many commands run.
     running: usize,
+    /// Nothing is to be started any more.
+    is_closed: bool,
     /// The fault of which people were told last.
     noticed: Option<String>,
 }
@@ -109,7 +111,11 @@ impl Readiness {
     }
 
     fn step(&self) -> Step {
-        match &mut self.lock().fault {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Step::Wait;
+        }
+        match &mut state.fault {
             None => Step::Go,
             Some(fault) if fault.tried => Step::Wait,
             Some(fault) => {
@@ -135,6 +141,24 @@ impl Readiness {
     fn ended(&self) {
         let mut state = self.lock();
         state.running = state.running.saturating_sub(1);
+        if state.is_closed {
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Starts nothing from now on, and waits until nothing runs.
+    pub(super) async fn wind_down(&self) {
+        self.lock().is_closed = true;
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.lock().running == 0 {
+                return;
+            }
+            changed.await;
+        }
     }
 
     fn started(&self) {

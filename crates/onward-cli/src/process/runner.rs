@@ -111,6 +111,11 @@ impl Runner {
         self.readiness.give_up(message);
     }
 
+    /// Starts no program from now on, and waits until none runs.
+    pub(crate) async fn wind_down(&self) {
+        self.readiness.wind_down().await;
+    }
+
     /// Makes something that a program needs of this process. What fails is tried again until it succeeds; `None` if `stop` comes first.
     pub(crate) async fn prepare<T>(
         &self,

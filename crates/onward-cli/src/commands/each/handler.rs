@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward::{Context, Failure};
 
+use super::halt::FailureCount;
 use super::record;
 use super::template::Template;
 use super::token_bucket::TokenBucket;
@@ -25,6 +26,7 @@ pub(super) struct LineWork {
     pub(super) limits: Limits,
     pub(super) bucket: Option<TokenBucket>,
     pub(super) runner: Runner,
+    pub(super) failures: Arc<FailureCount>,
 }
 
 impl LineWork {

@@ -112,6 +112,7 @@ fn command_tag(arguments: &Arguments) -> String {
 /// Adds the command, and how it gets its line.
 fn add_command(digest: &mut Sha256, arguments: &Arguments) {
     add(digest, &[u8::from(arguments.stdin)]);
+    arguments.colsep.iter().for_each(|separator| add(digest, separator.as_bytes()));
     arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(digest, part));
 }
 

@@ -7,10 +7,13 @@
 //!
 //! In reading order: [`arguments`]; [`identity`] (which run this is); [`template`] (what is run for a line); [`handler`] (running
 //! it, as a handler of the engine); [`record`] (what is kept of it); [`feed`] (from lines to tasks); [`report`] (from ended tasks to
-//! output); [`run`] (all of it together); [`runs`] (which runs a store has).
+//! output); [`halt`] (when a run ends early);
+//! [`run`] (all of it together); [`dry_run`] (what would be run); [`runs`] (which runs a store has).
 
 mod arguments;
+mod dry_run;
 mod feed;
+mod halt;
 mod handler;
 mod identity;
 mod opening;

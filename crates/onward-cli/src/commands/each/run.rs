@@ -1,5 +1,6 @@
 //! All of it together: lines become tasks, an engine runs them, and what has ended is reported.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use onward_store::{Store, limits};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
+use super::dry_run;
 use super::feed::{Fed, Feed, GO_ON};
+use super::halt::{FailureCount, Halt};
 use super::handler::LineWork;
 use super::identity::Identity;
 use super::opening::{self, Opening};
@@ -47,6 +50,8 @@ enum Work {
     Interrupted,
     /// The reader of standard output closed it.
     OutputClosed,
+    /// As many lines have failed as `--halt` says.
+    Halted,
 }
 
 /// Runs a command once per line.
@@ -60,8 +65,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let template =
-        Template::new(&arguments.command, arguments.stdin).ok_or_else(|| wrong_usage("there is no command"))?;
+        Template::new(&arguments.command, arguments.way()).ok_or_else(|| wrong_usage("there is no command"))?;
     find_program(template.program())?;
+    if arguments.dry_run {
+        return dry_run::run(options, &arguments, &template);
+    }
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
     let opening = opening::open(&arguments)?;
@@ -78,12 +86,13 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
         limits: arguments.limits(),
         bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),
         runner: Runner::start(report.notices())?,
+        failures: Arc::new(FailureCount::new(arguments.halt)),
     });
     let engine = engine(&arguments, &opening.identity, &store, &work).await?;
     let identity = opening.identity.clone();
     let before = store.clock().steady();
     let lines = Lines::new(engine, store, arguments, opening, report);
-    let (outcome, lines) = lines.run(interrupts, &work.runner).await?;
+    let (outcome, lines) = lines.run(interrupts, &work).await?;
     let took = lines.store.clock().steady().saturating_sub(before);
     Ok(conclude(options, &lines, &identity, outcome, took))
 }
@@ -108,6 +117,13 @@ async fn engine(
         .name(format!("onward each {}", std::process::id()))
         .open()
         .await?;
+    if arguments.halt.is_some() {
+        let failures = Arc::clone(&work.failures);
+        engine.after_commit(move |transition| {
+            failures.note(transition.change);
+            std::future::ready(())
+        });
+    }
     let work = Arc::clone(work);
     engine.handle(limits::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
     Ok(engine)
@@ -137,6 +153,14 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
             ));
             ExitCode::OutputClosed
         }
+        Work::Halted => {
+            remark(format_args!(
+                "halted, as --halt says; what finished is kept in {}. Run the same command on the same input to go on, with --retry-failed \
+                 to try again what failed",
+                options.store
+            ));
+            ExitCode::Failed
+        }
         Work::Finished if tally.failed > 0 => ExitCode::Failed,
         Work::Finished => ExitCode::Done,
     }
@@ -148,38 +172,51 @@ struct Lines {
     store: Arc<dyn Store>,
     feed: Feed,
     unfinished: FuturesUnordered<BoxFuture<'static, anyhow::Result<Fed>>>,
+    /// The lines of these futures, by position.
+    pending: BTreeMap<u64, Fed>,
     ended: Ended,
     count: u64,
     report: Report,
+    halt: Option<Halt>,
 }
 
 impl Lines {
     fn new(engine: Engine, store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening, report: Report) -> Self {
-        let ended = Ended::new(arguments.order);
+        let (ended, halt, pending) = (Ended::new(arguments.order), arguments.halt, BTreeMap::new());
         let feed = Feed::new(Arc::clone(&store), arguments, opening);
-        Self { engine, store, feed, unfinished: FuturesUnordered::new(), ended, count: 0, report }
+        Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
     }
 
     /// Works until every line has ended and is reported, or until an interrupt; then lets what runs come to its end.
-    async fn run(mut self, mut interrupts: Interrupts, runner: &Runner) -> anyhow::Result<(Work, Self)> {
+    async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(Work, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
         let guard = stopped.clone().drop_guard();
         let running = tokio::spawn(async move {
             let _guard = guard;
             engine.run().await
         });
-        let outcome = match self.work(&mut interrupts, runner, &stopped).await {
+        let outcome = match self.work(&mut interrupts, work, &stopped).await {
             Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
             outcome => outcome,
         };
+        if matches!(outcome, Ok(Work::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
+            tokio::select! {
+                () = work.runner.wind_down() => {}
+                () = interrupts.next() => {}
+            }
+        }
         self.engine.stop();
         tokio::select! {
             ended = running => {
                 ended?.context(GO_ON)?;
-                Ok((outcome?, self))
+                let outcome = outcome?;
+                if outcome == Work::Halted {
+                    self.report_what_ended().await?;
+                }
+                Ok((outcome, self))
             }
             () = interrupts.next() => {
-                runner.kill_all();
+                work.runner.kill_all();
                 outcome?;
                 Ok((Work::Interrupted, self))
             }
@@ -190,7 +227,7 @@ impl Lines {
     async fn work(
         &mut self,
         interrupts: &mut Interrupts,
-        runner: &Runner,
+        work: &LineWork,
         stopped: &CancellationToken,
     ) -> anyhow::Result<Work> {
         while !self.is_done() {
@@ -199,7 +236,8 @@ impl Lines {
                 lines = self.feed.next(), if has_room => self.submit(lines?).await?,
                 Some(fed) = self.unfinished.next() => self.take_ended(fed?).await?,
                 () = interrupts.next() => return Ok(Work::Interrupted),
-                why = runner.given_up() => anyhow::bail!("{why}; {GO_ON}"),
+                () = work.failures.reached() => return Ok(Work::Halted),
+                why = work.runner.given_up() => anyhow::bail!("{why}; {GO_ON}"),
                 () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
             }
         }
@@ -225,6 +263,7 @@ impl Lines {
                 continue;
             }
             let engine = self.engine.clone();
+            self.pending.insert(fed.position, fed);
             self.unfinished.push(Box::pin(async move {
                 engine.wait(fed.task).await?;
                 Ok(fed)
@@ -233,7 +272,19 @@ impl Lines {
         Ok(())
     }
 
+    /// Reports the lines that have ended though some before them have not.
+    async fn report_what_ended(&mut self) -> anyhow::Result<()> {
+        let held = self.ended.take_all();
+        for fed in std::mem::take(&mut self.pending).into_values().chain(held) {
+            if let Some(record) = self.store.task(fed.task).await?.filter(|record| record.state.is_ended()) {
+                self.report.line(&LineResult::of(fed.line, record), fed.earlier)?;
+            }
+        }
+        Ok(())
+    }
+
     async fn take_ended(&mut self, fed: Fed) -> anyhow::Result<()> {
+        self.pending.remove(&fed.position);
         self.count += 1;
         self.report.ended(self.count);
         self.ended.push(fed);

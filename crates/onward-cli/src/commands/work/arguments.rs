@@ -11,7 +11,7 @@ use onward::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;
-use crate::values::{parse_duration, parse_kind};
+use crate::values::{Jobs, parse_duration, parse_kind};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
     /// Take tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
-    /// How many commands run at once; default: the number of cores
-    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    /// How many commands run at once: 4, or 50% of the cores
+    #[arg(long, short, value_name = "COUNT", default_value = "100%")]
+    jobs: Jobs,
     /// How long a command that is to stop has before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
@@ -95,7 +95,6 @@ impl Arguments {
 
     /// How many commands run at once.
     pub(super) fn jobs(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.map_or_else(cores, usize::from)
+        self.jobs.count()
     }
 }
