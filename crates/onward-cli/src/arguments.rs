@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 #[cfg(feature = "top")]
@@ -68,6 +69,28 @@ pub(crate) enum Command {
     /// Write generated documentation into a directory
     #[command(hide = true, subcommand)]
     Generate(generate::Command),
+}
+
+/// The commands that run another one, which stands behind `--`.
+const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
+
+/// Adds a hint to an error of reading the arguments, where the `--` before a command may be missing.
+pub(crate) fn explained(error: clap::Error) -> clap::Error {
+    explained_for(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
+}
+
+fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) -> clap::Error {
+    let typed: Vec<String> = typed.collect();
+    let has_command = WITH_A_COMMAND.iter().any(|command| typed.iter().any(|argument| argument == command));
+    if let (ErrorKind::UnknownArgument, true) =
+        (error.kind(), has_command && !typed.iter().any(|argument| argument == "--"))
+        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg).cloned()
+        && !unknown.starts_with('-')
+    {
+        let hint = format!("a command stands behind `--`: -- {unknown} …");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 #[cfg(test)]

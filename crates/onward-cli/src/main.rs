@@ -16,6 +16,7 @@ mod process;
 mod store_file;
 mod values;
 
+use anyhow::Context as _;
 use clap::Parser;
 
 use crate::arguments::Arguments;
@@ -26,9 +27,10 @@ use crate::exit_code::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| arguments::explained(error).exit());
     let json = arguments.options.json;
     logging::start(arguments.options.verbose);
+    process::prepare();
     match run(arguments) {
         Ok(code) => code.into(),
         Err(error) if output::is_output_closed(&error) => ExitCode::OutputClosed.into(),
@@ -40,7 +42,8 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start; see ulimit -n (open files) and ulimit -u (processes)")?;
     let outcome = runtime.block_on(commands::run(arguments));
     // A thread that still reads a terminal or a pipe must not hold the end up.
     runtime.shutdown_background();

@@ -11,7 +11,7 @@ use onward_store::{SqliteStore, Store};
 use crate::location::Location;
 use crate::options::GlobalOptions;
 
-/// Opens the store for a command that adds work: it is made if it is missing.
+/// Opens the store for a command that adds or sets something: it is made if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, true, None).await
 }
@@ -21,7 +21,7 @@ pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usiz
     open(options, true, Some(bytes)).await
 }
 
-/// Opens the store for a command that looks at or changes what is there: a missing one is an error.
+/// Opens the store for a command that reads, or changes what must be there already: a missing one is an error.
 pub(crate) async fn open_existing(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, false, None).await
 }

@@ -40,6 +40,26 @@ impl Name {
         Self(SmolStr::new_static(limits::UNSTARTED_QUEUE))
     }
 
+    /// Returns true if the name begins as those that Onward keeps for itself ([`limits::RESERVED_PREFIX`]).
+    #[must_use]
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(limits::RESERVED_PREFIX)
+    }
+
+    /// Checks that a kind or a queue (`what`) is none of Onward's own.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if its name begins with [`limits::RESERVED_PREFIX`].
+    pub fn check_own(&self, what: &str) -> Result<()> {
+        if self.is_reserved() {
+            return Err(Error::invalid(format!(
+                "the {what} `{self}` begins with `{}`, which is reserved for Onward itself; choose another name",
+                limits::RESERVED_PREFIX
+            )));
+        }
+        Ok(())
+    }
+
     /// The text of the name.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -372,8 +372,9 @@ impl NewTask {
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key is empty or too long, tags are
-    /// too many or out of bounds, or a duration is zero where that makes no sense.
+    /// too many or out of bounds, a duration is zero where that makes no sense, or the kind or queue is one of Onward's own.
     pub fn check(&self, payload_limit: usize) -> Result<()> {
+        self.check_names()?;
         check_payload("payload", self.payload.len(), payload_limit, &self.kind)?;
         if let Some(unique) = &self.unique {
             check_key(&unique.key, &self.kind)?;
@@ -397,6 +398,18 @@ impl NewTask {
             return Err(self.wrong("an end to be told and no parent", "name the orchestration that it is told"));
         }
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
+    }
+
+    /// Lines of `onward each`, and orchestrations that keep signals for a start, are the only tasks with reserved names.
+    fn check_names(&self) -> Result<()> {
+        let is_line = *self.kind == *limits::EACH_KIND
+            && !self.orchestration
+            && self.queue.starts_with(limits::EACH_QUEUE_PREFIX);
+        if !is_line {
+            self.kind.check_own("kind")?;
+        }
+        let keeps_signals = self.orchestration && *self.queue == *limits::UNSTARTED_QUEUE;
+        if keeps_signals { Ok(()) } else { self.queue.check_own("queue") }
     }
 
     /// It has turns and no attempts: what is about these would be ignored.

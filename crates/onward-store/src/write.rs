@@ -451,7 +451,7 @@ pub enum QueueSelection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindSelection {
-    /// Every kind.
+    /// Every kind but those that are [reserved](Name::is_reserved).
     #[default]
     All,
     /// These kinds.
@@ -465,7 +465,7 @@ pub enum KindSelection {
 pub struct KindMatch {
     /// The kinds.
     pub kinds: Vec<Name>,
-    /// The beginnings of kinds. An empty one is that of every kind.
+    /// The beginnings of kinds. An empty one is that of every kind. Kinds that are [reserved](Name::is_reserved) match none.
     pub prefixes: Vec<String>,
 }
 
@@ -480,11 +480,11 @@ impl KindSelection {
     #[must_use]
     pub fn selects(&self, kind: &Name) -> bool {
         match self {
-            Self::All => true,
+            Self::All => !kind.is_reserved(),
             Self::Only(kinds) => kinds.contains(kind),
             Self::Matching(matching) => {
-                matching.kinds.contains(kind)
-                    || matching.prefixes.iter().any(|prefix| kind.starts_with(prefix.as_str()))
+                let matches = |prefix: &String| kind.starts_with(prefix.as_str()) && !kind.is_reserved();
+                matching.kinds.contains(kind) || matching.prefixes.iter().any(matches)
             }
         }
     }

@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) orchestrations_kept: usize,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
+    /// Whether handlers may be of kinds that Onward keeps for itself.
+    pub(crate) serves_reserved: bool,
 }
 
 impl Default for Settings {
@@ -68,6 +70,7 @@ impl Default for Settings {
             orchestrations_kept: 10_000,
             history_events: 100_000,
             history_bytes: 64 << 20,
+            serves_reserved: false,
         }
     }
 }
@@ -318,6 +321,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn prefetch(mut self, tasks: usize) -> Self {
         self.settings.prefetch = tasks;
+        self
+    }
+
+    /// Accepts handlers of kinds that Onward keeps for itself. For the program `onward` alone.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn serves_reserved_kinds(mut self) -> Self {
+        self.settings.serves_reserved = true;
         self
     }
 

@@ -26,6 +26,7 @@ use crate::finish::Connections;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
+use crate::limits;
 use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
@@ -171,7 +172,8 @@ impl Engine {
     /// handler goes before those of patterns, and of these the longest that matches holds. This engine leaves kinds that none of its
     /// handlers is for to others.
     ///
-    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern) is told by the run.
+    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern) is told by the run. Kinds that begin with
+    /// `onward.` are reserved, and no pattern matches them.
     pub fn handle<F, Answer, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
         F: Fn(Context) -> Answer + Send + Sync + 'static,
@@ -301,7 +303,7 @@ impl Engine {
     /// task come in their order. It holds nobody up. One that is slow has up to [`limits::HOOK_LINE`](crate::limits::HOOK_LINE)
     /// transitions wait for it; those that come then are left out, and the next that it is told says how many were
     /// ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When the run ends it is waited for, up to the
-    /// [shutdown limit](EngineBuilder::shutdown_limit).
+    /// [shutdown limit](EngineBuilder::shutdown_limit) and at least a second.
     ///
     /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others do to tasks too (submits, other
     /// engines, cancellations of what waits), follow [`events`](Self::events) from a cursor that you keep.
@@ -406,6 +408,7 @@ impl Engine {
 
     /// Boxed, so that futures that wait for a commit are small: thousands may at once.
     pub(crate) async fn submit_boxed(&self, task: Box<NewTask>) -> Result<Submitted> {
+        task.kind.check_own("kind")?;
         let telemetry = self.inner.telemetry.kind(&task.kind);
         let span = tracing::info_span!(
             "submit",
@@ -435,6 +438,7 @@ impl Engine {
     /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, or if tasks depend on each other in a circle; the text says which.
     /// Then none was kept.
     pub async fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>> {
+        tasks.iter().try_for_each(|task| task.kind.check_own("kind"))?;
         if !onward_store::rules::dependencies::is_in_order(&tasks) {
             return crate::batch::submit_in_order(self, tasks).await;
         }
@@ -472,6 +476,14 @@ impl Engine {
     /// it failed for good. Passing failures of the store are waited out.
     pub async fn run(&self) -> Result<()> {
         self.run_to(Goal::Stopped).await.map(drop)
+    }
+
+    /// Runs tasks as [`run`](Self::run) does, and returns what came of them.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_until_stopped(&self) -> Result<DrainSummary> {
+        self.run_to(Goal::Stopped).await
     }
 
     /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
@@ -555,7 +567,11 @@ impl Engine {
         let state = lock(&self.inner.state).clone();
         let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
-            handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
+            handlers: lock(&self.inner.registrations).table(
+                &state,
+                !orchestrations.is_empty(),
+                self.inner.settings.serves_reserved,
+            )?,
             orchestrations,
             stage: Stage::new(
                 self.inner.settings.orchestrations_kept,
@@ -588,14 +604,14 @@ impl Engine {
     }
 }
 
-/// Waits until hooks have been told everything, or the shutdown limit has passed.
+/// Waits until hooks have been told everything, or the shutdown limit has passed, or a second if that is longer.
 async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     if run.hooks.is_empty() {
         return;
     }
     run.hooks.close();
     let clock = &*run.inner.clock;
-    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit);
+    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(limits::HOOKS_AT_END));
     tokio::select! {
         () = async { while hooks.join_next().await.is_some() {} } => {}
         () = timer::reached(clock, over_at) => {

@@ -111,6 +111,9 @@ pub const SCHEDULE_ATTEMPTS: usize = 100;
 /// How many transitions may wait for one hook; further ones are left out, and the next one that is told says how many.
 pub const HOOK_LINE: usize = 65_536;
 
+/// For how long hooks are waited for at the end of a run whose [shutdown limit](crate::EngineBuilder::shutdown_limit) is shorter.
+pub const HOOKS_AT_END: Duration = Duration::from_secs(1);
+
 /// How often an engine that [forgets ended tasks](crate::EngineBuilder::keep_ended_for), or has run some that [say how long they are
 /// kept](crate::NewTask::retention), looks for some that are over.
 pub const RETENTION_INTERVAL: Duration = Duration::from_secs(60);

@@ -23,7 +23,7 @@ impl KindPattern {
             )));
         }
         if !prefix.is_empty() {
-            Name::new(prefix)?;
+            Name::new(prefix)?.check_own("pattern")?;
         }
         Ok(Self::Prefix(prefix.to_owned()))
     }

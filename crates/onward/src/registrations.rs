@@ -49,13 +49,18 @@ impl Registrations {
     }
 
     /// Checks the registrations and makes them a table. `state` is what the engine was given; without any handler it could run nothing, unless
-    /// there are orchestrations.
-    pub(crate) fn table(&self, state: &StateMap, may_be_empty: bool) -> Result<HandlerTable> {
+    /// there are orchestrations. Only an engine of the program `onward` may have handlers of reserved kinds.
+    pub(crate) fn table(&self, state: &StateMap, may_be_empty: bool, may_be_reserved: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
         for (target, handler, owner) in &self.handlers {
             let pattern = target.parse()?;
+            if let KindPattern::Kind(kind) = &pattern
+                && !may_be_reserved
+            {
+                kind.check_own("kind")?;
+            }
             handler.options.check(&pattern)?;
             check_state(&pattern, handler, state, owner)?;
             if let Some(first) = owners.insert(pattern.clone(), owner) {

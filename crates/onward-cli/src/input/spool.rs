@@ -15,28 +15,30 @@ pub(crate) struct Source {
     file: File,
 }
 
-/// Opens the input for one reading: the file, or stdin where none is named.
-pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Box<dyn Read + Send>> {
+/// Opens the input for one reading: the file, which `flag` names, or stdin where none is named.
+pub(crate) fn open(flag: &str, path: Option<&Path>) -> anyhow::Result<Box<dyn Read + Send>> {
     match path {
         None => Ok(Box::new(io::stdin())),
         Some(path) => {
-            let file = File::open(path).map_err(|error| {
-                wrong_usage(format!("--input {}: {error}; name a file that can be read", path.display()))
-            })?;
+            let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
             Ok(Box::new(file))
         }
     }
 }
 
+fn cannot_read(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {
+    wrong_usage(format!("{flag} {}: {error}; name a file that can be read", path.display()))
+}
+
 impl Source {
     /// Takes the whole input. A regular file is used where it is; anything else is copied to a temporary file first (in
     /// `$TMPDIR`; it has no name and is gone with this process), so that the memory needed does not depend on its length.
-    pub(crate) fn take(path: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn take(flag: &str, path: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = path.filter(|path| path.is_file()) {
-            let file = File::open(path).with_context(|| format!("--input {}", path.display()))?;
+            let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
             return Ok(Self { file });
         }
-        let mut input = open(path)?;
+        let mut input = open(flag, path)?;
         let mut file = tempfile::tempfile().context("cannot make a temporary file for the input; set TMPDIR")?;
         io::copy(&mut input, &mut file).context("cannot read the input")?;
         Ok(Self { file })

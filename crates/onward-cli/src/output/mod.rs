@@ -12,7 +12,7 @@ mod text;
 
 pub(crate) use instance::{instance_said, kept_values, orchestration_json, show_instance, written_value};
 pub(crate) use json::{bytes_field, in_seconds, task_json};
-pub(crate) use printer::{is_output_closed, print_json, print_line, print_raw, remark};
+pub(crate) use printer::{is_output_closed, pass_on, print_json, print_line, print_raw, remark};
 pub(crate) use progress_bar::{ProgressBar, Unit};
 pub(crate) use record::{indented, progress, show_task, size_text};
 pub(crate) use reference::reference;

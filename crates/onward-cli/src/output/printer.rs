@@ -50,6 +50,11 @@ pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(of_output)
 }
 
+/// Writes bytes to stderr as they are: what a command wrote there. A stderr that is gone is no reason to stop working.
+pub(crate) fn pass_on(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
+}
+
 /// Writes a line for people to stderr. A stderr that is gone is no reason to stop working.
 pub(crate) fn remark(line: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{}", harmless(&line.to_string()));

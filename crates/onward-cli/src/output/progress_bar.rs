@@ -28,7 +28,7 @@ impl Unit {
 }
 
 /// A progress bar; it draws nothing with `--no-progress`, and nothing where stderr is not a terminal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,
 }

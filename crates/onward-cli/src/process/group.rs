@@ -1,6 +1,7 @@
 //! Process groups, to reach a program and all that it started.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -10,9 +11,26 @@ use tokio::process::Child;
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     running: Mutex<BTreeSet<i32>>,
+    /// Held while a program is started: until it is in `running`, nobody can tell it from an orphan.
+    starting: Mutex<()>,
 }
 
 impl Groups {
+    /// Starts the leader of a group.
+    pub(super) fn start(self: &Arc<Self>, start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Group)> {
+        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = start()?;
+        let group = Group::of(&child, self);
+        Ok((child, group))
+    }
+
+    /// Calls a function that must leave the leaders of groups alone, with a way to tell them. No program is started meanwhile.
+    #[cfg(target_os = "linux")]
+    pub(super) fn for_others(&self, act: impl FnOnce(&dyn Fn(i32) -> bool)) {
+        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&|process| self.lock().contains(&process));
+    }
+
     /// Kills every group at once.
     pub(super) fn kill_all(&self) {
         for leader in self.lock().iter() {
@@ -34,8 +52,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// The group of a program that was started as the leader of one.
-    pub(super) fn of(child: &Child, groups: &Arc<Groups>) -> Self {
+    fn of(child: &Child, groups: &Arc<Groups>) -> Self {
         let leader = child.id().and_then(|id| i32::try_from(id).ok());
         groups.lock().extend(leader);
         Self { leader, groups: Arc::clone(groups), ended: false }

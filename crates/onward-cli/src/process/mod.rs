@@ -4,10 +4,14 @@ mod capture;
 mod group;
 mod interrupts;
 mod invocation;
+mod open_files;
+mod orphans;
+mod readiness;
 mod runner;
 mod spawner;
 
 pub(crate) use capture::Captured;
 pub(crate) use interrupts::Interrupts;
 pub(crate) use invocation::{Invocation, find_program};
-pub(crate) use runner::{End, Finished, Limits, Runner};
+pub(crate) use open_files::{prepare, room_for};
+pub(crate) use runner::{End, Finished, Limits, NotRun, Program, Runner};

@@ -1,7 +1,9 @@
 //! Running one program to its end.
 
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::capture::{Capture, Captured, Part};
 use super::group::{Group, Groups};
 use super::invocation::Invocation;
+use super::orphans;
+use super::readiness::{Readiness, Run, Turn};
 use super::spawner::Spawner;
 
 /// How long after its end a program's output is waited for, where something that it started still holds the pipe.
@@ -64,17 +68,32 @@ pub(crate) struct Finished {
     pub(crate) stderr: Captured,
 }
 
+/// Why there is nothing to tell of a program.
+#[derive(Debug)]
+pub(crate) enum NotRun {
+    /// It was asked to stop before this process could start it.
+    Stopped,
+    /// The system does not take its arguments.
+    Refused(io::Error),
+    /// It was started, and how it ended cannot be told.
+    Lost(io::Error),
+}
+
 /// Runs programs.
 #[derive(Debug)]
 pub(crate) struct Runner {
     spawner: Spawner,
     groups: Arc<Groups>,
+    readiness: Readiness,
 }
 
 impl Runner {
-    /// A runner on the present runtime. Programs that still run when it is dropped are killed.
-    pub(crate) fn start() -> io::Result<Self> {
-        Ok(Self { spawner: Spawner::start()?, groups: Arc::default() })
+    /// A runner on the present runtime. Programs that still run when it is dropped are killed. `notice` is told of faults of this
+    /// process that keep it from starting programs.
+    pub(crate) fn start(notice: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
+        let groups = Arc::default();
+        orphans::reap_from_now_on(&groups)?;
+        Ok(Self { spawner: Spawner::start(&groups)?, groups, readiness: Readiness::new(notice) })
     }
 
     /// Kills every program that runs, with all that it started.
@@ -82,29 +101,113 @@ impl Runner {
         self.groups.kill_all();
     }
 
-    /// Runs a program until it ends, takes too long, or `stop` asks it to. Dropping the future kills it.
+    /// Waits until nothing has run and no program could be started for some seconds, and returns the reason.
+    pub(crate) async fn given_up(&self) -> String {
+        self.readiness.given_up().await
+    }
+
+    /// Gives up at once, for a reason that no waiting mends.
+    pub(crate) fn give_up(&self, message: String) {
+        self.readiness.give_up(message);
+    }
+
+    /// Starts no program from now on, and waits until none runs.
+    pub(crate) async fn wind_down(&self) {
+        self.readiness.wind_down().await;
+    }
+
+    /// Makes something that a program needs of this process. What fails is tried again until it succeeds; `None` if `stop` comes first.
+    pub(crate) async fn prepare<T>(
+        &self,
+        stop: &CancellationToken,
+        mut make: impl FnMut() -> Result<T, String>,
+    ) -> Option<T> {
+        loop {
+            let turn = self.turn(stop).await?;
+            match make() {
+                Ok(made) => return Some(made),
+                Err(message) => turn.failed(message),
+            }
+        }
+    }
+
+    /// Runs a program until it ends, takes too long, or `stop` asks it to. While this process cannot start it, it waits. Dropping the
+    /// future kills the program.
     ///
     /// # Errors
-    /// If it could not be started.
+    /// If there is nothing to tell of it.
     pub(crate) async fn run(
         &self,
         invocation: Invocation,
         limits: Limits,
         stop: &CancellationToken,
-    ) -> io::Result<Finished> {
-        let input = invocation.stdin.clone();
-        let mut child = self.spawner.spawn(invocation).await?;
-        let mut group = Group::of(&child, &self.groups);
+    ) -> Result<Finished, NotRun> {
+        self.begin(invocation, stop).await?.finish(limits, stop).await
+    }
+
+    /// Starts a program, as soon as this process can.
+    ///
+    /// # Errors
+    /// If `stop` comes first, or the system does not take the arguments.
+    pub(crate) async fn begin(&self, invocation: Invocation, stop: &CancellationToken) -> Result<Program<'_>, NotRun> {
+        loop {
+            let turn = self.turn(stop).await.ok_or(NotRun::Stopped)?;
+            match self.spawner.spawn(invocation.clone()).await {
+                Ok((child, group)) => {
+                    let (input, _run) = (invocation.stdin, turn.started());
+                    return Ok(Program { child, group, input, _run });
+                }
+                Err(error) if is_of_arguments(&error) => return Err(NotRun::Refused(error)),
+                Err(error) => turn.failed(cannot_start(&invocation.program, &error)),
+            }
+        }
+    }
+
+    async fn turn(&self, stop: &CancellationToken) -> Option<Turn<'_>> {
+        tokio::select! {
+            biased;
+            turn = self.readiness.turn() => Some(turn),
+            () = stop.cancelled() => None,
+        }
+    }
+}
+
+/// A program that was started. Dropping it kills the program.
+pub(crate) struct Program<'r> {
+    child: Child,
+    group: Group,
+    input: Option<Bytes>,
+    _run: Run<'r>,
+}
+
+impl Program<'_> {
+    /// Waits until it ends, takes too long, or `stop` asks it to.
+    ///
+    /// # Errors
+    /// If its end cannot be told.
+    pub(crate) async fn finish(self, limits: Limits, stop: &CancellationToken) -> Result<Finished, NotRun> {
+        let Self { mut child, mut group, input, _run } = self;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut out = Capture::new(Part::Beginning, limits.capture);
         let mut err = Capture::new(Part::End, limits.capture);
         let end = {
             let exchange = async { tokio::join!(write(stdin, input), out.read(stdout), err.read(stderr)) };
             let ended = end_of(&mut child, &mut group, limits, stop);
-            both(ended, exchange).await?
+            both(ended, exchange).await.map_err(NotRun::Lost)?
         };
         Ok(Finished { end, stdout: out.finish(), stderr: err.finish() })
     }
+}
+
+fn cannot_start(program: &OsStr, error: &io::Error) -> String {
+    let is_interpreter_missing = error.kind() == ErrorKind::NotFound && Path::new(program).exists();
+    let why = if is_interpreter_missing { " (the interpreter in its first line is missing)" } else { "" };
+    format!("cannot start `{}`: {error}{why}", program.display())
+}
+
+/// Everything else that keeps a program from starting is a fault of this process or of the program.
+fn is_of_arguments(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::ArgumentListTooLong)
 }
 
 /// Waits for the end of a program while its pipes are served, and then a little longer for the rest of its output.
@@ -168,7 +271,7 @@ mod tests {
     }
 
     async fn run(line: &str, stdin: Option<&'static str>, limits: Limits) -> Finished {
-        let runner = Runner::start().unwrap();
+        let runner = Runner::start(|_| {}).unwrap();
         runner.run(shell(line, stdin), limits, &CancellationToken::new()).await.unwrap()
     }
 
@@ -207,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_to_stop_ends_a_program() {
-        let (runner, stop) = (Runner::start().unwrap(), CancellationToken::new());
+        let (runner, stop) = (Runner::start(|_| {}).unwrap(), CancellationToken::new());
         stop.cancel();
         let finished = runner.run(shell("exec sleep 600", None), LIMITS, &stop).await.unwrap();
         assert_eq!(finished.end, End::Stopped);

@@ -3,11 +3,15 @@
 mod backoff;
 mod bytes;
 mod duration;
+mod jobs;
+mod kind;
 mod rate;
 mod tag;
 
 pub(crate) use backoff::parse_backoff;
 pub(crate) use bytes::{parse_bytes, parse_size};
 pub(crate) use duration::{parse_duration, parse_positive_duration};
+pub(crate) use jobs::Jobs;
+pub(crate) use kind::parse_kind;
 pub(crate) use rate::Rate;
 pub(crate) use tag::{Tag, tags_of};

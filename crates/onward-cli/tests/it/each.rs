@@ -19,6 +19,7 @@ on_every_store! {
     a_line_that_failed_is_tried_again_only_when_asked,
     a_failed_attempt_is_followed_by_another,
     a_command_that_takes_too_long_is_stopped_with_all_that_it_started,
+    a_worker_of_every_kind_takes_no_line_of_a_run,
 }
 
 /// Shows: B9
@@ -172,4 +173,18 @@ fn a_command_that_takes_too_long_is_stopped_with_all_that_it_started(place: Plac
     let ran = place.onward_with(&each, "a\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert!(ran.stderr.contains("longer than --timeout allows"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn a_worker_of_every_kind_takes_no_line_of_a_run(place: Place) {
+    place.pipe("begun");
+    place.pipe("go-on");
+    let script = "test $0 != 1 || { echo > begun; cat go-on; }; echo right $0";
+    let run = place.start(&["each", "--jobs", "1", "--", "sh", "-c", script], &numbers(3));
+    place.await_writer("begun");
+    place.onward(&["submit", "--kind", "k"]);
+    let worker = place.onward(&["work", "--kind", "*", "--until-idle", "--", "echo", "wrong"]);
+    assert!(worker.stderr.contains("1 completed, 0 failed"), "{}", worker.stderr);
+    place.write("go-on", "");
+    assert_eq!(run.wait().stdout, "right 1\nright 2\nright 3\n");
 }

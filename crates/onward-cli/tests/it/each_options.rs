@@ -22,6 +22,13 @@ on_every_store! {
     of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked,
     people_are_told_that_more_was_written_than_is_kept,
     output_that_is_whole_is_not_called_cut,
+    what_a_command_that_succeeds_writes_to_standard_error_is_passed_on,
+    it_is_said_where_the_output_of_a_line_was_cut,
+    parts_of_a_path_and_columns_have_placeholders_of_their_own,
+    a_dry_run_shows_the_commands_and_leaves_no_store not on postgres,
+    jobs_may_be_a_share_of_the_cores,
+    a_run_that_halts_soon_lets_what_runs_come_to_its_end,
+    a_run_that_halts_now_stops_what_runs_and_charges_nothing_for_it,
     output_that_is_not_text_comes_through_whole,
     a_rate_spaces_the_starts,
     retries_and_their_delays_are_those_that_were_asked_for,
@@ -114,6 +121,78 @@ fn output_that_is_whole_is_not_called_cut(place: Place) {
     let each = ["each", "--results", "-", "--", "sh", "-c", "printf %2048s; printf %5120s >&2; exit $0"];
     let ran = place.onward_with(&each, "0\n1\n");
     assert!(!ran.stdout.contains("_cut") && !ran.stderr.contains("longer"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Shows: B9
+fn what_a_command_that_succeeds_writes_to_standard_error_is_passed_on(place: Place) {
+    let each = ["each", "--jobs", "1", "--", "sh", "-c", "echo warning $0 >&2; echo $0"];
+    let ran = place.onward_with(&each, "a\nb\n");
+    assert!(ran.stderr.starts_with("warning a\nwarning b\n2 lines: "), "{}", ran.stderr);
+    let ran = place.onward_with(&[&["--json"], &each[..]].concat(), "a\n");
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn it_is_said_where_the_output_of_a_line_was_cut(place: Place) {
+    let script = "printf 0123456789; printf abcdef >&2";
+    let ran = place.onward_with(&["each", "--capture", "4", "--", "sh", "-c", script], "x\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "0123"));
+    let said = "line 1 (x): stdout is cut behind its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("cdef"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+fn parts_of_a_path_and_columns_have_placeholders_of_their_own(place: Place) {
+    let ran = place.onward_with(&["each", "--", "echo", "{.}", "{/}", "{//}", "{/.}"], "a/b.png\n");
+    assert_eq!(ran.stdout, "a/b b.png a b\n");
+    let ran = place.onward_with(&["each", "--colsep", ",", "--", "echo", "{2}", "{1}"], "x,y\n");
+    assert_eq!(ran.stdout, "y x\n");
+}
+
+/// Shows: B9
+fn a_dry_run_shows_the_commands_and_leaves_no_store(place: Place) {
+    let ran = place.onward_with(&["each", "--dry-run", "--", "touch", "{}.done"], "a b\nc\n");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "touch 'a b.done'\ntouch c.done\n", ""));
+    assert!(!place.path("onward.db").exists());
+}
+
+/// Shows: B9
+fn jobs_may_be_a_share_of_the_cores(place: Place) {
+    let ran =
+        place.onward_with(&["each", "--jobs", "1%", "--order", "finish", "--", "sh", "-c", "echo $0"], &numbers(3));
+    assert_eq!(ran.stdout, numbers(3));
+    let ran = place.onward_with(&["each", "--jobs", "0%", "--", "true"], "");
+    assert!(ran.code == Some(2) && ran.stderr.contains("50% of the cores"), "{}", ran.stderr);
+}
+
+/// Of three lines the second fails while the first runs.
+const FAILS_BESIDE: &str = "case $0 in 1) cat hold; echo one;; 2) echo > failing; exit 7;; esac; echo $0 >> ran";
+
+/// Shows: B9
+fn a_run_that_halts_soon_lets_what_runs_come_to_its_end(place: Place) {
+    ["hold", "failing"].into_iter().for_each(|pipe| place.pipe(pipe));
+    let each = ["each", "--jobs", "2", "--halt", "soon,fail=1", "--", "sh", "-c", FAILS_BESIDE];
+    let run = place.start(&each, &numbers(9));
+    place.await_writer("failing");
+    place.write("hold", "");
+    let ran = run.wait();
+    assert!(ran.code == Some(1) && ran.stderr.contains("halted, as --halt says"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("one\n") && ran.stderr.contains("line 2 (2) is dead"), "{}{}", ran.stdout, ran.stderr);
+    assert!(place.read("ran").lines().count() < 8, "{}", place.read("ran"));
+}
+
+/// Shows: B9
+fn a_run_that_halts_now_stops_what_runs_and_charges_nothing_for_it(place: Place) {
+    ["hold", "failing"].into_iter().for_each(|pipe| place.pipe(pipe));
+    let each = ["each", "--jobs", "2", "--halt", "now,fail=1", "--name", "n", "--", "sh", "-c", FAILS_BESIDE];
+    let run = place.start(&each, &numbers(2));
+    place.await_writer("failing");
+    let ran = run.wait();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    let tasks = place.json(&["task", "list"]);
+    let state = |task: &Value| (task["state"].as_str() == Some("dead"), task["attempts"].as_u64());
+    assert_eq!(tasks.iter().map(state).collect::<Vec<_>>(), [(true, Some(1)), (false, Some(0))]);
 }
 
 /// Shows: B9

@@ -143,6 +143,24 @@ impl Place {
         Running::start(command.envs(environment.iter().map(|(name, value)| (name, value))), "")
     }
 
+    /// Starts the binary from a shell, which does something before it becomes the binary: `ulimit -n 100`.
+    pub(crate) fn start_after(&self, shell: &str, arguments: &[&str], stdin: &str) -> Running {
+        let onward = self.command(arguments);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{shell}; exec \"$@\""), "sh"]).arg(onward.get_program()).args(onward.get_args());
+        command.current_dir(self.path("")).envs(onward.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::start(&mut command, stdin)
+    }
+
+    /// Writes a script that can be run, in the stead of one that is there.
+    pub(crate) fn script(&self, name: &str, lines: &str) {
+        let new = format!("{name}.new");
+        self.write(&new, &format!("#!/bin/sh\n{lines}\n"));
+        fs::set_permissions(self.path(&new), Permissions::from_mode(0o755)).unwrap();
+        fs::rename(self.path(&new), self.path(name)).unwrap();
+    }
+
     /// Makes a named pipe. A command that writes to it waits for [`await_writer`](Self::await_writer); one that reads from it
     /// waits for [`write`](Self::write).
     pub(crate) fn pipe(&self, name: &str) {

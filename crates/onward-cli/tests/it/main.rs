@@ -10,6 +10,7 @@ mod doctor_state;
 mod each;
 mod each_interrupted;
 mod each_options;
+mod each_runs;
 mod events;
 mod finish;
 mod full_disk;
@@ -18,6 +19,9 @@ mod harness;
 mod json;
 mod limit;
 mod orchestration;
+#[cfg(target_os = "linux")]
+mod orphans;
+mod own_faults;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod processes;

@@ -28,6 +28,12 @@ on_every_store! {
     a_command_gives_way_to_an_urgent_task_and_runs_again,
     metrics_are_served_for_prometheus_while_it_works,
     a_lease_that_is_too_short_is_named_with_what_it_may_be,
+    a_worker_says_what_it_serves_what_fails_and_what_came_of_it,
+    an_interrupted_worker_says_what_came_of_it,
+    a_quiet_worker_says_nothing,
+    what_a_worker_says_is_json_where_that_is_asked_for,
+    what_a_command_that_succeeds_writes_to_standard_error_is_shown_and_marked_where_it_was_cut,
+    the_output_of_each_attempt_may_go_to_files,
 }
 
 fn work(place: &Place, script: &str) -> crate::harness::Ran {
@@ -106,7 +112,8 @@ fn exits_and_reports_decide_what_becomes_of_a_task(place: Place) {
     let script = r#"read code; test $code != report || { echo "fail gone for good" > $ONWARD_REPORT; exit 0; }
         echo "no $code" >&2; exit $code"#;
     let ran = work(&place, script);
-    insta::assert_snapshot!(ran.stderr, @"0 completed, 2 failed, 2 dead, 0 cancelled; 2 attempts to be tried again, 0 lost");
+    let summary = "0 completed, 2 failed, 2 dead, 0 cancelled; 2 attempts to be tried again, 0 lost; ";
+    assert!(ran.stderr.lines().last().is_some_and(|last| last.starts_with(summary)), "{}", ran.stderr);
     let tasks = place.json(&["task", "list"]);
     let shown: Vec<String> =
         tasks.iter().map(|task| format!("{} {}", task["state"], task["errors"][0]["message"])).collect();
@@ -333,4 +340,80 @@ fn a_lease_that_is_too_short_is_named_with_what_it_may_be(place: Place) {
     let ran = place.onward(&work);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("lease of 1ms; it may be 100ms"), "{}", ran.stderr);
+}
+
+const FAILING: &str = "read code; test $code != 0 || exit 0; echo no $code >&2; exit $code";
+
+fn submit_three(place: &Place) {
+    place.onward_with(&["submit", "--kind", "k", "--lines", "--retries", "1", "--backoff", "0"], "0\n7\n100\n");
+}
+
+/// Shows: B9, B11
+fn a_worker_says_what_it_serves_what_fails_and_what_came_of_it(place: Place) {
+    submit_three(&place);
+    let said = place.onward(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", FAILING]).stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("worker ") && lines[0].ends_with(": kind k of any queue, 1 job"), "{said}");
+    for line in [
+        "task 2 (k) failed in attempt 1, and is tried again in 0µs: exit status 7: no 7",
+        "task 2 (k) is dead after 2 attempts: exit status 7: no 7",
+        "task 3 (k) failed for good after 1 attempt: exit status 100: no 100",
+    ] {
+        assert!(lines.contains(&line), "{line}: {said}");
+    }
+    let summary = "1 completed, 1 failed, 1 dead, 0 cancelled; 1 attempt to be tried again, 0 lost; ";
+    assert!(lines[lines.len() - 1].starts_with(summary), "{said}");
+}
+
+/// Shows: B9, B11
+fn an_interrupted_worker_says_what_came_of_it(place: Place) {
+    place.pipe("reached");
+    place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
+    let script = "read line; test $line = 1 || { echo > reached; exec sleep 600; }";
+    let worker = place.start(&["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script], "");
+    place.await_writer("reached");
+    worker.signal(Signal::INT);
+    let ran = worker.wait();
+    let last = ran.stderr.lines().last().unwrap();
+    assert!(ran.code == Some(130) && last.starts_with("1 completed, 0 failed, 0 dead"), "{}", ran.stderr);
+}
+
+/// Shows: B9, B11
+fn a_quiet_worker_says_nothing(place: Place) {
+    submit_three(&place);
+    let ran = place.onward(&["work", "--quiet", "--kind", "k", "--until-idle", "--", "sh", "-c", FAILING]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+}
+
+/// Shows: B11
+fn what_a_worker_says_is_json_where_that_is_asked_for(place: Place) {
+    submit_three(&place);
+    let script = format!("echo noted >&2; {FAILING}");
+    let ran = place.onward(&["work", "--json", "--kind", "k", "--until-idle", "--", "sh", "-c", &script]);
+    let said: Vec<serde_json::Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&str> = said.iter().map(|value| value["event"].as_str().unwrap()).collect();
+    assert_eq!((events[0], events[events.len() - 1]), ("started", "ended"));
+    assert_eq!(events.iter().filter(|event| **event == "failure").count(), 3, "{events:?}");
+    let stderr = said.iter().find(|value| value["event"] == "stderr").unwrap();
+    assert_eq!((&stderr["task"], &stderr["text"]), (&1.into(), &"noted\n".into()));
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+}
+
+/// Shows: B9
+fn what_a_command_that_succeeds_writes_to_standard_error_is_shown_and_marked_where_it_was_cut(place: Place) {
+    place.onward_with(&["submit", "--kind", "k", "--lines"], "little\nmuch\n");
+    let script = "read what; test $what = little || printf '%5000s\n' >&2; echo a warning >&2";
+    let said = work(&place, script).stderr;
+    assert!(said.contains("\ntask 1: a warning\n") && said.contains("\ntask 2: a warning\n"), "{said}");
+    assert!(said.contains("\ntask 2: […] the last 4096 bytes of standard error:\n"), "{said}");
+    assert!(!said.contains("task 1: […]"), "{said}");
+}
+
+/// Shows: B9
+fn the_output_of_each_attempt_may_go_to_files(place: Place) {
+    place.onward(&["submit", "--kind", "k", "--retries", "1", "--backoff", "0", "x"]);
+    let script = "echo out $ONWARD_ATTEMPT; echo err $ONWARD_ATTEMPT >&2; test $ONWARD_ATTEMPT = 2";
+    place.onward(&["work", "--kind", "k", "--until-idle", "--output-dir", "o", "--", "sh", "-c", script]);
+    let files = ["1.1.out", "1.1.err", "1.2.out", "1.2.err"].map(|name| place.read(&format!("o/{name}")));
+    assert_eq!(files, ["out 1\n", "err 1\n", "out 2\n", "err 2\n"]);
 }

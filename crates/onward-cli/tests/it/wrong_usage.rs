@@ -51,6 +51,53 @@ fn an_input_that_cannot_be_read_is_named() {
     refused(&["each", "--input", "missing", "--", "true"], 2, &["--input missing"]);
 }
 
+/// Shows: B9
+#[test]
+fn a_kind_of_onwards_own_is_refused_by_name_wherever_one_is_typed() {
+    let parts = ["--kind", "`onward.each`", "`onward.`, which is reserved", "choose another name"];
+    refused(&["submit", "--kind", "onward.each"], 2, &parts);
+    refused(&["work", "--kind", "onward.each", "--", "cat"], 2, &parts);
+    refused(&["schedule", "set", "s", "--every", "1h", "--kind", "onward.each"], 2, &parts);
+    refused(&["orchestration", "start", "onward.each"], 2, &parts[1..]);
+    refused(&["work", "--kind", "onward.*", "--", "cat"], 2, &["`onward.*`", "reserved"]);
+}
+
+/// Shows: B9
+#[test]
+fn a_command_without_two_dashes_before_it_is_told_of_them() {
+    for typed in [&["each", "echo", "hi"][..], &["work", "--kind", "k", "echo", "hi"]] {
+        refused(typed, 2, &["unexpected argument 'echo'", "-- echo"]);
+    }
+    let ran = Place::new().onward(&["each", "--", "no-such-program", "hi"]);
+    assert!(!ran.stderr.contains("stands behind"), "{}", ran.stderr);
+}
+
+/// Shows: B9
+#[test]
+fn a_file_that_cannot_be_read_is_named_with_its_own_flag() {
+    refused(&["submit", "--kind", "k", "--payload-file", "missing"], 2, &["--payload-file missing"]);
+    refused(&["submit", "--kind", "k", "--lines", "--payload-file", "missing"], 2, &["--payload-file missing"]);
+    refused(&["task", "complete", "1.1", "--result", "missing"], 2, &["--result missing"]);
+    refused(&["each", "--input", "missing", "--name", "n", "--", "true"], 2, &["--input missing"]);
+}
+
+/// Shows: B9
+#[test]
+fn more_to_be_kept_than_a_store_takes_is_refused_in_the_words_that_were_typed() {
+    refused(&["each", "--capture", "2GiB", "--", "true"], 2, &["2GiB", "--capture", "at most 127MiB"]);
+}
+
+/// Shows: B11
+#[test]
+fn where_no_more_files_may_be_open_the_limit_is_named_and_not_the_directory() {
+    let place = Place::new();
+    for files in 10..28 {
+        let ran = place.start_after(&format!("ulimit -n {files}"), &["submit", "--kind", "k"], "").wait();
+        let names_it = ran.stderr.contains("ulimit -n") || ran.stderr.contains("Too many open files");
+        assert!(ran.code == Some(0) || names_it, "{files}: {}", ran.stderr);
+    }
+}
+
 /// Shows: Q1
 #[test]
 fn a_missing_store_is_not_made_by_looking_at_it() {
@@ -59,6 +106,40 @@ fn a_missing_store_is_not_made_by_looking_at_it() {
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("onward.db") && ran.stderr.contains("onward submit"), "{}", ran.stderr);
     assert!(!place.path("onward.db").exists());
+}
+
+/// Shows: Q1
+#[test]
+fn commands_that_add_or_set_something_make_the_store_and_the_others_do_not() {
+    for makes in [
+        &["submit", "--kind", "k"][..],
+        &["limit", "set", "--group", "g", "--concurrency", "1"],
+        &["queue", "set", "q", "--weight", "2"],
+        &["queue", "pause", "q"],
+        &["queue", "mode", "strict"],
+        &["schedule", "set", "s", "--every", "1h", "--kind", "k"],
+        &["orchestration", "start", "k"],
+    ] {
+        let place = Place::new();
+        let ran = place.onward(makes);
+        assert!(ran.code == Some(0) && place.path("onward.db").exists(), "{makes:?}: {}", ran.stderr);
+    }
+    for reads in [
+        &["queue", "mode"][..],
+        &["queue", "list"],
+        &["queue", "resume", "q"],
+        &["limit", "list"],
+        &["limit", "clear", "--group", "g"],
+        &["task", "cancel", "1"],
+        &["schedule", "pause", "s"],
+        &["stats"],
+        &["each", "--list"],
+        &["each", "--forget", "n"],
+    ] {
+        let place = Place::new();
+        let ran = place.onward(reads);
+        assert!(ran.code == Some(3) && !place.path("onward.db").exists(), "{reads:?}: {}", ran.stderr);
+    }
 }
 
 /// Shows: B11

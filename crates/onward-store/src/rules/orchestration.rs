@@ -275,7 +275,8 @@ pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limi
             limits::UNSTARTED_KEPT
         )));
     }
-    check_payload("signal", signal.payload.len(), payload_limit, kind)
+    kind.check_own("kind")
+        .and_then(|()| check_payload("signal", signal.payload.len(), payload_limit, kind))
         .map_err(|error| Refusal::Invalid(error.to_string()))
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rusqlite::ErrorCode;
+use rustix::io::Errno;
 
 use crate::error::Error;
 
@@ -43,6 +44,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 Self::busy("another process has kept the store locked; try again, or see who with `onward doctor`")
             }
+            Some(ErrorCode::CannotOpen) if is_out_of_files() => Self::io(OUT_OF_FILES),
             Some(ErrorCode::CannotOpen) => {
                 Self::not_found("the store cannot be opened; check that its directory exists")
             }
@@ -58,6 +60,21 @@ pub(super) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error 
     match connection.path() {
         Some(path) if !path.is_empty() && !error.is_invalid() && error.refusal().is_none() => error.about(path),
         _ => error,
+    }
+}
+
+const OUT_OF_FILES: &str =
+    "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
+
+/// With fewer files than these left, SQLite may not be able to open one: the database, its log, and what it opens meanwhile.
+const FILES_OF_SQLITE: u64 = 8;
+
+/// Returns true if this process is near its limit of open files. SQLite does not pass the system's reason on.
+fn is_out_of_files() -> bool {
+    let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current else { return false };
+    match std::fs::read_dir("/dev/fd") {
+        Ok(open) => (open.count() as u64).saturating_add(FILES_OF_SQLITE) > limit,
+        Err(error) => matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE)),
     }
 }
 

@@ -435,7 +435,9 @@ pub(super) fn check_place(path: &Path, create: bool) -> Result<()> {
         return Err(Error::invalid("a directory cannot be a store; name a file in it, such as onward.db"));
     }
     if !create && !path.exists() {
-        return Err(Error::not_found("there is no store; `onward submit` or `onward each` makes one"));
+        return Err(Error::not_found(
+            "there is no store; commands that add or set something make one, such as `onward submit`",
+        ));
     }
     check_writable(path, &directory)?;
     if let Some(kind) = network_file_system(&directory) {

@@ -40,6 +40,8 @@ macro_rules! scheduling_cases {
                 peek_shows_nothing_where_nothing_can_be_claimed,
                 a_claim_by_the_beginning_of_kinds_takes_those_alone,
                 kinds_and_beginnings_of_kinds_add_up,
+                a_claim_of_every_kind_leaves_those_that_are_reserved,
+                a_reserved_kind_or_queue_is_refused_by_name,
                 an_empty_beginning_takes_every_kind,
                 peek_goes_by_the_beginning_of_kinds,
             }

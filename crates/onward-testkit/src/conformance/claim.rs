@@ -307,6 +307,32 @@ pub async fn an_empty_beginning_takes_every_kind(bench: Bench) {
 }
 
 /// Shows: Q7
+pub async fn a_claim_of_every_kind_leaves_those_that_are_reserved(bench: Bench) {
+    let line = NewTask { queue: name("each:run"), ..task(limits::EACH_KIND) };
+    let (line, own) = (bench.submit_new(line).await, bench.submit("own").await);
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { kinds: matching(&[], &["", "onward."]), ..all_of(session, 9) }).await;
+    assert_eq!(numbers(&claimed.tasks), [own]);
+    assert_eq!(bench.claim(session, 9).await, []);
+    assert_eq!(bench.claim_kinds(session, 9, &[limits::EACH_KIND]).await, [line]);
+}
+
+/// Shows: Q7
+pub async fn a_reserved_kind_or_queue_is_refused_by_name(bench: Bench) {
+    let in_queue = |queue: &str, kind: &str| NewTask { queue: name(queue), ..task(kind) };
+    for (new, what) in [
+        (task("onward.mine"), "the kind `onward.mine`"),
+        (task(limits::EACH_KIND), "the kind `onward.each`"),
+        (in_queue("onward.mine", "k"), "the queue `onward.mine`"),
+        (in_queue(limits::UNSTARTED_QUEUE, "k"), "the queue `onward.unstarted`"),
+        (NewTask { orchestration: true, ..in_queue("each:run", limits::EACH_KIND) }, "the kind `onward.each`"),
+    ] {
+        let text = bench.invalid(Write::Submit(Box::new(new))).await;
+        assert!(text.contains(what) && text.contains("`onward.`, which is reserved"), "{text}");
+    }
+}
+
+/// Shows: Q7
 pub async fn peek_goes_by_the_beginning_of_kinds(bench: Bench) {
     bench.submit("mail").await;
     let image = bench.submit("image:small").await;

@@ -87,6 +87,7 @@ impl Registered {
         let mut kinds: HashMap<Name, Versions> = HashMap::new();
         for Registration { kind, is_orchestration, options, code } in &self.0 {
             let kind = Name::new(kind)?;
+            kind.check_own("kind")?;
             if !is_orchestration {
                 return Err(Error::invalid(format!(
                     "`{kind}` has the code of an orchestration, and its type does not say that it is one; have it say `ORCHESTRATION = true`"

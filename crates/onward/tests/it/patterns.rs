@@ -22,6 +22,7 @@ on_every_store! {
     a_failure_policy_sees_the_failure_and_what_the_retry_policy_makes_of_it,
     a_failure_policy_sees_a_panic_too,
     the_retry_policy_holds_if_a_failure_policy_panics,
+    a_reserved_kind_is_refused_wherever_a_program_names_one,
 }
 
 /// Registers a handler that answers `answer`.
@@ -223,4 +224,18 @@ async fn a_failure_policy_sees_a_panic_too(store: TestStore) {
 async fn the_retry_policy_holds_if_a_failure_policy_panics(store: TestStore) {
     let task = judged(&store, |_| panic!("a fault in the policy")).await;
     assert_eq!((task.state, task.attempts), (TaskState::Dead, 2));
+}
+
+/// Shows: Q7
+async fn a_reserved_kind_is_refused_wherever_a_program_names_one(store: TestStore) {
+    let is_refused = |text: String| assert!(text.contains("`onward.`, which is reserved"), "{text}");
+    let line = || onward::NewTask::new("onward.each").unwrap();
+    let engine = store.engine().await;
+    is_refused(engine.submit_task(line()).await.unwrap_err().to_string());
+    is_refused(engine.submit_all(vec![line()]).await.unwrap_err().to_string());
+    for pattern in ["onward.each", "onward.*"] {
+        let engine = store.engine().await;
+        answering(&engine, pattern, "never");
+        is_refused(engine.drain().await.unwrap_err().to_string());
+    }
 }

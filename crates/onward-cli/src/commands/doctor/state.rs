@@ -3,6 +3,7 @@
 use onward_store::{Durability, QueueRecord, SessionRecord, SqliteStore, Store};
 
 use super::finding::Finding;
+use crate::commands::each::{self, RunRecord};
 use crate::commands::queue::scope_text;
 use crate::output::{counted, moment, optional};
 
@@ -11,6 +12,9 @@ const FREE_SHARE: u64 = 2;
 
 /// Less unused room than this is not worth a word.
 const FREE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Of how many runs of `onward each` it is told that nobody works on them; onward each --list has all.
+const RUNS_SHOWN: usize = 20;
 
 /// Reads the whole file, and checks that it hangs together and holds what it should.
 pub(super) async fn file(store: &SqliteStore) -> anyhow::Result<Vec<Finding>> {
@@ -54,6 +58,7 @@ pub(super) async fn check(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
     let (queues, sessions) = (store.queues().await?, store.sessions().await?);
     let mut findings = vec![durability(store), self::sessions(&sessions, &queues), dead_letters(&queues)];
     findings.extend(pauses(store).await?);
+    findings.extend(abandoned(&each::runs(store).await?));
     Ok(findings)
 }
 
@@ -101,6 +106,21 @@ async fn pauses(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
         Finding::warn("paused", found, "nothing of it starts; end it with onward queue resume")
     };
     Ok(pauses.iter().map(finding).collect())
+}
+
+/// Runs of `onward each` with lines that wait while no process works on them.
+fn abandoned(runs: &[RunRecord]) -> Vec<Finding> {
+    let abandoned = runs.iter().filter(|run| run.waiting + run.running > 0 && run.processes == 0);
+    let finding = |run: &RunRecord| {
+        let (lines, since) = (counted(run.waiting + run.running, "line"), optional(run.submitted_at, moment));
+        let of = run.program.as_ref().map(|program| format!(" (of `{program}`)")).unwrap_or_default();
+        let found =
+            format!("{lines} of the run {}{of}, submitted {since}, wait and no process works on them", run.name);
+        let remedy =
+            format!("run the same onward each again to go on, or forget them with onward each --forget {}", run.name);
+        Finding::warn("run", found, remedy)
+    };
+    abandoned.take(RUNS_SHOWN).map(finding).collect()
 }
 
 #[cfg(test)]

@@ -5,14 +5,32 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use onward_store::limits;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 
+use super::halt::Halt;
+use super::record::HEADER_BYTES;
+use super::template::Way;
 use crate::input::Delimiter;
 use crate::process::Limits;
-use crate::values::{Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
+use crate::values::{Jobs, Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
 
 /// The most that is kept of each of a command's streams, unless told otherwise.
 const CAPTURE_BYTES: &str = "1MiB";
+
+/// The most that may be kept of each stream: both must fit into a result.
+const CAPTURE_MAXIMUM: usize = (limits::PAYLOAD_BYTES_CEILING - HEADER_BYTES) / 2;
+
+fn parse_capture(text: &str) -> Result<usize, String> {
+    let bytes = parse_bytes(text)?;
+    if bytes > CAPTURE_MAXIMUM {
+        return Err(format!(
+            "it may be at most {}MiB, since both streams are kept in the store; write more to files of the command's own",
+            CAPTURE_MAXIMUM >> 20
+        ));
+    }
+    Ok(bytes)
+}
 
 /// Arguments of `onward each`.
 #[derive(Debug, Args)]
@@ -39,9 +57,9 @@ pub(crate) struct Arguments {
     /// How long finished lines are remembered
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30d")]
     pub(super) keep: Duration,
-    /// How many commands run at once; default: the number of cores
-    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    /// How many commands run at once: 4, or 50% of the cores
+    #[arg(long, short, value_name = "COUNT", default_value = "100%")]
+    jobs: Jobs,
     /// Further attempts after a failed one
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     retries: u32,
@@ -57,6 +75,15 @@ pub(crate) struct Arguments {
     /// Start at most so many commands: 10/s, 100/m, 5/h (counted in this process)
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<Rate>,
+    /// End early when so many lines have failed for good: soon,fail=1 lets what runs come to its end, now,fail=1 stops it
+    #[arg(long, value_name = "WHEN,fail=COUNT")]
+    pub(super) halt: Option<Halt>,
+    /// Print the commands and run none
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// What stands between the columns of a line, which {1}, {2} and so on stand for
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new(), conflicts_with = "stdin")]
+    pub(super) colsep: Option<String>,
     /// Give the line on the command's stdin instead of as an argument
     #[arg(long)]
     pub(super) stdin: bool,
@@ -73,10 +100,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ORDER", default_value = "input")]
     pub(super) order: Order,
     /// How much is kept of each of a command's streams; of stdout the beginning, of stderr the end
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = CAPTURE_BYTES)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capture, default_value = CAPTURE_BYTES)]
     pub(super) capture: usize,
-    /// The command and its arguments; {} is replaced by the line, which else comes last
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// List the runs that the store has, with how many lines wait, and how many processes work on each
+    #[arg(long, conflicts_with_all = ["command", "forget"])]
+    pub(super) list: bool,
+    /// Forget a run with all of its lines, those that wait, too
+    #[arg(long, value_name = "RUN", conflicts_with = "command")]
+    pub(super) forget: Option<String>,
+    /// The command and its arguments; {} is replaced by the line, which else comes last (further placeholders are named below)
+    #[arg(last = true, required_unless_present_any = ["list", "forget"], value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
 
@@ -98,7 +131,12 @@ Without --name the input is read completely before the first command starts: a f
 copied to a temporary file. With --name commands start while the input is still coming.
 
 Of a command that fails at most the first 2 KiB of stdout and the last 5 KiB of stderr are kept, whatever --capture
-says. What is not whole is marked in --results, and counted at the end.
+says. What is not whole is marked in --results, named on stderr, and counted at the end. The stderr of a command that succeeds is
+passed on to that of onward each where its stdout is passed on, too.
+
+In the arguments {} stands for the line, {.} for the line without its extension, {/} for what stands behind its last slash, {//} for what
+stands before that, and {/.} for {/} without its extension. With --colsep {1} stands for the first column, and so on; without any of
+them the columns come last, one by one.
 
 The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
 
@@ -114,8 +152,12 @@ impl Arguments {
 
     /// How many commands run at once.
     pub(super) fn jobs(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.map_or_else(cores, usize::from)
+        self.jobs.count()
+    }
+
+    /// How the command gets a line.
+    pub(super) fn way(&self) -> Way {
+        Way { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
     }
 
     /// How a line is tried again.

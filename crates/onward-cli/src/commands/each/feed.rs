@@ -73,8 +73,11 @@ impl Feed {
     /// Submits lines in one commit, and looks at those that have a task already.
     pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<Fed>> {
         let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
-        let task = |line| self.identity.task(line, &self.arguments).map(|task| Write::Submit(Box::new(task)));
-        let writes = lines.into_iter().map(task).collect::<anyhow::Result<Vec<_>>>()?;
+        let task = |(position, line)| {
+            let task = self.identity.task(line, position == 0, &self.arguments);
+            task.map(|task| Write::Submit(Box::new(task)))
+        };
+        let writes = (self.fed..).zip(lines).map(task).collect::<anyhow::Result<Vec<_>>>()?;
         let outcomes = self.store.apply(writes).await.context(GO_ON)?;
         let mut fed = Vec::with_capacity(outcomes.len());
         for (line, outcome) in numbers.into_iter().zip(outcomes) {

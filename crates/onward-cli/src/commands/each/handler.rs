@@ -1,20 +1,23 @@
 //! Running a line's command, as a handler of the engine.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use onward::{Context, Failure};
 
+use super::halt::FailureCount;
 use super::record;
 use super::template::Template;
 use super::token_bucket::TokenBucket;
-use crate::process::{End, Finished, Invocation, Limits, Runner};
+use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
 
 /// A stopped line is due again after this long: not at once, so that this process does not take it again.
 const AFTER_STOP: Duration = Duration::from_millis(1);
+
+/// A line whose command was lost sight of is due again after this long.
+const AFTER_LOSS: Duration = Duration::from_secs(1);
 
 /// What every line of a run needs.
 #[derive(Debug)]
@@ -23,6 +26,7 @@ pub(super) struct LineWork {
     pub(super) limits: Limits,
     pub(super) bucket: Option<TokenBucket>,
     pub(super) runner: Runner,
+    pub(super) failures: Arc<FailureCount>,
 }
 
 impl LineWork {
@@ -37,7 +41,7 @@ impl LineWork {
         }
         match self.runner.run(self.invocation(&context), self.limits, &stop).await {
             Ok(finished) => judged(&finished),
-            Err(error) => Err(not_started(&self.template, &error)),
+            Err(why) => Err(not_run(&self.template, why)),
         }
     }
 
@@ -62,14 +66,17 @@ fn stopped() -> Failure {
     Failure::not_counted(record::how(End::Stopped), AFTER_STOP)
 }
 
-/// A program that is not there, or an argument that cannot be one, will not be better the next time.
-fn not_started(template: &Template, error: &std::io::Error) -> Failure {
-    let message = format!("cannot start `{}`: {error}", template.program().display());
-    match error.kind() {
-        ErrorKind::NotFound
-        | ErrorKind::PermissionDenied
-        | ErrorKind::InvalidInput
-        | ErrorKind::ArgumentListTooLong => Failure::permanent(message),
-        _ => Failure::retryable(message),
+/// Faults of this process have been waited for, so what is left is of the line, or of nobody.
+fn not_run(template: &Template, why: NotRun) -> Failure {
+    match why {
+        NotRun::Stopped => stopped(),
+        NotRun::Refused(error) => {
+            let program = template.program().display();
+            Failure::permanent(format!("cannot start `{program}` with this line: {error}"))
+        }
+        NotRun::Lost(error) => {
+            let program = template.program().display();
+            Failure::not_counted(format!("it cannot be told how `{program}` ended: {error}"), AFTER_LOSS)
+        }
     }
 }

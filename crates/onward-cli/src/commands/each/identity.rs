@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context;
+use onward_store::limits::{EACH_KIND, EACH_QUEUE_PREFIX};
 use onward_store::rules::attempt::cut;
 use onward_store::{Name, NewTask, OnDuplicate, TaskRecord, UniqueKey};
 use sha2::{Digest, Sha256};
@@ -12,9 +13,6 @@ use sha2::{Digest, Sha256};
 use super::arguments::Arguments;
 use crate::exit_code::wrong_usage;
 use crate::input::{Line, Lines};
-
-/// The kind of all lines of all runs.
-pub(super) const KIND: &str = "each";
 
 /// How many bytes of a SHA-256 identify a run or a line: the chance that two among a million runs meet is below 10⁻¹⁷.
 const DIGEST_BYTES: usize = 12;
@@ -25,12 +23,14 @@ const DIGEST_BYTES: usize = 12;
 pub(super) struct Identity {
     run: String,
     queue: Name,
-    /// How the tag of its tasks tells the command, where the name of the run does not say it.
-    command: Option<String>,
+    /// How a tag tells the command.
+    command: String,
+    /// Whether each line has the tag, since the name of the run does not say which command it is for. Else the first has it.
+    is_named: bool,
 }
 
-/// The tag of a named run's tasks that tells the command which its lines are for.
-const COMMAND_TAG: &str = "command";
+/// The tag that tells the command which the lines of a run are for.
+pub(super) const COMMAND_TAG: &str = "command";
 
 /// How much is kept of a program's name.
 const PROGRAM_BYTES: usize = 200;
@@ -38,9 +38,9 @@ const PROGRAM_BYTES: usize = 200;
 impl Identity {
     /// A run with the name that its user gave it.
     pub(super) fn named(name: &str, arguments: &Arguments) -> anyhow::Result<Self> {
-        let queue = Name::new(format!("{KIND}:{name}"));
+        let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{name}"));
         let queue = queue.map_err(|error| wrong_usage(format!("--name {name:?}: {error}")))?;
-        Ok(Self { run: name.to_owned(), queue, command: Some(command_tag(arguments)) })
+        Ok(Self { run: name.to_owned(), queue, command: command_tag(arguments), is_named: true })
     }
 
     /// A run without a name: the digest of the directory (relative paths mean other files elsewhere), the command, how it gets
@@ -57,8 +57,8 @@ impl Identity {
             count += 1;
         }
         let run = text(digest);
-        let queue = Name::new(format!("{KIND}:{run}"))?;
-        Ok((Self { run, queue, command: None }, count))
+        let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{run}"))?;
+        Ok((Self { run, queue, command: command_tag(arguments), is_named: false }, count))
     }
 
     /// The name or digest.
@@ -73,13 +73,13 @@ impl Identity {
 
     /// The program of the command that a task of this run is for, if it is another command than that of this process.
     pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
-        let (ours, theirs) = (self.command.as_deref()?, task.tags.get(COMMAND_TAG)?);
-        (ours != theirs).then(|| theirs.split_once(' ').map_or(theirs, |(_digest, program)| program))
+        let theirs = task.tags.get(COMMAND_TAG).filter(|_| self.is_named)?;
+        (self.command != theirs).then(|| program_of(theirs))
     }
 
-    /// The task of a line.
-    pub(super) fn task(&self, line: Line, arguments: &Arguments) -> anyhow::Result<NewTask> {
-        let mut task = NewTask::new(KIND)?;
+    /// The task of a line. `is_first` says that it is the first of the run.
+    pub(super) fn task(&self, line: Line, is_first: bool, arguments: &Arguments) -> anyhow::Result<NewTask> {
+        let mut task = NewTask::new(EACH_KIND)?;
         let digest = text(Sha256::new_with_prefix(&line.text));
         task.queue = self.queue.clone();
         task.unique = Some(UniqueKey {
@@ -87,13 +87,18 @@ impl Identity {
             on_duplicate: OnDuplicate::Skip,
             keep_for: arguments.keep,
         });
-        if let Some(command) = &self.command {
-            task.tags.set(COMMAND_TAG, command.as_str());
+        if self.is_named || is_first {
+            task.tags.set(COMMAND_TAG, self.command.as_str());
         }
         task.payload = line.text;
         task.retry = Some(arguments.retry_policy());
         Ok(task)
     }
+}
+
+/// The program of the command that a tag tells.
+pub(super) fn program_of(tag: &str) -> &str {
+    tag.split_once(' ').map_or(tag, |(_digest, program)| program)
 }
 
 /// A command as a tag tells it: its digest, which tells it from every other, and its program for people. Arguments may hold secrets, and tags are shown.
@@ -107,6 +112,7 @@ fn command_tag(arguments: &Arguments) -> String {
 /// Adds the command, and how it gets its line.
 fn add_command(digest: &mut Sha256, arguments: &Arguments) {
     add(digest, &[u8::from(arguments.stdin)]);
+    arguments.colsep.iter().for_each(|separator| add(digest, separator.as_bytes()));
     arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(digest, part));
 }
 

@@ -7,10 +7,13 @@
 //!
 //! In reading order: [`arguments`]; [`identity`] (which run this is); [`template`] (what is run for a line); [`handler`] (running
 //! it, as a handler of the engine); [`record`] (what is kept of it); [`feed`] (from lines to tasks); [`report`] (from ended tasks to
-//! output); [`run`] (all of it together).
+//! output); [`halt`] (when a run ends early);
+//! [`run`] (all of it together); [`dry_run`] (what would be run); [`runs`] (which runs a store has).
 
 mod arguments;
+mod dry_run;
 mod feed;
+mod halt;
 mod handler;
 mod identity;
 mod opening;
@@ -18,6 +21,7 @@ mod order;
 mod record;
 mod report;
 mod run;
+mod runs;
 mod sinks;
 mod summary;
 mod template;
@@ -25,3 +29,4 @@ mod token_bucket;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use run::run;
+pub(crate) use runs::{RunRecord, runs};

@@ -1,6 +1,7 @@
 //! Before the first command starts: which run it is, how long its input is, and what it has finished.
 
-use onward_store::{Outcome, Page, Store, TaskFilter, TaskState, Write};
+use onward_store::limits::EACH_QUEUE_PREFIX;
+use onward_store::{Name, Outcome, Page, Store, TaskFilter, TaskState, Write};
 use tokio::sync::mpsc;
 
 use super::arguments::Arguments;
@@ -11,6 +12,9 @@ use crate::exit_code::wrong_usage;
 use crate::input::{self, Line, Lines, Source};
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted};
+
+/// The flag that names the input.
+const INPUT: &str = "--input";
 
 /// A run whose input is about to be worked through.
 #[derive(Debug)]
@@ -29,10 +33,10 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     let (identity, lines, total) = match &arguments.name {
         Some(name) => {
             let identity = Identity::named(name, arguments)?;
-            (identity, Lines::new(input::open(arguments.input.as_deref())?, delimiter), None)
+            (identity, Lines::new(input::open(INPUT, arguments.input.as_deref())?, delimiter), None)
         }
         None => {
-            let source = Source::take(arguments.input.as_deref())?;
+            let source = Source::take(INPUT, arguments.input.as_deref())?;
             let (identity, total) = Identity::of_input(arguments, source.lines(delimiter)?)?;
             (identity, source.lines(delimiter)?, Some(total))
         }
@@ -54,23 +58,35 @@ pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> any
 
 /// Forgets what a run has finished. Refused while one of its lines runs, here or in another process.
 pub(super) async fn forget(options: &GlobalOptions, store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
+    forget_queue(options, store, identity.queue(), "--again").await.map(drop)
+}
+
+/// Forgets all lines in the queue of a run, and the queue. Returns how many there were, or `None` if there is no such queue. `flag` is what
+/// was typed for it.
+pub(super) async fn forget_queue(
+    options: &GlobalOptions,
+    store: &dyn Store,
+    queue: &Name,
+    flag: &str,
+) -> anyhow::Result<Option<u64>> {
     // Takes back what processes that are gone still seem to hold.
     match apply_one(store, Write::Sweep).await? {
         Outcome::Swept(_) => {}
         other => return Err(unexpected(other)),
     }
     let queues = store.queues().await?;
-    let Some(queue) = queues.into_iter().find(|queue| queue.name == *identity.queue()) else { return Ok(()) };
-    if queue.running > 0 {
+    let Some(found) = queues.into_iter().find(|found| found.name == *queue) else { return Ok(None) };
+    if found.running > 0 {
         anyhow::bail!(
-            "--again: {} of the run `{}` still running; stop the other process, or wait for it to end",
-            counted(queue.running, "line"),
-            identity.run()
+            "{flag}: {} of the run `{}` still running; stop the other process, or wait for it to end",
+            counted(found.running, "line"),
+            queue.strip_prefix(EACH_QUEUE_PREFIX).unwrap_or(queue)
         );
     }
     let states: Vec<TaskState> = TaskState::ALL.into_iter().filter(|state| *state != TaskState::Running).collect();
     let bar = ProgressBar::new(options, Unit::Tasks, None);
-    purge(store, identity.queue(), &states, &bar).await?;
+    let lines = purge(store, queue, &states, &bar).await?;
     bar.clear();
-    Ok(())
+    apply_one(store, Write::DeleteQueue { queue: queue.clone() }).await?;
+    Ok(Some(lines))
 }

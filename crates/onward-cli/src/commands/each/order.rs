@@ -50,6 +50,14 @@ impl Ended {
         }
     }
 
+    /// Takes all that wait, in the order of the input where that is the order.
+    pub(super) fn take_all(&mut self) -> Vec<Fed> {
+        match self {
+            Self::ByInput { held, .. } => std::mem::take(held).into_values().collect(),
+            Self::ByFinish(ended) => std::mem::take(ended).into(),
+        }
+    }
+
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -10,6 +10,9 @@ use crate::output::{ProgressBar, Unit, counted, one_line, remark};
 /// How many failures are shown one by one.
 const FAILURES_SHOWN: u64 = 20;
 
+/// Of how many lines it is shown where their output was cut.
+const CUTS_SHOWN: u64 = 20;
+
 /// How many of the last lines of its stderr are shown of a failure.
 const STDERR_LINES: usize = 3;
 
@@ -29,6 +32,12 @@ impl Report {
     pub(super) fn open(options: &GlobalOptions, arguments: &Arguments, total: Option<u64>) -> anyhow::Result<Self> {
         let sinks = Sinks::open(arguments, options.json)?;
         Ok(Self { sinks, bar: ProgressBar::new(options, Unit::Lines, total), tally: Tally::default() })
+    }
+
+    /// Takes lines for people, from anywhere.
+    pub(super) fn notices(&self) -> impl Fn(&str) + Send + Sync + 'static {
+        let bar = self.bar.clone();
+        move |line| bar.suspend(|| remark(line))
     }
 
     /// What was reported so far.
@@ -53,14 +62,19 @@ impl Report {
         let (bar, sinks) = (&self.bar, &mut self.sinks);
         if result.is_done() {
             self.tally.done += 1;
-            return bar.suspend(|| sinks.write(result));
+        } else {
+            self.tally.failed += 1;
+            bar.set_message(format!("{} failed", self.tally.failed));
         }
-        self.tally.failed += 1;
-        let failed = self.tally.failed;
-        bar.set_message(format!("{failed} failed"));
+        let (failed, cut) = (self.tally.failed, self.tally.cut);
         bar.suspend(|| {
             sinks.write(result)?;
-            show_failure(result, failed);
+            if !result.is_done() {
+                show_failure(result, failed);
+            }
+            if result.is_cut() && cut <= CUTS_SHOWN {
+                show_cut(result);
+            }
             Ok(())
         })
     }
@@ -71,6 +85,21 @@ impl Report {
     }
 }
 
+/// Says where the output of a line was cut.
+fn show_cut(result: &LineResult) {
+    let stdout =
+        result.stdout.cut.then(|| format!("stdout is cut behind its first {} bytes", result.stdout.bytes.len()));
+    let stderr =
+        result.stderr.cut.then(|| format!("stderr is cut before its last {} bytes", result.stderr.bytes.len()));
+    let where_cut: Vec<String> = stdout.into_iter().chain(stderr).collect();
+    let more = if result.is_done() { "; --capture keeps more" } else { "" };
+    remark(format_args!("line {} ({}): {}{more}", result.line, input_text(result), where_cut.join(", ")));
+}
+
+fn input_text(result: &LineResult) -> String {
+    one_line(&String::from_utf8_lossy(&result.input), SHOWN_COLUMNS)
+}
+
 fn show_failure(result: &LineResult, count: u64) {
     if count > FAILURES_SHOWN {
         if count == FAILURES_SHOWN + 1 {
@@ -78,7 +107,7 @@ fn show_failure(result: &LineResult, count: u64) {
         }
         return;
     }
-    let input = one_line(&String::from_utf8_lossy(&result.input), SHOWN_COLUMNS);
+    let input = input_text(result);
     let why = result.error.as_deref().unwrap_or("failed");
     let state = result.state.map_or("pruned", |state| state.as_str());
     let attempts = counted(result.attempts.into(), "attempt");

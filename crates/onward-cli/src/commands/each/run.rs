@@ -1,5 +1,6 @@
 //! All of it together: lines become tasks, an engine runs them, and what has ended is reported.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,23 +9,26 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use onward::Engine;
-use onward_store::Store;
+use onward_store::{Store, limits};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
+use super::dry_run;
 use super::feed::{Fed, Feed, GO_ON};
+use super::halt::{FailureCount, Halt};
 use super::handler::LineWork;
-use super::identity::{Identity, KIND};
+use super::identity::Identity;
 use super::opening::{self, Opening};
 use super::order::Ended;
 use super::record::{HEADER_BYTES, LineResult};
 use super::report::Report;
+use super::runs;
 use super::template::Template;
 use super::token_bucket::TokenBucket;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{is_output_closed, remark};
-use crate::process::{Interrupts, Runner, find_program};
+use crate::process::{Interrupts, Runner, find_program, room_for};
 use crate::store_file;
 
 /// How many lines may have a task that has not ended. It bounds memory; more of them would not make anything faster.
@@ -32,6 +36,9 @@ const UNFINISHED_LINES: usize = 2048;
 
 /// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
 const HELD_LINES: usize = 4_000_000;
+
+/// How many files of this process a command needs: pipes for its three streams, what tells its end, and one to spare.
+const FILES_EACH: u64 = 5;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
@@ -43,35 +50,49 @@ enum Work {
     Interrupted,
     /// The reader of standard output closed it.
     OutputClosed,
+    /// As many lines have failed as `--halt` says.
+    Halted,
 }
 
 /// Runs a command once per line.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match &arguments.forget {
+        Some(name) => runs::forget(options, name).await,
+        None if arguments.list => runs::list(options).await,
+        None => run_lines(options, arguments).await,
+    }
+}
+
+async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let template =
-        Template::new(&arguments.command, arguments.stdin).ok_or_else(|| wrong_usage("there is no command"))?;
+        Template::new(&arguments.command, arguments.way()).ok_or_else(|| wrong_usage("there is no command"))?;
     find_program(template.program())?;
+    if arguments.dry_run {
+        return dry_run::run(options, &arguments, &template);
+    }
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
     let opening = opening::open(&arguments)?;
-    let store = store_file::open_with_payload_limit(options, limit.max(onward_store::limits::PAYLOAD_BYTES)).await?;
+    let store = store_file::open_with_payload_limit(options, limit.max(limits::PAYLOAD_BYTES)).await?;
     if arguments.again {
         opening::forget(options, &*store, &opening.identity).await?;
     } else if !arguments.changed_command {
         opening::check_command(&*store, &opening.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
+    let report = Report::open(options, &arguments, opening.total)?;
     let work = Arc::new(LineWork {
         template,
         limits: arguments.limits(),
         bucket: arguments.rate.map(|rate| TokenBucket::new(rate, store.clock())),
-        runner: Runner::start()?,
+        runner: Runner::start(report.notices())?,
+        failures: Arc::new(FailureCount::new(arguments.halt)),
     });
     let engine = engine(&arguments, &opening.identity, &store, &work).await?;
-    let report = Report::open(options, &arguments, opening.total)?;
     let identity = opening.identity.clone();
     let before = store.clock().steady();
     let lines = Lines::new(engine, store, arguments, opening, report);
-    let (outcome, lines) = lines.run(interrupts, &work.runner).await?;
+    let (outcome, lines) = lines.run(interrupts, &work).await?;
     let took = lines.store.clock().steady().saturating_sub(before);
     Ok(conclude(options, &lines, &identity, outcome, took))
 }
@@ -82,19 +103,29 @@ async fn engine(
     store: &Arc<dyn Store>,
     work: &Arc<LineWork>,
 ) -> anyhow::Result<Engine> {
+    let room = room_for(arguments.jobs(), FILES_EACH)?;
+    room.notice(arguments.jobs()).iter().for_each(remark);
     let engine = Engine::builder()
         .store(Arc::clone(store))
-        .concurrency(arguments.jobs())
+        .concurrency(room.jobs)
         .queues([identity.queue().as_str()])
         // A line that waits in this process's buffer could run in another process of the same run.
         .prefetch(0)
         .grace(arguments.limits().grace + GRACE_MARGIN)
         .shutdown_limit(Duration::ZERO)
+        .serves_reserved_kinds()
         .name(format!("onward each {}", std::process::id()))
         .open()
         .await?;
+    if arguments.halt.is_some() {
+        let failures = Arc::clone(&work.failures);
+        engine.after_commit(move |transition| {
+            failures.note(transition.change);
+            std::future::ready(())
+        });
+    }
     let work = Arc::clone(work);
-    engine.handle(KIND, move |context| Arc::clone(&work).attempt(context));
+    engine.handle(limits::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
     Ok(engine)
 }
 
@@ -122,6 +153,14 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
             ));
             ExitCode::OutputClosed
         }
+        Work::Halted => {
+            remark(format_args!(
+                "halted, as --halt says; what finished is kept in {}. Run the same command on the same input to go on, with --retry-failed \
+                 to try again what failed",
+                options.store
+            ));
+            ExitCode::Failed
+        }
         Work::Finished if tally.failed > 0 => ExitCode::Failed,
         Work::Finished => ExitCode::Done,
     }
@@ -133,38 +172,51 @@ struct Lines {
     store: Arc<dyn Store>,
     feed: Feed,
     unfinished: FuturesUnordered<BoxFuture<'static, anyhow::Result<Fed>>>,
+    /// The lines of these futures, by position.
+    pending: BTreeMap<u64, Fed>,
     ended: Ended,
     count: u64,
     report: Report,
+    halt: Option<Halt>,
 }
 
 impl Lines {
     fn new(engine: Engine, store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening, report: Report) -> Self {
-        let ended = Ended::new(arguments.order);
+        let (ended, halt, pending) = (Ended::new(arguments.order), arguments.halt, BTreeMap::new());
         let feed = Feed::new(Arc::clone(&store), arguments, opening);
-        Self { engine, store, feed, unfinished: FuturesUnordered::new(), ended, count: 0, report }
+        Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
     }
 
     /// Works until every line has ended and is reported, or until an interrupt; then lets what runs come to its end.
-    async fn run(mut self, mut interrupts: Interrupts, runner: &Runner) -> anyhow::Result<(Work, Self)> {
+    async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(Work, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
         let guard = stopped.clone().drop_guard();
         let running = tokio::spawn(async move {
             let _guard = guard;
             engine.run().await
         });
-        let outcome = match self.work(&mut interrupts, &stopped).await {
+        let outcome = match self.work(&mut interrupts, work, &stopped).await {
             Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
             outcome => outcome,
         };
+        if matches!(outcome, Ok(Work::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
+            tokio::select! {
+                () = work.runner.wind_down() => {}
+                () = interrupts.next() => {}
+            }
+        }
         self.engine.stop();
         tokio::select! {
             ended = running => {
                 ended?.context(GO_ON)?;
-                Ok((outcome?, self))
+                let outcome = outcome?;
+                if outcome == Work::Halted {
+                    self.report_what_ended().await?;
+                }
+                Ok((outcome, self))
             }
             () = interrupts.next() => {
-                runner.kill_all();
+                work.runner.kill_all();
                 outcome?;
                 Ok((Work::Interrupted, self))
             }
@@ -172,13 +224,20 @@ impl Lines {
     }
 
     /// `stopped` says that the engine has stopped, which it does not do by itself unless the store fails it.
-    async fn work(&mut self, interrupts: &mut Interrupts, stopped: &CancellationToken) -> anyhow::Result<Work> {
+    async fn work(
+        &mut self,
+        interrupts: &mut Interrupts,
+        work: &LineWork,
+        stopped: &CancellationToken,
+    ) -> anyhow::Result<Work> {
         while !self.is_done() {
             let has_room = self.has_room();
             tokio::select! {
                 lines = self.feed.next(), if has_room => self.submit(lines?).await?,
                 Some(fed) = self.unfinished.next() => self.take_ended(fed?).await?,
                 () = interrupts.next() => return Ok(Work::Interrupted),
+                () = work.failures.reached() => return Ok(Work::Halted),
+                why = work.runner.given_up() => anyhow::bail!("{why}; {GO_ON}"),
                 () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
             }
         }
@@ -204,6 +263,7 @@ impl Lines {
                 continue;
             }
             let engine = self.engine.clone();
+            self.pending.insert(fed.position, fed);
             self.unfinished.push(Box::pin(async move {
                 engine.wait(fed.task).await?;
                 Ok(fed)
@@ -212,7 +272,19 @@ impl Lines {
         Ok(())
     }
 
+    /// Reports the lines that have ended though some before them have not.
+    async fn report_what_ended(&mut self) -> anyhow::Result<()> {
+        let held = self.ended.take_all();
+        for fed in std::mem::take(&mut self.pending).into_values().chain(held) {
+            if let Some(record) = self.store.task(fed.task).await?.filter(|record| record.state.is_ended()) {
+                self.report.line(&LineResult::of(fed.line, record), fed.earlier)?;
+            }
+        }
+        Ok(())
+    }
+
     async fn take_ended(&mut self, fed: Fed) -> anyhow::Result<()> {
+        self.pending.remove(&fed.position);
         self.count += 1;
         self.report.ended(self.count);
         self.ended.push(fed);

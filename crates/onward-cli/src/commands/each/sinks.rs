@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::arguments::Arguments;
 use super::record::LineResult;
 use crate::exit_code::wrong_usage;
-use crate::output::{print_json, print_raw};
+use crate::output::{pass_on, print_json, print_raw};
 
 /// The places that were asked for.
 #[derive(Debug)]
@@ -66,7 +66,13 @@ impl Sinks {
     /// Whether what is written goes to the terminal's stdout, and so must not mix with a progress bar.
     pub(super) fn write(&mut self, result: &LineResult) -> anyhow::Result<()> {
         match self.stdout {
-            Stdout::Output => print_raw(&result.stdout.bytes)?,
+            Stdout::Output => {
+                print_raw(&result.stdout.bytes)?;
+                // Of a failure its end is shown beside the reason.
+                if result.is_done() {
+                    pass_on(&result.stderr.bytes);
+                }
+            }
             Stdout::Results => print_json(&result.json())?,
             Stdout::Nothing => {}
         }

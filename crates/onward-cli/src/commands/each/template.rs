@@ -7,8 +7,40 @@ use bytes::Bytes;
 
 use crate::process::Invocation;
 
-/// What stands for the line in an argument.
-const PLACEHOLDER: &[u8] = b"{}";
+/// What stands for the line, or a part of it, in an argument.
+const PLACEHOLDERS: [(&[u8], Part); 5] = [
+    (b"{}", Part::Line),
+    (b"{.}", Part::WithoutExtension),
+    (b"{/}", Part::Name),
+    (b"{//}", Part::Directory),
+    (b"{/.}", Part::NameWithoutExtension),
+];
+
+/// A part of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// All of it.
+    Line,
+    /// As a path: without the extension.
+    WithoutExtension,
+    /// As a path: what stands behind the last slash.
+    Name,
+    /// As a path: what stands before the last slash.
+    Directory,
+    /// As a path: the name without its extension.
+    NameWithoutExtension,
+    /// The column with this number, counted from 1; empty where the line has fewer.
+    Column(usize),
+}
+
+/// How a command gets its line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Way {
+    /// On stdin; a placeholder then has no meaning.
+    pub(super) stdin: bool,
+    /// What stands between the columns of a line; without it a line has none.
+    pub(super) separator: Option<Vec<u8>>,
+}
 
 /// A command with a place for the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,30 +48,33 @@ pub(super) struct Template {
     program: OsString,
     arguments: Vec<OsString>,
     place: Place,
+    separator: Option<Vec<u8>>,
 }
 
 /// Where the line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the stead of each `{}`.
+    /// In the stead of each placeholder.
     Placeholder,
-    /// Behind the last argument.
+    /// Behind the last argument; its columns one by one.
     Last,
     /// On stdin.
     Stdin,
 }
 
 impl Template {
-    /// The template of a command; `None` if there is no program. With `stdin`, a `{}` has no meaning.
-    pub(super) fn new(command: &[OsString], stdin: bool) -> Option<Self> {
+    /// The template of a command; `None` if there is no program.
+    pub(super) fn new(command: &[OsString], way: Way) -> Option<Self> {
         let (program, arguments) = command.split_first()?;
-        let has_placeholder = arguments.iter().any(|argument| find(argument.as_bytes()).is_some());
+        let Way { stdin, separator } = way;
+        let has_columns = separator.is_some();
+        let has_placeholder = arguments.iter().any(|argument| find(argument.as_bytes(), has_columns).is_some());
         let place = match (stdin, has_placeholder) {
             (true, _) => Place::Stdin,
             (false, true) => Place::Placeholder,
             (false, false) => Place::Last,
         };
-        Some(Self { program: program.clone(), arguments: arguments.to_vec(), place })
+        Some(Self { program: program.clone(), arguments: arguments.to_vec(), place, separator })
     }
 
     /// The program.
@@ -50,27 +85,87 @@ impl Template {
     /// What is run for one line.
     pub(super) fn fill(&self, line: &Bytes, environment: Vec<(&'static str, OsString)>) -> Invocation {
         let mut arguments = self.arguments.clone();
-        match self.place {
-            Place::Placeholder => arguments.iter_mut().for_each(|argument| *argument = replaced(argument, line)),
-            Place::Last => arguments.push(OsStr::from_bytes(line).to_owned()),
-            Place::Stdin => {}
+        let columns = self.separator.as_ref().map(|separator| columns(line, separator));
+        match (self.place, columns) {
+            (Place::Placeholder, columns) => {
+                arguments.iter_mut().for_each(|argument| *argument = replaced(argument, line, columns.as_deref()));
+            }
+            (Place::Last, None) => arguments.push(OsStr::from_bytes(line).to_owned()),
+            (Place::Last, Some(columns)) => {
+                arguments.extend(columns.into_iter().map(|column| OsStr::from_bytes(column).to_owned()));
+            }
+            (Place::Stdin, _) => {}
         }
         let stdin = (self.place == Place::Stdin).then(|| line.clone());
         Invocation { program: self.program.clone(), arguments, environment, stdin }
     }
 }
 
-fn find(argument: &[u8]) -> Option<usize> {
-    argument.windows(PLACEHOLDER.len()).position(|window| window == PLACEHOLDER)
+impl Part {
+    fn of<'l>(self, line: &'l [u8], columns: Option<&[&'l [u8]]>) -> &'l [u8] {
+        let slash = line.iter().rposition(|byte| *byte == b'/');
+        let name = slash.map_or(line, |at| &line[at + 1..]);
+        match self {
+            Self::Line => line,
+            Self::WithoutExtension => &line[..line.len() - extension(name)],
+            Self::Name => name,
+            Self::NameWithoutExtension => &name[..name.len() - extension(name)],
+            Self::Directory => match slash {
+                None => b".",
+                Some(0) => b"/",
+                Some(at) => &line[..at],
+            },
+            Self::Column(number) => {
+                columns.and_then(|columns| columns.get(number.wrapping_sub(1)).copied()).unwrap_or_default()
+            }
+        }
+    }
 }
 
-/// The argument with every placeholder replaced; a `{}` within the line itself is left as it is.
-fn replaced(argument: &OsStr, line: &[u8]) -> OsString {
+/// How long the extension of a name is, with its dot. A name that only begins with a dot has none.
+fn extension(name: &[u8]) -> usize {
+    match name.iter().rposition(|byte| *byte == b'.') {
+        None | Some(0) => 0,
+        Some(dot) => name.len() - dot,
+    }
+}
+
+fn columns<'l>(line: &'l [u8], separator: &[u8]) -> Vec<&'l [u8]> {
+    let (mut columns, mut rest) = (Vec::new(), line);
+    while let Some(at) = rest.windows(separator.len()).position(|window| window == separator) {
+        columns.push(&rest[..at]);
+        rest = &rest[at + separator.len()..];
+    }
+    columns.push(rest);
+    columns
+}
+
+/// The first placeholder in an argument: where it is, how long, and what it stands for.
+fn find(argument: &[u8], has_columns: bool) -> Option<(usize, usize, Part)> {
+    let starts = argument.iter().enumerate().filter(|(_, byte)| **byte == b'{').map(|(at, _)| at);
+    starts.into_iter().find_map(|at| {
+        let rest = &argument[at..];
+        let fixed = PLACEHOLDERS.iter().find(|(text, _)| rest.starts_with(text));
+        let found = fixed.map(|(text, part)| (text.len(), *part)).or_else(|| column(rest).filter(|_| has_columns));
+        found.map(|(length, part)| (at, length, part))
+    })
+}
+
+/// The placeholder of a column at the beginning of a text: `{1}`.
+fn column(text: &[u8]) -> Option<(usize, Part)> {
+    let end = text.iter().position(|byte| *byte == b'}')?;
+    let digits = text.get(1..end).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let number: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (number > 0).then_some((end + 1, Part::Column(number)))
+}
+
+/// The argument with every placeholder replaced; one within the line itself is left as it is.
+fn replaced(argument: &OsStr, line: &[u8], columns: Option<&[&[u8]]>) -> OsString {
     let (mut rest, mut filled) = (argument.as_bytes(), Vec::new());
-    while let Some(at) = find(rest) {
+    while let Some((at, length, part)) = find(rest, columns.is_some()) {
         filled.extend_from_slice(&rest[..at]);
-        filled.extend_from_slice(line);
-        rest = &rest[at + PLACEHOLDER.len()..];
+        filled.extend_from_slice(part.of(line, columns));
+        rest = &rest[at + length..];
     }
     filled.extend_from_slice(rest);
     OsString::from_vec(filled)
@@ -80,14 +175,42 @@ fn replaced(argument: &OsStr, line: &[u8]) -> OsString {
 mod tests {
     use super::*;
 
-    fn filled(command: &[&str], stdin: bool, line: &'static str) -> Invocation {
+    fn filled_by(command: &[&str], way: Way, line: &'static str) -> Invocation {
         let command: Vec<OsString> = command.iter().map(Into::into).collect();
-        Template::new(&command, stdin).unwrap().fill(&line.into(), vec![])
+        Template::new(&command, way).unwrap().fill(&line.into(), vec![])
+    }
+
+    fn filled(command: &[&str], stdin: bool, line: &'static str) -> Invocation {
+        filled_by(command, Way { stdin, separator: None }, line)
+    }
+
+    fn by_columns(command: &[&str], separator: &str, line: &'static str) -> Vec<OsString> {
+        filled_by(command, Way { stdin: false, separator: Some(separator.into()) }, line).arguments
     }
 
     #[test]
     fn a_placeholder_is_replaced_wherever_it_stands() {
         assert_eq!(filled(&["cp", "{}", "to/{}.bak-{}"], false, "a b").arguments, ["a b", "to/a b.bak-a b"]);
+    }
+
+    #[test]
+    fn parts_of_a_path_are_as_their_placeholders_say() {
+        let parts = ["x", "{.}", "{/}", "{//}", "{/.}"];
+        assert_eq!(filled(&parts, false, "a.d/b.tar.gz").arguments, ["a.d/b.tar", "b.tar.gz", "a.d", "b.tar"]);
+        assert_eq!(filled(&parts, false, "a.d/b").arguments, ["a.d/b", "b", "a.d", "b"]);
+        assert_eq!(filled(&parts, false, ".rc").arguments, [".rc", ".rc", ".", ".rc"]);
+        assert_eq!(filled(&parts, false, "/b.c").arguments, ["/b", "b.c", "/", "b"]);
+    }
+
+    #[test]
+    fn other_braces_stay_as_they_are() {
+        assert_eq!(filled(&["awk", "{print}", "{1}", "{"], false, "f").arguments, ["{print}", "{1}", "{", "f"]);
+    }
+
+    #[test]
+    fn columns_are_numbered_and_those_that_are_missing_empty() {
+        assert_eq!(by_columns(&["x", "{2}-{1}", "{3}", "{}", "{0}"], ", ", "a, b"), ["b-a", "", "a, b", "{0}"]);
+        assert_eq!(by_columns(&["x", "-v"], "\t", "a b\tc"), ["-v", "a b", "c"]);
     }
 
     #[test]

@@ -72,7 +72,10 @@ fn incomplete() -> anyhow::Error {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let signal = arguments.signal()?;
     let (name, to) = (signal.name.clone(), told(&signal.to));
-    let store = store_file::open_existing(options).await?;
+    let store = match &signal.to {
+        Recipient::KeyOrStart { .. } => store_file::open_or_create(options).await?,
+        Recipient::Task(_) | Recipient::Key { .. } => store_file::open_existing(options).await?,
+    };
     match apply_one(&*store, Write::Signal(Box::new(signal))).await? {
         Outcome::Done => {}
         other => return Err(unexpected(other)),

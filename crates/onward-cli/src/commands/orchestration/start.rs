@@ -15,12 +15,13 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
-use crate::values::{Tag, parse_duration, tags_of};
+use crate::values::{Tag, parse_duration, parse_kind, tags_of};
 
 /// Arguments of `onward orchestration start`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The kind, which selects the code
+    #[arg(value_parser = parse_kind)]
     kind: Name,
     /// What the code gets, as JSON; - for stdin
     #[arg(long, value_name = "JSON", default_value = "null", allow_negative_numbers = true)]
@@ -96,7 +97,7 @@ fn refuse_misplaced(typed: &str) -> anyhow::Error {
 
 /// JSON that was typed, or is on stdin if `-` was.
 pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
-    let bytes = submit::read_payload(None, Some(typed))?;
+    let bytes = submit::read_payload(what, None, Some(typed))?;
     serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).map_err(|error| {
         wrong_usage(format!("the {what} is not JSON: {error}; a text has quotes of its own, such as '\"parcel 4\"'"))
     })?;

@@ -41,7 +41,10 @@ impl From<Mode> for QueueMode {
 
 /// Shows or changes how workers choose among queues.
 pub(crate) async fn run(options: &GlobalOptions, Arguments { mode }: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = match mode {
+        Some(_) => store_file::open_or_create(options).await?,
+        None => store_file::open_existing(options).await?,
+    };
     if let Some(mode) = mode {
         apply_one(&*store, Write::SetQueueMode(mode.into())).await?;
     }

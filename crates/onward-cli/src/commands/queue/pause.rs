@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 
 /// Pauses.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_or_create(options).await?;
     let now = store.clock().now();
     if let Some(until) = arguments.until.filter(|until| *until <= now) {
         return Err(wrong_usage(format!(

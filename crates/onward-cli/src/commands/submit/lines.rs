@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::arguments::Arguments;
 use super::command::wait;
+use super::task_options::PAYLOAD_FILE;
 use crate::apply::unexpected;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::input::{self, Delimiter, Line, Lines};
@@ -17,7 +18,7 @@ pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if arguments.task.payload.as_deref().is_some_and(|payload| payload != "-") {
         return Err(wrong_usage("--lines takes its lines from stdin or from --payload-file; leave the payload out"));
     }
-    let lines = Lines::new(input::open(arguments.task.payload_file.as_deref())?, Delimiter::LineFeed);
+    let lines = Lines::new(input::open(PAYLOAD_FILE, arguments.task.payload_file.as_deref())?, Delimiter::LineFeed);
     let store = store_file::open_or_create(options).await?;
     let tasks = submit_all(options, &*store, &arguments, lines).await?;
     if arguments.wait { wait_for_all(options, &*store, &tasks).await } else { Ok(ExitCode::Done) }

@@ -3,30 +3,32 @@
 use std::io::Read;
 use std::path::Path;
 
+use anyhow::Context;
 use bytes::Bytes;
 use onward_store::limits;
 
 use crate::exit_code::wrong_usage;
 use crate::input;
 
-/// A payload as it was typed, or what a file or stdin (`-`) holds.
-pub(crate) fn read_payload(file: Option<&Path>, typed: Option<&str>) -> anyhow::Result<Bytes> {
+/// A payload as it was typed, or what a file, which `flag` names, or stdin (`-`) holds.
+pub(crate) fn read_payload(flag: &str, file: Option<&Path>, typed: Option<&str>) -> anyhow::Result<Bytes> {
     match (file, typed) {
-        (Some(path), _) => read_whole(input::open(Some(path))?),
-        (None, Some("-")) => read_whole(input::open(None)?),
+        (Some(path), _) => read_whole(&format!("{flag} {}", path.display()), input::open(flag, Some(path))?),
+        (None, Some("-")) => read_whole("stdin", input::open(flag, None)?),
         (None, Some(text)) => Ok(text.to_owned().into()),
         (None, None) => Ok(Bytes::new()),
     }
 }
 
-fn read_whole(input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
+/// Reads a payload from `source`, as it was typed.
+fn read_whole(source: &str, input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
     let mut payload = Vec::new();
     let bounded = u64::try_from(limits::PAYLOAD_BYTES).unwrap_or(u64::MAX);
-    input.take(bounded.saturating_add(1)).read_to_end(&mut payload)?;
+    input.take(bounded.saturating_add(1)).read_to_end(&mut payload).with_context(|| source.to_owned())?;
     if payload.len() > limits::PAYLOAD_BYTES {
         let limit = limits::PAYLOAD_BYTES;
         return Err(wrong_usage(format!(
-            "the payload is larger than {limit} bytes; keep the data in a file and submit its name"
+            "{source}: the payload is larger than {limit} bytes; keep the data in a file and submit its name"
         )));
     }
     Ok(payload.into())

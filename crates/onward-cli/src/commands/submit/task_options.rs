@@ -13,13 +13,16 @@ use onward_store::{
 
 use super::io_options::IoOptions;
 use super::payload::read_payload;
-use crate::values::{Tag, parse_backoff, parse_duration, parse_positive_duration, tags_of};
+use crate::values::{Tag, parse_backoff, parse_duration, parse_kind, parse_positive_duration, tags_of};
+
+/// The flag that names a file with the payload.
+pub(super) const PAYLOAD_FILE: &str = "--payload-file";
 
 /// A task, all but its payload in lines.
 #[derive(Debug, Args)]
 pub(crate) struct TaskOptions {
     /// The kind, which selects a handler
-    #[arg(long)]
+    #[arg(long, value_parser = parse_kind)]
     kind: Name,
     /// The queue it waits in
     #[arg(long, default_value = "default")]
@@ -166,7 +169,7 @@ impl TaskOptions {
     /// # Errors
     /// As [`task`](Self::task), and if the payload cannot be read.
     pub(crate) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
-        self.task(read_payload(self.payload_file.as_deref(), self.payload.as_deref())?)
+        self.task(read_payload(PAYLOAD_FILE, self.payload_file.as_deref(), self.payload.as_deref())?)
     }
 
     /// The task with one payload.

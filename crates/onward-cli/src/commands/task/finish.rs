@@ -55,8 +55,8 @@ pub(crate) struct ExtendArguments {
 /// Completes a task that waits for it.
 pub(crate) async fn complete(options: &GlobalOptions, arguments: CompleteArguments) -> anyhow::Result<ExitCode> {
     let result = match arguments.result.as_deref() {
-        Some(path) if path.as_os_str() == "-" => Some(read_payload(None, Some("-"))?),
-        Some(path) => Some(read_payload(Some(path), None)?),
+        Some(path) if path.as_os_str() == "-" => Some(read_payload("--result", None, Some("-"))?),
+        Some(path) => Some(read_payload("--result", Some(path), None)?),
         None => None,
     };
     finish(options, arguments.token, Finish::Complete { result }).await

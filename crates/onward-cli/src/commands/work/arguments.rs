@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 #[cfg(feature = "metrics")]
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,21 +11,21 @@ use onward::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;
-use crate::values::parse_duration;
+use crate::values::{Jobs, parse_duration, parse_kind};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Take tasks of this kind; may be given several times
-    #[arg(long = "kind", value_name = "KIND", required = true)]
+    /// Take tasks of this kind, or of all kinds that begin so (mail:*); may be given several times
+    #[arg(long = "kind", value_name = "KIND", required = true, value_parser = parse_kind)]
     pub(super) kinds: Vec<Name>,
     /// Take tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
-    /// How many commands run at once; default: the number of cores
-    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    /// How many commands run at once: 4, or 50% of the cores
+    #[arg(long, short, value_name = "COUNT", default_value = "100%")]
+    jobs: Jobs,
     /// How long a command that is to stop has before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
@@ -46,6 +47,12 @@ pub(crate) struct Arguments {
     /// Stop when nothing is due and nothing runs
     #[arg(long)]
     pub(super) until_idle: bool,
+    /// Say nothing on stderr of tasks that fail, of what commands say there, of the start and of the end
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    /// Write stdout and stderr of each attempt to files TASK.ATTEMPT.out and TASK.ATTEMPT.err in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) output_dir: Option<PathBuf>,
     /// Serve metrics for Prometheus at this address (loopback unless told otherwise)
     #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
@@ -66,7 +73,10 @@ How it ends:
   exit 100          failed, and trying again cannot help
   any other exit    failed, and is tried again as the task's retry policy says (75 by convention)
   by a signal       failed, and is tried again
-Of a failure, the end of stderr is kept as the error.
+Of a failure, the end of stderr is kept as the error. Of a command that succeeds, the end of stderr is shown on the worker's.
+
+On stderr the worker says what it serves, which attempts fail and why, and in the end how many tasks ended how; with --json as
+lines of JSON, and with --quiet not at all.
 
 ONWARD_REPORT is a pipe into which the command may write lines while it runs:
   progress 0.42 halfway there    how far it is, and what it is doing
@@ -85,7 +95,6 @@ impl Arguments {
 
     /// How many commands run at once.
     pub(super) fn jobs(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.jobs.map_or_else(cores, usize::from)
+        self.jobs.count()
     }
 }

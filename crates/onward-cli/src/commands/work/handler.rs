@@ -1,18 +1,24 @@
 //! Running a task's command, as a handler of the engine.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use onward::{Context, Failure};
+use onward::{Context, Failure, Interruption};
+use tokio_util::sync::CancellationToken;
 
+use super::console::Console;
 use super::mailbox::Mailbox;
 use super::members;
+use super::output_directory::OutputDirectory;
 use super::report::Report;
 use super::verdict::{Said, judge};
-use crate::process::{Finished, Invocation, Limits, Runner};
+use crate::process::{End, Finished, Invocation, Limits, NotRun, Program, Runner};
+
+/// After a fault of the worker a task is due again after this long.
+const AFTER_FAULT: Duration = Duration::from_secs(1);
 
 /// What every task of a worker needs.
 #[derive(Debug)]
@@ -22,29 +28,80 @@ pub(super) struct TaskWork {
     pub(super) limits: Limits,
     pub(super) runner: Runner,
     pub(super) mailboxes: PathBuf,
+    pub(super) console: Arc<Console>,
+    pub(super) output_directory: Option<OutputDirectory>,
 }
 
 impl TaskWork {
     /// Runs one attempt.
     pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
-        let mailbox = Mailbox::open(&self.mailboxes, &format!("task-{}-{}", context.id(), context.attempt()))?;
-        let stdin = members::stdin(&context).await?;
-        let (finished, said) = self.run(&context, mailbox, stdin).await?;
+        let stop = context.cancelled();
+        let Some(mailbox) = alive(&context, self.mailbox(&context, &stop)).await else {
+            return Err(given_back(&context));
+        };
+        let stdin = members::stdin(&context).await.map_err(|error| of_worker(error.message()))?;
+        let invocation = self.invocation(&context, &mailbox, stdin);
+        let (finished, said) = match alive(&context, self.runner.begin(invocation, &stop)).await {
+            Ok(program) => self.finish(&context, mailbox, program).await,
+            Err(why) => Err(why),
+        }
+        .map_err(|why| self.not_run(&context, why))?;
+        self.show(&context, &finished).await;
         judge(finished, said, self.limits.capture)
     }
 
-    async fn run(&self, context: &Context, mut mailbox: Mailbox, stdin: Bytes) -> io::Result<(Finished, Said)> {
+    /// Puts what the command wrote where it can be read. What cannot be written is told, and does not change what became of the task.
+    async fn show(&self, context: &Context, finished: &Finished) {
+        if let Some(directory) = &self.output_directory
+            && let Err(error) = directory.write(context, finished).await
+        {
+            let path = directory.path().display();
+            self.console
+                .fault(&format!("--output-dir {path}: the output of task {} cannot be written: {error}", context.id()));
+        }
+        if finished.end == End::Exited(0) {
+            self.console.stderr(context.id(), &finished.stderr);
+        }
+    }
+
+    async fn mailbox(&self, context: &Context, stop: &CancellationToken) -> Option<Mailbox> {
+        let name = format!("task-{}-{}", context.id(), context.attempt());
+        let make = || {
+            Mailbox::open(&self.mailboxes, &name)
+                .map_err(|error| format!("cannot make a pipe for reports in {}: {error}", self.mailboxes.display()))
+        };
+        self.runner.prepare(stop, make).await
+    }
+
+    async fn finish(
+        &self,
+        context: &Context,
+        mut mailbox: Mailbox,
+        program: Program<'_>,
+    ) -> Result<(Finished, Said), NotRun> {
         let (stop, mut said) = (context.cancelled(), Said::default());
-        let running = self.runner.run(self.invocation(context, &mailbox, stdin), self.limits, &stop);
+        let running = program.finish(self.limits, &stop);
         tokio::pin!(running);
         let finished = loop {
             tokio::select! {
                 finished = &mut running => break finished?,
-                line = mailbox.next() => take(context, &mut said, &line?),
+                line = mailbox.next() => take(context, &mut said, &line.map_err(NotRun::Lost)?),
             }
         };
         mailbox.rest().iter().for_each(|line| take(context, &mut said, line));
         Ok((finished, said))
+    }
+
+    /// No task of a worker has arguments of its own, so what the system does not take was typed.
+    fn not_run(&self, context: &Context, why: NotRun) -> Failure {
+        match why {
+            NotRun::Stopped => given_back(context),
+            NotRun::Refused(error) => {
+                self.runner.give_up(format!("cannot start `{}` with these arguments: {error}", self.program.display()));
+                given_back(context)
+            }
+            NotRun::Lost(error) => of_worker(&format!("it cannot be told how the command ended: {error}")),
+        }
     }
 
     fn invocation(&self, context: &Context, mailbox: &Mailbox, stdin: Bytes) -> Invocation {
@@ -64,6 +121,33 @@ impl TaskWork {
         }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
         Invocation { program, arguments, environment, stdin: Some(stdin) }
+    }
+}
+
+/// What becomes of a task that was not started: it waits again in its queue, and the attempt is not counted, even where its time is
+/// over.
+fn given_back(context: &Context) -> Failure {
+    match context.interruption() {
+        Some(Interruption::TimedOut | Interruption::Silent) => Failure::move_to(context.queue().as_str()),
+        _ => Failure::not_counted("stopped before it was started", AFTER_FAULT),
+    }
+}
+
+/// A fault of this process or of its store, for which no attempt is charged.
+fn of_worker(message: &str) -> Failure {
+    Failure::not_counted(message, AFTER_FAULT)
+}
+
+/// Gives signs of life for a command that waits to be started.
+async fn alive<T>(context: &Context, waiting: impl Future<Output = T>) -> T {
+    let Some(limit) = context.heartbeat_timeout() else { return waiting.await };
+    tokio::pin!(waiting);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut waiting => return answer,
+            () = tokio::time::sleep(limit / 4) => context.heartbeat(),
+        }
     }
 }
 

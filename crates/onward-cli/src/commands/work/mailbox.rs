@@ -1,6 +1,8 @@
 //! The pipe through which a command reports.
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -21,9 +23,10 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Makes the pipe.
+    /// Makes the pipe, and the directory where something that clears away temporary files has removed it.
     pub(super) fn open(directory: &Path, name: &str) -> io::Result<Self> {
         let path = directory.join(name);
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         let receiver = OpenOptions::new().open_receiver(&path)?;
         let keep_open = OpenOptions::new().open_sender(&path)?;

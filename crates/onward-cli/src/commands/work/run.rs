@@ -13,12 +13,18 @@ use onward_store::Store;
 use serde_json::json;
 
 use super::arguments::Arguments;
+use super::console::Console;
 use super::handler::TaskWork;
+use super::output_directory::OutputDirectory;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{counted, print_json, remark};
-use crate::process::{Interrupts, Limits, Runner, find_program};
+use crate::output::print_json;
+use crate::process::{Interrupts, Limits, Runner, find_program, room_for};
 use crate::store_file;
+
+/// How many files of this process a command needs: pipes for its three streams, what tells its end, both ends of the pipe for reports, and
+/// one to spare.
+const FILES_EACH: u64 = 7;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
@@ -35,15 +41,35 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let interrupts = Interrupts::listen()?;
     let mailboxes = tempfile::tempdir().context("cannot make a directory for the commands' reports; set TMPDIR")?;
     let capture = store.info().payload_limit;
+    let console = Arc::new(Console::new(options, &arguments, &store));
+    let faults = Arc::clone(&console);
     let work = Arc::new(TaskWork {
         program: program.clone(),
         arguments: rest.to_vec(),
         limits: Limits { capture, timeout: None, grace: arguments.grace },
-        runner: Runner::start()?,
+        runner: Runner::start(move |message| faults.fault(message))?,
         mailboxes: mailboxes.path().to_owned(),
+        console,
+        output_directory: arguments.output_dir.as_deref().map(OutputDirectory::open).transpose()?,
     });
-    let engine = engine(&arguments, &store, &work).await?;
-    serve(options, &engine, arguments.until_idle, interrupts, &work.runner).await
+    let jobs = jobs(&arguments, &work.console)?;
+    let engine = engine(&arguments, &store, &work, jobs).await?;
+    work.console.started(options, &arguments, jobs);
+    let before = store.clock().steady();
+    let (ended, summary) = serve(&engine, arguments.until_idle, interrupts, &work.runner).await?;
+    conclude(options, &arguments, &work.console, summary, store.clock().steady().saturating_sub(before))?;
+    match ended {
+        Ended::Idle => Ok(ExitCode::Done),
+        Ended::Interrupted => Ok(ExitCode::Interrupted),
+        Ended::Fault(why) => Err(anyhow::anyhow!("{why}; the worker stops, and its tasks wait for another")),
+    }
+}
+
+/// How many commands can run at once.
+fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
+    let room = room_for(arguments.jobs(), FILES_EACH)?;
+    room.notice(arguments.jobs()).iter().for_each(|notice| console.fault(notice));
+    Ok(room.jobs)
 }
 
 #[cfg(feature = "metrics")]
@@ -54,10 +80,15 @@ fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
         .map_err(|error| wrong_usage(format!("--metrics {address}: {error}; give an address that is free")))
 }
 
-async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWork>) -> anyhow::Result<Engine> {
+async fn engine(
+    arguments: &Arguments,
+    store: &Arc<dyn Store>,
+    work: &Arc<TaskWork>,
+    jobs: usize,
+) -> anyhow::Result<Engine> {
     let mut builder = Engine::builder()
         .store(Arc::clone(store))
-        .concurrency(arguments.jobs())
+        .concurrency(jobs)
         // A task that waits in this process's buffer could run in another process.
         .prefetch(0)
         .lease(arguments.lease)
@@ -81,47 +112,61 @@ async fn engine(arguments: &Arguments, store: &Arc<dyn Store>, work: &Arc<TaskWo
         let work = Arc::clone(work);
         engine.handle(kind.as_str(), move |context| Arc::clone(&work).attempt(context));
     }
+    let console = Arc::clone(&work.console);
+    engine.after_commit(move |transition| {
+        let console = Arc::clone(&console);
+        async move { console.transition(transition).await }
+    });
     Ok(engine)
 }
 
-/// Runs the engine. The first interrupt asks the commands to stop and gives their tasks back; the second kills them.
+/// How the work came to its end.
+enum Ended {
+    Idle,
+    Interrupted,
+    /// No command could be started, for this reason.
+    Fault(String),
+}
+
+/// Runs the engine. The first interrupt asks the commands to stop and gives their tasks back; the second kills them, and there is no
+/// summary.
 async fn serve(
-    options: &GlobalOptions,
     engine: &Engine,
     until_idle: bool,
     mut interrupts: Interrupts,
     runner: &Runner,
-) -> anyhow::Result<ExitCode> {
-    let running =
-        async { if until_idle { engine.run_until_idle().await.map(Some) } else { engine.run().await.map(|()| None) } };
+) -> anyhow::Result<(Ended, Option<DrainSummary>)> {
+    let running = async { if until_idle { engine.run_until_idle().await } else { engine.run_until_stopped().await } };
     tokio::pin!(running);
-    let (mut code, mut requests) = (ExitCode::Done, 0);
-    let summary = loop {
+    let mut ended = Ended::Idle;
+    loop {
         tokio::select! {
-            summary = &mut running => break summary?,
-            () = interrupts.next() => {
-                code = ExitCode::Interrupted;
-                requests += 1;
-                if requests > 1 {
+            summary = &mut running => return Ok((ended, Some(summary?))),
+            why = runner.given_up(), if matches!(ended, Ended::Idle) => ended = Ended::Fault(why),
+            () = interrupts.next() => match ended {
+                Ended::Idle => ended = Ended::Interrupted,
+                _ => {
                     runner.kill_all();
-                    return Ok(code);
+                    return Ok((ended, None));
                 }
-                engine.stop();
-            }
+            },
         }
-    };
-    summary.map_or(Ok(()), |summary| conclude(options, summary))?;
-    Ok(code)
+        engine.stop();
+    }
 }
 
-fn conclude(options: &GlobalOptions, summary: DrainSummary) -> std::io::Result<()> {
-    let DrainSummary { completed, failed, dead, cancelled, retried, lost, .. } = summary;
-    if options.json {
-        return print_json(&json!(summary));
+/// Tells what came of it: with `--json` also on standard output, where the work was to end by itself.
+fn conclude(
+    options: &GlobalOptions,
+    arguments: &Arguments,
+    console: &Console,
+    summary: Option<DrainSummary>,
+    took: Duration,
+) -> std::io::Result<()> {
+    let Some(summary) = summary else { return Ok(()) };
+    if options.json && arguments.until_idle {
+        print_json(&json!(summary))?;
     }
-    remark(format_args!(
-        "{completed} completed, {failed} failed, {dead} dead, {cancelled} cancelled; {} to be tried again, {lost} lost",
-        counted(retried, "attempt")
-    ));
+    console.ended(summary, took);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward::Failure;
 
-use crate::process::{End, Finished};
+use crate::process::{Captured, End, Finished};
 
 /// The exit status that says that trying again cannot help.
 const PERMANENT: i32 = 100;
@@ -32,7 +32,7 @@ pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Byte
     if let Some(message) = said.fail {
         return Err(Failure::permanent(message));
     }
-    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr.bytes));
+    let failed = |how: String| format!("{how}{}", last_words(&finished.stderr));
     let tried_again = |message: String| match said.retry_after {
         Some(after) => Failure::retry_after(message, after),
         None => Failure::retryable(message),
@@ -50,12 +50,17 @@ pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Byte
     }
 }
 
-/// The end of stderr, behind a colon.
-fn last_words(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
+/// The end of stderr, behind a colon, and a mark where there was more.
+fn last_words(stderr: &Captured) -> String {
+    let text = String::from_utf8_lossy(&stderr.bytes);
     let text = text.trim();
     let from = text.ceil_char_boundary(text.len().saturating_sub(STDERR_BYTES));
-    if text.is_empty() { String::new() } else { format!(": {}", &text[from..]) }
+    let end = &text[from..];
+    match (end.is_empty(), stderr.cut || from > 0) {
+        (true, _) => String::new(),
+        (false, false) => format!(": {end}"),
+        (false, true) => format!(" (the last {} bytes of stderr follow): {end}", end.len()),
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +68,6 @@ mod tests {
     use onward_store::rules::retry::FailureClass;
 
     use super::*;
-    use crate::process::Captured;
 
     fn class(end: End, said: Said) -> FailureClass {
         let stream = |text: &str| Captured { bytes: text.into(), cut: false };
@@ -98,6 +102,14 @@ mod tests {
         let stderr = Captured { bytes: "why\n".into(), cut: false };
         let finished = Finished { end: End::Exited(3), stdout: Captured::default(), stderr };
         assert_eq!(judge(finished, Said::default(), 1024).unwrap_err().message(), "exit status 3: why");
+    }
+
+    #[test]
+    fn an_error_whose_beginning_was_left_out_says_so() {
+        let stderr = Captured { bytes: vec![b'x'; STDERR_BYTES + 1], cut: false };
+        let finished = Finished { end: End::Exited(3), stdout: Captured::default(), stderr };
+        let failure = judge(finished, Said::default(), 1024).unwrap_err();
+        assert!(failure.message().starts_with("exit status 3 (the last 4096 bytes of stderr follow): xx"));
     }
 
     #[test]

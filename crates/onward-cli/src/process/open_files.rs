@@ -1,0 +1,100 @@
+//! How many files this process may have open, and so how many commands it can run at once.
+
+use std::sync::OnceLock;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What this process opens beside commands: the store, its listeners, and one start under way.
+const RESERVE: u64 = 64;
+
+/// What any command of this program needs.
+const LEAST: u64 = 256;
+
+/// The limits with which this process was started. What it starts gets them back: some programs are slow where many files are allowed.
+static AT_START: OnceLock<Rlimit> = OnceLock::new();
+
+/// Raises the soft limit to what any command of this program needs.
+pub(crate) fn prepare() {
+    raise(LEAST);
+}
+
+/// The limits that this process was started with.
+pub(super) fn limits_at_start() -> Rlimit {
+    AT_START.get_or_init(|| getrlimit(Resource::Nofile)).clone()
+}
+
+/// How many of `jobs` commands can run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// The number.
+    pub(crate) jobs: usize,
+    /// The number of files that this process may have open; `None` for any number.
+    pub(crate) files: Option<u64>,
+}
+
+impl Room {
+    /// Says that fewer commands run at once than `asked`, where that is so.
+    pub(crate) fn notice(self, asked: usize) -> Option<String> {
+        let files = self.files.filter(|_| self.jobs < asked)?;
+        Some(format!(
+            "--jobs {asked}: {} commands run at once, because this process may have at most {files} files open (ulimit -Hn); raise \
+             that for more",
+            self.jobs
+        ))
+    }
+}
+
+/// Raises the soft limit, as far as the hard one lets it, so that `jobs` commands can run at once that need `files_each` open files of
+/// this process. Call it when everything else is open.
+///
+/// # Errors
+/// If not even one can run; the text names the limit and the remedy.
+pub(crate) fn room_for(jobs: usize, files_each: u64) -> anyhow::Result<Room> {
+    let open = open_files();
+    let files = raise(open.saturating_add(RESERVE).saturating_add(files_each.saturating_mul(jobs as u64)));
+    let room = Room { jobs: fitting(files, open, jobs, files_each), files };
+    match (room.jobs, files) {
+        (0, Some(files)) => anyhow::bail!(
+            "this process may have {files} files open (ulimit -n), and {open} are; to run a command it needs {} more; raise the limit",
+            RESERVE + files_each
+        ),
+        _ => Ok(room),
+    }
+}
+
+fn fitting(files: Option<u64>, open: u64, jobs: usize, files_each: u64) -> usize {
+    let Some(files) = files else { return jobs };
+    let left = files.saturating_sub(open).saturating_sub(RESERVE) / files_each;
+    jobs.min(usize::try_from(left).unwrap_or(usize::MAX))
+}
+
+/// Raises the soft limit to `wanted` if it is lower, and returns what it is then.
+fn raise(wanted: u64) -> Option<u64> {
+    limits_at_start();
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= wanted) {
+        return current;
+    }
+    let raised = Some(maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+    // A system may refuse what its hard limit allows; then the soft limit stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: raised, maximum });
+    getrlimit(Resource::Nofile).current
+}
+
+/// How many files this process has open; a guess where the system does not tell.
+fn open_files() -> u64 {
+    std::fs::read_dir("/dev/fd").map_or(RESERVE, |files| files.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_commands_fit_as_files_are_left_beside_the_reserve() {
+        assert_eq!(fitting(Some(RESERVE + 10 + 4 * 7 + 3), 10, 100, 4), 7);
+        assert_eq!(fitting(Some(1_000_000), 10, 100, 4), 100);
+        assert_eq!(fitting(Some(20), 10, 100, 4), 0);
+        assert_eq!(fitting(None, 10, 100, 4), 100);
+    }
+}

@@ -1,0 +1,304 @@
+//! Faults of this process that keep it from starting commands: no file or process is left, or the program is gone.
+//!
+//! Such a fault is never the task's. While there is one, a single start is tried at a time, with growing pauses, and every other start
+//! waits. When one succeeds, all go on. When nothing runs and none has succeeded for [`PATIENCE`], the process gives up.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The pause before the first further try.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a process that runs no command tries to start one before it gives up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A fault that lasted this long is worth a line when it is over.
+const LONG: Duration = Duration::from_secs(1);
+
+/// Takes a line for people.
+type Notice = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Whether this process can start commands.
+pub(super) struct Readiness {
+    state: Mutex<State>,
+    changed: Notify,
+    given_up: CancellationToken,
+    notice: Notice,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    fault: Option<Fault>,
+    /// How many commands run.
+    running: usize,
+    /// Nothing is to be started any more.
+    is_closed: bool,
+    /// The fault of which people were told last.
+    noticed: Option<String>,
+}
+
+/// Why no command can be started at present.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    message: String,
+    /// The pause before the next try.
+    pause: Duration,
+    /// When it ends. A start that is given up in its pause leaves the rest of it to the next.
+    due: Instant,
+    /// The pauses so far.
+    paused: Duration,
+    /// The pauses since a command ran last.
+    idle: Duration,
+    /// A try is under way, or waits for its pause to end.
+    tried: bool,
+}
+
+impl Fault {
+    fn new(message: String) -> Self {
+        let (pause, due) = (FIRST_PAUSE, Instant::now() + FIRST_PAUSE);
+        Self { message, pause, due, paused: Duration::ZERO, idle: Duration::ZERO, tried: false }
+    }
+
+    /// Notes that a try has failed while so many commands ran.
+    fn again(&mut self, message: String, running: usize) {
+        self.paused += self.pause;
+        self.idle = if running == 0 { self.idle + self.pause } else { Duration::ZERO };
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.due = Instant::now() + self.pause;
+        self.message = message;
+    }
+}
+
+/// What a start has to do first.
+enum Step {
+    Go,
+    Try(Instant),
+    Wait,
+}
+
+impl Readiness {
+    /// Nothing is wrong yet. `notice` takes what people are told.
+    pub(super) fn new(notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let (state, changed, given_up) = (Mutex::default(), Notify::new(), CancellationToken::new());
+        Self { state, changed, given_up, notice: Box::new(notice) }
+    }
+
+    /// Waits until a command may be started. The answer must be told what came of it. Cancel-safe.
+    pub(super) async fn turn(&self) -> Turn<'_> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Before the look, so that a change right after it is not missed.
+            changed.as_mut().enable();
+            match self.step() {
+                Step::Go => return Turn { readiness: self, is_try: false },
+                Step::Wait => changed.await,
+                Step::Try(due) => {
+                    let turn = Turn { readiness: self, is_try: true };
+                    tokio::time::sleep_until(due).await;
+                    return turn;
+                }
+            }
+        }
+    }
+
+    fn step(&self) -> Step {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Step::Wait;
+        }
+        match &mut state.fault {
+            None => Step::Go,
+            Some(fault) if fault.tried => Step::Wait,
+            Some(fault) => {
+                fault.tried = true;
+                Step::Try(fault.due)
+            }
+        }
+    }
+
+    /// Waits until this process gives up, and returns the reason.
+    pub(super) async fn given_up(&self) -> String {
+        self.given_up.cancelled().await;
+        self.lock().fault.as_ref().map(|fault| fault.message.clone()).unwrap_or_default()
+    }
+
+    /// Gives up at once, for a reason that no waiting mends.
+    pub(super) fn give_up(&self, message: String) {
+        self.lock().fault = Some(Fault { tried: true, ..Fault::new(message) });
+        self.given_up.cancel();
+    }
+
+    /// Notes that a command has ended.
+    fn ended(&self) {
+        let mut state = self.lock();
+        state.running = state.running.saturating_sub(1);
+        if state.is_closed {
+            drop(state);
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Starts nothing from now on, and waits until nothing runs.
+    pub(super) async fn wind_down(&self) {
+        self.lock().is_closed = true;
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.lock().running == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn started(&self) {
+        let mut state = self.lock();
+        state.running += 1;
+        let Some(fault) = state.fault.take() else { return };
+        let was_long = fault.paused >= LONG && state.noticed.take().is_some();
+        drop(state);
+        self.changed.notify_waiters();
+        if was_long {
+            (self.notice)("commands can be started again");
+        }
+    }
+
+    fn failed(&self, message: String, is_try: bool) {
+        let mut state = self.lock();
+        let running = state.running;
+        match &mut state.fault {
+            // A start that was under way when the fault came says nothing new.
+            Some(_) if !is_try => return,
+            Some(fault) => fault.again(message.clone(), running),
+            none => *none = Some(Fault::new(message.clone())),
+        }
+        let is_over = state.fault.as_ref().is_some_and(|fault| fault.idle >= PATIENCE);
+        let is_news = state.noticed.as_ref() != Some(&message);
+        state.noticed = Some(message.clone());
+        drop(state);
+        if is_news {
+            (self.notice)(&format!("{message}; no attempt is charged for it, and it is tried again"));
+        }
+        if is_over {
+            self.given_up.cancel();
+        }
+    }
+
+    /// Lets the next start try, after one that tried has come to its end.
+    fn tried(&self) {
+        if let Some(fault) = &mut self.lock().fault {
+            fault.tried = self.given_up.is_cancelled();
+        }
+        self.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Readiness").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// The right to start one command.
+pub(super) struct Turn<'r> {
+    readiness: &'r Readiness,
+    is_try: bool,
+}
+
+impl<'r> Turn<'r> {
+    /// Notes that the command has started. It runs until what this returns is dropped.
+    pub(super) fn started(self) -> Run<'r> {
+        self.readiness.started();
+        Run { readiness: self.readiness }
+    }
+
+    /// Notes that this process could not start it.
+    pub(super) fn failed(self, message: String) {
+        self.readiness.failed(message, self.is_try);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.is_try {
+            self.readiness.tried();
+        }
+    }
+}
+
+/// A command that runs.
+pub(super) struct Run<'r> {
+    readiness: &'r Readiness,
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.readiness.ended();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn fault(tries: usize, running: usize) -> Fault {
+        let mut fault = Fault::new("no file left".to_owned());
+        (0..tries).for_each(|_| fault.again("no file left".to_owned(), running));
+        fault
+    }
+
+    #[test]
+    fn patience_ends_only_while_nothing_runs() {
+        assert!(fault(10, 0).idle >= PATIENCE && fault(10, 1).idle.is_zero());
+    }
+
+    #[test]
+    fn pauses_grow_up_to_the_longest() {
+        assert_eq!([0, 1, 9].map(|tries| fault(tries, 0).pause), [FIRST_PAUSE, FIRST_PAUSE * 2, LONGEST_PAUSE]);
+    }
+
+    #[tokio::test]
+    async fn while_there_is_a_fault_one_start_is_tried_at_a_time_and_all_go_on_after_one_has_succeeded() {
+        let readiness = Readiness::new(|_| {});
+        readiness.turn().await.failed("no file left".to_owned());
+        let attempt = readiness.turn().await;
+        assert!(matches!(readiness.step(), Step::Wait));
+        let _run = attempt.started();
+        assert!(matches!(readiness.step(), Step::Go));
+    }
+
+    #[tokio::test]
+    async fn a_try_that_is_dropped_lets_the_next_one_try() {
+        let readiness = Readiness::new(|_| {});
+        readiness.turn().await.failed("no file left".to_owned());
+        drop(readiness.turn().await);
+        assert!(matches!(readiness.step(), Step::Try(_)));
+    }
+
+    #[tokio::test]
+    async fn a_fault_is_told_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&told);
+        let readiness = Readiness::new(move |line| noted.lock().unwrap().push(line.to_owned()));
+        for _ in 0..3 {
+            readiness.turn().await.failed("no file left".to_owned());
+        }
+        assert_eq!(told.lock().unwrap().len(), 1);
+    }
+}
