@@ -72,6 +72,8 @@ mod orchestration_controls;
 #[cfg(test)]
 mod orchestration_costs;
 #[cfg(test)]
+mod orchestration_endings;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_forks;
