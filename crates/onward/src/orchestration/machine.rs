@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use onward_store::{Name, TaskId, Timestamp};
+use tokio::task::coop::unconstrained;
 use tracing::subscriber::NoSubscriber;
 
 use super::history::HistoryEvent;
@@ -288,7 +289,9 @@ impl Machine {
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
         let waker = Waker::from(Arc::clone(&self.flag));
-        let polled = catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut Context::from_waker(&waker))));
+        // Under tokio's cooperative budget a poll would depend on what else the tokio task has polled, and a replay would differ.
+        let mut code = unconstrained(code.as_mut());
+        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut code).poll(&mut Context::from_waker(&waker))));
         match polled {
             Ok(Poll::Pending) => return false,
             Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),

@@ -86,6 +86,8 @@ mod orchestration_kills;
 #[cfg(test)]
 mod orchestration_limits;
 #[cfg(test)]
+mod orchestration_primitives;
+#[cfg(test)]
 mod orchestration_signals;
 #[cfg(test)]
 mod orchestration_tags;
