@@ -12,7 +12,8 @@ use super::draft::Draft;
 use super::fork::{self, Origin};
 use super::history::{HistoryEvent, decode_history, version_of};
 use super::journal::Journal;
-use super::machine::{Code, Machine, Nondeterminism};
+use super::machine::{Code, Finish, Machine};
+use super::nondeterminism::Nondeterminism;
 use super::tags;
 use crate::error::{Error, Result};
 use crate::limits;
@@ -49,6 +50,8 @@ pub(super) struct Begun {
 pub(super) struct History {
     pub(super) events: Vec<HistoryEvent>,
     pub(super) bytes: u64,
+    /// The events for which the orchestration waits at its end, where that was read too.
+    pub(super) awaits: Vec<Name>,
 }
 
 /// Reads a history of at least so many events.
@@ -92,6 +95,8 @@ pub(super) enum Unplayable {
     NoCode(Name, Option<u32>),
     /// The code does something else.
     Nondeterminism(Box<Nondeterminism>),
+    /// The code panics at the end of the history, or waits there for what no orchestration can wait for.
+    Stuck(String),
 }
 
 impl fmt::Display for Unplayable {
@@ -104,6 +109,7 @@ impl fmt::Display for Unplayable {
                 "this engine has no code for orchestrations of kind `{kind}` that version {version} began; register that, or say `since` of a later one"
             ),
             Self::Nondeterminism(difference) => difference.fmt(f),
+            Self::Stuck(text) => f.write_str(text),
         }
     }
 }
@@ -151,11 +157,38 @@ impl Live {
             choose(codes, &task.kind, &history.events)?;
             history.read_to(store, id, length).await.map_err(Unplayable::Unread)?;
         }
-        let mut live = Self::new(limit, codes, begun, &history.events)?;
-        if length > 0 {
-            live.replay(&history)?;
+        let live = Self::at_end_of(limit, codes, begun, &history)?;
+        if live.machine.finish().is_some() {
+            // Read only then: a replay that goes on costs no read more.
+            let instance = store.instance(id).await.map_err(|error| Unplayable::Unread(error.into()))?;
+            live.check_end(&instance.map_or_else(Vec::new, |instance| instance.awaits))?;
         }
         Ok((live, Draft::default()))
+    }
+
+    /// Brings code to where a history ends, and says whether it can go on there. Engines, checks and queries replay by this.
+    pub(super) fn at_end_of(
+        payload_limit: usize,
+        codes: &CodeTable,
+        begun: Begun,
+        history: &History,
+    ) -> Result<Self, Unplayable> {
+        let mut live = Self::new(payload_limit, codes, begun, &history.events)?;
+        if history.events.is_empty() {
+            return Ok(live);
+        }
+        (live.is_replayed, live.bytes) = (true, history.bytes);
+        live.machine.replay(&history.events).map_err(Unplayable::Nondeterminism)?;
+        live.machine.notice_if_stuck();
+        match live.machine.finish().and_then(Finish::fault) {
+            Some(fault) => Err(Unplayable::Stuck(fault)),
+            None => Ok(live),
+        }
+    }
+
+    /// Says whether the code may have ended where its history ends: not where its last turn left it waiting for events.
+    pub(super) fn check_end(&self, awaits: &[Name]) -> Result<(), Unplayable> {
+        self.machine.check_end(awaits).map_err(Unplayable::Nondeterminism)
     }
 
     /// Begins with what another orchestration has come to.
@@ -167,7 +200,7 @@ impl Live {
     }
 
     /// One before its first event: with the newest code, or with that which goes on with a history.
-    pub(super) fn new(
+    fn new(
         payload_limit: usize,
         codes: &CodeTable,
         begun: Begun,
@@ -183,13 +216,6 @@ impl Live {
         let machine = Machine::new(code, journal);
         let tasks = FxHashMap::default();
         Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })
-    }
-
-    /// Brings it to where a history ends.
-    pub(super) fn replay(&mut self, history: &History) -> Result<(), Unplayable> {
-        self.is_replayed = true;
-        self.bytes = history.bytes;
-        self.machine.replay(&history.events).map_err(Unplayable::Nondeterminism)
     }
 
     pub(super) fn learn(&mut self, operation: u64, task: TaskId) {

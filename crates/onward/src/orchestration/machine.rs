@@ -14,10 +14,12 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bytes::Bytes;
 use onward_store::{Name, TaskId, Timestamp};
+use tokio::task::coop::unconstrained;
 use tracing::subscriber::NoSubscriber;
 
 use super::history::HistoryEvent;
 use super::journal::{Command, Journal};
+use super::nondeterminism::{CodeEnd, Nondeterminism};
 use crate::failure::{Failure, Instead};
 use crate::limits;
 
@@ -35,36 +37,33 @@ pub(super) enum Finish {
     /// Somebody wanted it cancelled, and it did not say what that means.
     Cancelled,
     ContinuedAsNew(Bytes),
-    /// It cannot go on: it panicked, or waits for something that is not of the orchestration.
+    /// It panicked with this message.
+    Panicked(String),
+    /// It cannot go on: it waits for something that is not of the orchestration, say.
     Stuck(String),
 }
 
-/// The code of an orchestration does not do what a history says that it did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nondeterminism {
-    /// The place of the event in the history, from 0.
-    pub place: u64,
-    /// What the history has there; `None` at its end.
-    pub expected: Option<HistoryEvent>,
-    /// What the code does; `None` for nothing.
-    pub found: Option<HistoryEvent>,
+impl Finish {
+    /// Returns why the code ended otherwise than an orchestration may end.
+    pub(super) fn fault(&self) -> Option<String> {
+        match self {
+            Self::Panicked(text) => Some(format!("the code: {text}; mend it, then retry the task")),
+            Self::Stuck(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
 }
 
-impl std::error::Error for Nondeterminism {}
-
-impl fmt::Display for Nondeterminism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, expected, found } = self;
-        write!(f, "the code does not do what its history says: at event {place} ")?;
-        match expected {
-            Some(expected) => write!(f, "the history has {expected:?}")?,
-            None => f.write_str("the history ends")?,
+impl From<&Finish> for CodeEnd {
+    fn from(finish: &Finish) -> Self {
+        match finish {
+            Finish::Completed(_) => Self::Completed,
+            Finish::Failed(error) => Self::Failed(error.clone()),
+            Finish::Cancelled => Self::Cancelled,
+            Finish::ContinuedAsNew(_) => Self::ContinuedAsNew,
+            Finish::Panicked(text) => Self::Panicked(text.clone()),
+            Finish::Stuck(text) => Self::Stuck(text.clone()),
         }
-        match found {
-            Some(found) => write!(f, ", and the code does {found:?}")?,
-            None => f.write_str(", and the code does nothing of the kind")?,
-        }
-        f.write_str("; bring back the code that wrote it or put the change behind `patched`, then retry the task")
     }
 }
 
@@ -154,7 +153,7 @@ impl Machine {
             })
         })?;
         if let Some(found) = self.journal.first_emitted() {
-            return Err(Box::new(Nondeterminism { place: self.length, expected: None, found: Some(found) }));
+            return Err(Box::new(self.difference(None, Some(found))));
         }
         self.journal.replay(None);
         Ok(())
@@ -173,19 +172,39 @@ impl Machine {
 
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
         let found = self.journal.first_emitted();
-        let differs = |found| Box::new(Nondeterminism { place: self.length, expected: Some(event.clone()), found });
         if is_command(event) {
             if found.as_ref() != Some(event) {
-                return Err(differs(found));
+                return Err(Box::new(self.difference(Some(event), found)));
             }
             self.journal.pop_emitted();
             return Ok(());
         }
-        if found.is_some() || !self.takes(event) {
-            return Err(differs(found));
+        if found.is_some() || !self.takes(event) || self.is_over_before(event) {
+            return Err(Box::new(self.difference(Some(event), found)));
         }
         self.act_on(event);
         Ok(())
+    }
+
+    /// Returns whether the code has ended although its history goes on. The beginning of a turn gives the code nothing, and
+    /// only a fork may be cut where its code ends.
+    fn is_over_before(&self, event: &HistoryEvent) -> bool {
+        self.finish.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
+    }
+
+    /// Describes a difference at the place that the replay has reached.
+    fn difference(&self, expected: Option<&HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
+        let (expected, ended) = (expected.cloned(), self.finish.as_ref().map(CodeEnd::from));
+        Nondeterminism { place: self.length, expected, found, ended, awaits: Vec::new() }
+    }
+
+    /// Compares where the code stands at the end of a history with the events that the last turn of the history left it
+    /// waiting for. After a turn that ended the orchestration there are none.
+    pub(super) fn check_end(&self, awaits: &[Name]) -> Result<(), Box<Nondeterminism>> {
+        if self.finish.is_none() || awaits.is_empty() {
+            return Ok(());
+        }
+        Err(Box::new(Nondeterminism { awaits: awaits.to_vec(), ..self.difference(None, None) }))
     }
 
     /// Whether the code waits for what has come. In a history it always did.
@@ -270,11 +289,13 @@ impl Machine {
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
         let waker = Waker::from(Arc::clone(&self.flag));
-        let polled = catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut Context::from_waker(&waker))));
+        // Under tokio's cooperative budget a poll would depend on what else the tokio task has polled, and a replay would differ.
+        let mut code = unconstrained(code.as_mut());
+        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut code).poll(&mut Context::from_waker(&waker))));
         match polled {
             Ok(Poll::Pending) => return false,
             Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),
-            Err(panic) => self.stop(stuck_by(&*panic)),
+            Err(panic) => self.stop(panicked(&*panic)),
         }
         true
     }
@@ -283,21 +304,21 @@ impl Machine {
         self.finish = Some(finish);
         let code = self.code.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) {
-            self.finish = Some(stuck_by(&*panic));
+            self.finish = Some(panicked(&*panic));
         }
     }
 
     /// Ends what can never go on, since the code awaits something that is not of the orchestration.
     pub(super) fn notice_if_stuck(&mut self) {
-        if self.finish.is_none() && !self.journal.awaits_anything() {
+        if self.has_started && self.finish.is_none() && !self.journal.awaits_anything() {
             let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
             self.stop(Finish::Stuck(text.to_owned()));
         }
     }
 }
 
-fn stuck_by(panic: &(dyn Any + Send)) -> Finish {
-    Finish::Stuck(format!("the code: {}; mend it, then retry the task", Failure::of_panic(panic).message()))
+fn panicked(panic: &(dyn Any + Send)) -> Finish {
+    Finish::Panicked(Failure::of_panic(panic).message().to_owned())
 }
 
 fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
@@ -399,6 +420,10 @@ mod tests {
         commands.iter().map(Command::event).collect()
     }
 
+    fn nondeterminism(place: u64, expected: Option<HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
+        Nondeterminism { place, expected, found, ended: None, awaits: Vec::new() }
+    }
+
     fn difference(code: &Code, history: &[HistoryEvent]) -> Nondeterminism {
         *machine(code).replay(history).unwrap_err()
     }
@@ -428,7 +453,7 @@ mod tests {
     fn another_command_than_the_history_has_is_told_with_both() {
         let found = difference(&charging(), &[STARTED, submitted(1, "refund")]);
         let (expected, found_event) = (Some(submitted(1, "refund")), Some(submitted(1, "charge")));
-        assert_eq!(found, Nondeterminism { place: 1, expected, found: found_event });
+        assert_eq!(found, nondeterminism(1, expected, found_event));
     }
 
     /// Shows: D5
@@ -442,7 +467,7 @@ mod tests {
     #[test]
     fn a_command_behind_the_end_of_the_history_is_told() {
         let found = difference(&charging(), &[STARTED]);
-        assert_eq!(found, Nondeterminism { place: 1, expected: None, found: Some(submitted(1, "charge")) });
+        assert_eq!(found, nondeterminism(1, None, Some(submitted(1, "charge"))));
     }
 
     /// Shows: D5
@@ -450,7 +475,8 @@ mod tests {
     fn code_that_has_ended_too_early_is_told() {
         let early = code(|_| async { Ok(None) });
         let found = difference(&early, &[STARTED, submitted(1, "charge")]);
-        assert_eq!(found, Nondeterminism { place: 1, expected: Some(submitted(1, "charge")), found: None });
+        let expected = nondeterminism(1, Some(submitted(1, "charge")), None);
+        assert_eq!(found, Nondeterminism { ended: Some(CodeEnd::Completed), ..expected });
     }
 
     /// Shows: D5
@@ -458,7 +484,7 @@ mod tests {
     fn the_end_of_a_task_that_nobody_waits_for_is_told() {
         let history = [STARTED, submitted(1, "charge"), ended(2, "5")];
         let found = difference(&charging(), &history);
-        assert_eq!(found, Nondeterminism { place: 2, expected: Some(ended(2, "5")), found: None });
+        assert_eq!(found, nondeterminism(2, Some(ended(2, "5")), None));
     }
 
     /// Shows: D5
@@ -547,7 +573,7 @@ mod tests {
         let mut machine = machine(&panicking_when_dropped());
         machine.feed(&STARTED);
         machine.feed(&HistoryEvent::CancelRequested);
-        assert!(matches!(machine.finish(), Some(Finish::Stuck(text)) if text.contains("dropped")));
+        assert!(matches!(machine.finish(), Some(Finish::Panicked(text)) if text.contains("dropped")));
     }
 
     /// Shows: D4
@@ -599,7 +625,8 @@ mod tests {
         let found = *other.replay(&tagged("packing")).unwrap_err();
         let [_, expected, _] = tagged("packing");
         let [_, does, _] = tagged("sent");
-        assert_eq!(found, Nondeterminism { place: 1, expected: Some(expected), found: Some(does) });
+        let difference = nondeterminism(1, Some(expected), Some(does));
+        assert_eq!(found, Nondeterminism { ended: Some(CodeEnd::Completed), ..difference });
         let text = found.to_string();
         assert!(text.contains("at event 1") && text.contains("packing") && text.contains("sent"), "{text}");
     }

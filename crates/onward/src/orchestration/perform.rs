@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, Outcome, Refusal, TaskState, Timestamp, Turn, Turned, Write,
+    AfterTurn, ClaimedTask, Lease, Message, Name, Outcome, Refusal, TaskId, TaskState, Timestamp, Turn, Turned, Write,
 };
 
 use super::draft::{Draft, event_of};
@@ -68,13 +68,23 @@ async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) -> TurnOu
         }
         Stop::Dead(error) => {
             tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
-            (Write::Turn(Box::new(Turn::new(lease, length, AfterTurn::Dead { error }))), TurnOutcome::Dead)
+            // What it waits for stays as it was, for whoever retries it.
+            let awaits = awaited(run, lease.task).await;
+            (
+                Write::Turn(Box::new(Turn { awaits, ..Turn::new(lease, length, AfterTurn::Dead { error }) })),
+                TurnOutcome::Dead,
+            )
         }
     };
     if let Some(Outcome::Turned(turned)) = insist(run, write).await {
         run.stage.count(turned.state);
     }
     outcome
+}
+
+/// Returns the events for which an orchestration waited after its last turn; none where they cannot be read.
+async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
+    run.inner.store.instance(task).await.ok().flatten().map_or_else(Vec::new, |instance| instance.awaits)
 }
 
 struct Performance<'a> {
@@ -156,6 +166,8 @@ impl<'a> Performance<'a> {
             if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
                 self.feed(HistoryEvent::CancelRequested);
             }
+        } else if self.live.machine.finish().is_some() {
+            // An orchestration that failed and was retried: its history ends with the end of its code.
         } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
             self.feed(HistoryEvent::TurnBegan { at });
         }
@@ -208,7 +220,7 @@ impl<'a> Performance<'a> {
 
     fn end_step(&mut self, EndedStep { operation, name, end }: EndedStep) {
         let event = HistoryEvent::StepEnded { operation, name, end, at: Some(self.now.as_microseconds()) };
-        if self.live.machine.takes(&event) {
+        if self.live.machine.finish().is_none() && self.live.machine.takes(&event) {
             self.feed(event);
         }
     }
@@ -223,7 +235,9 @@ impl<'a> Performance<'a> {
             Some(Finish::Cancelled) => AfterTurn::Cancelled { reason: "somebody cancelled it".to_owned() },
             Some(Finish::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
             // Nothing of it is kept, so that mended code is given the same again.
-            Some(Finish::Stuck(error)) => return Err(Stop::Dead(error.clone())),
+            Some(finish @ (Finish::Panicked(_) | Finish::Stuck(_))) => {
+                return Err(Stop::Dead(finish.fault().unwrap_or_default()));
+            }
         };
         let outcome = outcome_of(&next);
         let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
@@ -301,7 +315,7 @@ impl<'a> Performance<'a> {
         Ok(())
     }
 
-    async fn cancels(&mut self) -> Result<Vec<onward_store::TaskId>, Stop> {
+    async fn cancels(&mut self) -> Result<Vec<TaskId>, Stop> {
         let mut cancels = Vec::with_capacity(self.draft.cancelled.len());
         for operation in std::mem::take(&mut self.draft.cancelled) {
             let task = self.live.task_of(&*self.run.inner.store, self.lease.task, operation).await;
@@ -329,7 +343,9 @@ async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop>
         Ok((live, draft)) => Ok((Box::new(live), draft)),
         Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
         Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
-        Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_))) => Err(Stop::Dead(error.to_string())),
+        Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_) | Unplayable::Stuck(_))) => {
+            Err(Stop::Dead(error.to_string()))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::context::json;
-use super::live::{Live, Unplayable};
+use super::live::Live;
 use super::recorded::RecordedHistory;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ impl Engine {
         question: &Q,
     ) -> Result<A> {
         let question = json("question", question)?;
-        answer(&self.replayed(orchestration).await?, name, &question)
+        answer(&self.live_at(orchestration).await?, name, &question)
     }
 
     /// The same of a [recorded](Self::record_history) history: what its orchestration would have answered at its end.
@@ -44,13 +44,10 @@ impl Engine {
         answer(&live, name, &question)
     }
 
-    async fn replayed(&self, orchestration: TaskId) -> Result<Live> {
+    async fn live_at(&self, orchestration: TaskId) -> Result<Live> {
         let (begun, history) = self.read_begun(orchestration).await?;
-        let invalid = |error: Unplayable| Error::invalid(error.to_string());
-        let limit = self.store().info().payload_limit;
-        let mut live = Live::new(limit, &self.inner.codes()?, begun, &history.events).map_err(invalid)?;
-        live.replay(&history).map_err(invalid)?;
-        Ok(live)
+        let live = self.replayed(&self.inner.codes()?, begun, &history);
+        live.map_err(|error| Error::invalid(error.to_string()))
     }
 }
 

@@ -8,10 +8,11 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use onward_store::{Name, Tags, TaskId};
 
+use super::code::CodeTable;
 use super::fork;
 use super::history::HistoryEvent;
 use super::live::{Begun, History, Live, Unplayable, read_history};
-use super::machine::{Finish, Nondeterminism};
+use super::nondeterminism::Nondeterminism;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
@@ -32,6 +33,8 @@ pub struct RecordedHistory {
     pub events: Vec<HistoryEvent>,
     /// Its tags at the end of that.
     pub tags: Tags,
+    /// The events that it waits for at the end of that.
+    pub awaits: Vec<Name>,
 }
 
 #[derive(Encode, Decode)]
@@ -48,6 +51,8 @@ struct Written {
     events: Vec<HistoryEvent>,
     #[n(5)]
     tags: Option<BTreeMap<String, String>>,
+    #[n(6)]
+    awaits: Option<Vec<String>>,
 }
 
 impl RecordedHistory {
@@ -64,6 +69,7 @@ impl RecordedHistory {
             events: self.events.clone(),
             tags: Some(self.tags.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
                 .filter(|tags: &BTreeMap<_, _>| !tags.is_empty()),
+            awaits: Some(self.awaits.iter().map(Name::to_string).collect()).filter(|it: &Vec<_>| !it.is_empty()),
         };
         let mut bytes = Vec::new();
         minicbor::encode(&written, &mut bytes)
@@ -87,6 +93,7 @@ impl RecordedHistory {
             generation: written.generation,
             events: written.events,
             tags: written.tags.into_iter().flatten().collect(),
+            awaits: written.awaits.into_iter().flatten().map(Name::new).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -135,6 +142,7 @@ impl From<Unplayable> for CheckFailure {
         match unplayable {
             Unplayable::NoCode(kind, version) => Self::NoCode { kind, version },
             Unplayable::Nondeterminism(difference) => Self::Differs(difference),
+            Unplayable::Stuck(text) => Self::Stuck(text),
             Unplayable::Unread(error) | Unplayable::Gone(error) => Self::Registrations(error.to_string()),
         }
     }
@@ -149,7 +157,8 @@ impl Engine {
     pub async fn record_history(&self, orchestration: TaskId) -> Result<RecordedHistory> {
         let (begun, history) = self.read_begun(orchestration).await?;
         let Begun { kind, payload, generation, tags, .. } = begun;
-        Ok(RecordedHistory { kind, payload, generation, events: history.events, tags })
+        let History { events, awaits, .. } = history;
+        Ok(RecordedHistory { kind, payload, generation, events, tags, awaits })
     }
 
     /// Replays a history with the code that is [registered](Self::orchestrate) for its kind. Nothing is run and nothing is written: a test may do it with
@@ -158,29 +167,29 @@ impl Engine {
     /// # Errors
     /// Why the code cannot go on with it.
     pub fn check_history(&self, history: &RecordedHistory) -> Result<(), CheckFailure> {
-        let mut live = self.live_of(history)?;
-        live.machine.notice_if_stuck();
-        match live.machine.finish() {
-            Some(Finish::Stuck(text)) => Err(CheckFailure::Stuck(text.clone())),
-            _ => Ok(()),
-        }
+        self.live_of(history).map(drop)
     }
 
     /// The code where the history ends.
-    pub(super) fn live_of(&self, history: &RecordedHistory) -> Result<Live, CheckFailure> {
-        let codes = self.inner.codes().map_err(|error| CheckFailure::Registrations(error.to_string()))?;
+    pub(super) fn live_of(&self, recorded: &RecordedHistory) -> Result<Live, CheckFailure> {
         let begun = Begun {
             task: TaskId(0),
-            kind: history.kind.clone(),
-            payload: history.payload.clone(),
-            generation: history.generation,
+            kind: recorded.kind.clone(),
+            payload: recorded.payload.clone(),
+            generation: recorded.generation,
             // Its operations say themselves how they are numbered.
-            numbered: history.generation,
-            tags: history.tags.clone(),
+            numbered: recorded.generation,
+            tags: recorded.tags.clone(),
         };
-        let limit = self.store().info().payload_limit;
-        let mut live = Live::new(limit, &codes, begun, &history.events)?;
-        live.machine.replay(&history.events).map_err(CheckFailure::Differs)?;
+        let (events, awaits) = (recorded.events.clone(), recorded.awaits.clone());
+        let codes = self.inner.codes().map_err(|error| CheckFailure::Registrations(error.to_string()))?;
+        Ok(self.replayed(&codes, begun, &History { events, awaits, bytes: 0 })?)
+    }
+
+    /// Brings code to where a history ends, as an engine does that takes the orchestration over.
+    pub(super) fn replayed(&self, codes: &CodeTable, begun: Begun, history: &History) -> Result<Live, Unplayable> {
+        let live = Live::at_end_of(self.store().info().payload_limit, codes, begun, history)?;
+        live.check_end(&history.awaits)?;
         Ok(live)
     }
 
@@ -190,13 +199,17 @@ impl Engine {
             let before = self.orchestration_status(orchestration).await?.record().generation;
             let record = self.record(orchestration).await?;
             // Asked for after the tags, so that it has every change of them.
-            let length = self.orchestration_status(orchestration).await?.record().length;
+            let (length, awaits) = {
+                let status = self.orchestration_status(orchestration).await?;
+                (status.record().length, status.awaits().to_vec())
+            };
             let history = read_history(&**self.store(), orchestration, length).await;
             let generation = self.orchestration_status(orchestration).await?.record().generation;
             if before == generation {
                 let (task, kind, payload) = (orchestration, record.kind, record.payload.unwrap_or_default());
                 let numbered = fork::numbered(&record.tags, generation);
-                return Ok((Begun { task, kind, payload, generation, numbered, tags: record.tags }, history?));
+                let begun = Begun { task, kind, payload, generation, numbered, tags: record.tags };
+                return Ok((begun, History { awaits, ..history? }));
             }
         }
     }
