@@ -30,6 +30,9 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     loop {
         cursor = show_all(options, &*store, cursor).await?;
         if !arguments.follow {
+            if !options.json && cursor != EventCursor::START {
+                remark(format_args!("later events: --after {cursor}"));
+            }
             return Ok(ExitCode::Done);
         }
         changes.changed().await.ok_or_else(Error::closed)?;
@@ -59,9 +62,9 @@ fn show(options: &GlobalOptions, event: &Event) -> std::io::Result<()> {
     if options.json {
         return print_json(&in_seconds(serde_json::to_value(event)?));
     }
-    let (at, cursor) = (moment(event.at), event.cursor.to_string());
     print_line(format_args!(
-        "{at}  {cursor:<12}  task {} ({}, queue {}) {}",
+        "{}  task {} ({}, queue {}) {}",
+        moment(event.at),
         event.task,
         event.kind,
         event.queue,

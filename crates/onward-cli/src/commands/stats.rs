@@ -8,7 +8,9 @@ use onward_store::{IoKind, KindStatistics, PauseRecord, SessionRecord};
 use super::queue;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, in_seconds, moment, optional, print_json, print_line, size_text};
+use crate::output::{
+    Align, Table, duration_text, in_seconds, moment, optional, print_json, print_line, print_table, size_text,
+};
 use crate::store_file;
 
 /// Shows how much there is and how it went.
@@ -24,17 +26,21 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 }
 
 fn print_tables(overview: &Overview) -> std::io::Result<()> {
-    print_line(queue::table(&overview.queues))?;
+    print_table(queue::table(&overview.queues))?;
     print_line(format_args!("\nqueue mode: {}", overview.queue_mode))?;
-    print_line(format_args!("\n{}", kinds(&overview.kinds)))?;
+    print_line("")?;
+    print_table(kinds(&overview.kinds))?;
     if overview.kinds.iter().any(|kind| !kind.io.is_none()) {
-        print_line(format_args!("\n{}", moved(&overview.kinds)))?;
+        print_line("")?;
+        print_table(moved(&overview.kinds))?;
     }
     if !overview.sessions.is_empty() {
-        print_line(format_args!("\n{}", sessions(&overview.sessions)))?;
+        print_line("")?;
+        print_table(sessions(&overview.sessions))?;
     }
     if !overview.pauses.is_empty() {
-        print_line(format_args!("\n{}", pauses(&overview.pauses)))?;
+        print_line("")?;
+        print_table(pauses(&overview.pauses))?;
     }
     Ok(())
 }
@@ -44,7 +50,7 @@ fn kinds(kinds: &[KindStatistics]) -> Table {
     let numbers =
         ["COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED", "ATTEMPTS/TASK", "WAIT/TASK", "RUN/TASK", "LONGEST"];
     columns.extend(numbers.map(|number| (number, Align::Right)));
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).dropping(&["CANCELLED", "EXPIRED", "ATTEMPTS/TASK", "LONGEST", "WAIT/TASK"]);
     for kind in kinds {
         let ended = kind.ended;
         let ends = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired];

@@ -16,5 +16,5 @@ pub(crate) use printer::{is_output_closed, pass_on, print_json, print_line, prin
 pub(crate) use progress_bar::{ProgressBar, Unit};
 pub(crate) use record::{indented, progress, show_task, size_text};
 pub(crate) use reference::reference;
-pub(crate) use table::{Align, Table};
-pub(crate) use text::{colored_state, counted, duration_text, moment, one_line, optional};
+pub(crate) use table::{Align, Table, print_table};
+pub(crate) use text::{colored_state, counted, duration_text, moment, moment_in, one_line, optional};

@@ -1,9 +1,13 @@
-//! A small aligned table.
+//! A small aligned table, fitted to the terminal.
 
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
+
+use super::printer::{print_line, remark};
+use super::text::one_line;
 
 /// On which side a column is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +23,93 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
+    /// The titles of columns that are left out where the terminal is narrow, the first one first.
+    droppable: &'static [&'static str],
+}
+
+/// The columns between two columns of a table.
+const GAP: usize = 2;
+
+/// The width to which a column of text may be shortened.
+const SHORTEST: usize = 12;
+
+/// Prints a table. On a terminal it fits its width: columns of least interest are left out, and a remark names them; then
+/// long texts are shortened.
+pub(crate) fn print_table(mut table: Table) -> io::Result<()> {
+    let left_out = terminal_width().map(|width| table.fit(width)).unwrap_or_default();
+    print_line(table)?;
+    if !left_out.is_empty() {
+        remark(format_args!("left out here: {}; a wider terminal or --json shows all", left_out.join(", ")));
+    }
+    Ok(())
+}
+
+/// Returns the width of the terminal that standard output is, if it is one.
+fn terminal_width() -> Option<usize> {
+    let size = io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()))?;
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
 impl Table {
     /// A table without rows.
     pub(crate) fn new(columns: impl Into<Vec<(&'static str, Align)>>) -> Self {
-        Self { columns: columns.into(), rows: Vec::new() }
+        Self { columns: columns.into(), rows: Vec::new(), droppable: &[] }
+    }
+
+    /// Names the columns that may be left out where the terminal is narrow, the one of least interest first.
+    pub(crate) fn dropping(mut self, droppable: &'static [&'static str]) -> Self {
+        self.droppable = droppable;
+        self
+    }
+
+    /// Fits the table into `available` columns, as far as that goes. Returns the titles of the columns that it left out.
+    fn fit(&mut self, available: usize) -> Vec<&'static str> {
+        let mut left_out = Vec::new();
+        for title in self.droppable {
+            if self.shortest() <= available {
+                break;
+            }
+            if let Some(index) = self.columns.iter().position(|(column, _)| column == title) {
+                self.columns.remove(index);
+                self.rows.iter_mut().filter(|row| index < row.len()).for_each(|row| drop(row.remove(index)));
+                left_out.push(*title);
+            }
+        }
+        self.shorten(available);
+        left_out
+    }
+
+    /// Returns the width with each text as short as it may get.
+    fn shortest(&self) -> usize {
+        let widths = self.widths();
+        let shortened = (0..widths.len()).map(|column| widths[column].min(self.least(column)));
+        shortened.sum::<usize>() + self.gaps()
+    }
+
+    /// Returns the width below which a column is not shortened. Numbers, states and moments are of no use in part.
+    fn least(&self, column: usize) -> usize {
+        let (title, align) = self.columns[column];
+        let is_whole = align == Align::Right || matches!(title, "STATE" | "SUBMITTED" | "FINISHED" | "NEXT" | "LAST");
+        if is_whole { usize::MAX } else { SHORTEST.max(title.len()) }
+    }
+
+    fn gaps(&self) -> usize {
+        GAP * self.columns.len().saturating_sub(1)
+    }
+
+    /// Shortens the widest texts until the table fits, or all are as short as they may get.
+    fn shorten(&mut self, available: usize) {
+        let mut widths = self.widths();
+        let natural = widths.clone();
+        while widths.iter().sum::<usize>() + self.gaps() > available {
+            let long = (0..widths.len()).filter(|column| widths[*column] > self.least(*column));
+            let Some(widest) = long.max_by_key(|column| widths[*column]) else { break };
+            widths[widest] -= 1;
+        }
+        for column in (0..widths.len()).filter(|column| widths[*column] < natural[*column]) {
+            let cells = self.rows.iter_mut().filter_map(|row| row.get_mut(column));
+            cells.for_each(|cell| *cell = one_line(cell, widths[column]));
+        }
     }
 
     /// Adds a row with as many cells as there are columns.
@@ -62,7 +147,7 @@ fn line(columns: &[(&'static str, Align)], widths: &[usize], cells: &[String]) -
     for (index, (((_, align), column_width), cell)) in columns.iter().zip(widths).zip(cells).enumerate() {
         let gap = " ".repeat(column_width.saturating_sub(width(cell)));
         if index > 0 {
-            line.push_str("  ");
+            line.push_str(&" ".repeat(GAP));
         }
         match align {
             Align::Right => line.extend([gap.as_str(), cell]),
@@ -91,6 +176,37 @@ mod tests {
         mail              7
         thumbnails    12000
         ");
+    }
+
+    fn tasks() -> Table {
+        let columns = [("TASK", Align::Right), ("KIND", Align::Left), ("TRIES", Align::Right), ("KEY", Align::Left)];
+        let mut table = Table::new(columns).dropping(&["TRIES"]);
+        table.row(["1".into(), "a-kind-with-a-long-name".into(), "1".into(), "a-key-that-is-long-too".into()]);
+        table
+    }
+
+    #[test]
+    fn a_table_that_fits_is_left_alone() {
+        let mut table = tasks();
+        let whole = plain(&table);
+        assert_eq!((table.fit(80), plain(&table)), (Vec::new(), whole));
+    }
+
+    #[test]
+    fn long_texts_are_shortened_to_the_width_of_the_terminal() {
+        let mut table = tasks();
+        assert_eq!(table.fit(45), [""; 0]);
+        insta::assert_snapshot!(plain(&table), @r"
+        TASK  KIND             TRIES  KEY
+           1  a-kind-with-a-…      1  a-key-that-is-…
+        ");
+    }
+
+    #[test]
+    fn columns_of_least_interest_are_left_out_where_shortening_does_not_do() {
+        let mut table = tasks();
+        assert_eq!(table.fit(34), ["TRIES"]);
+        assert!(plain(&table).lines().all(|line| line.chars().count() <= 34), "{table}");
     }
 
     #[test]

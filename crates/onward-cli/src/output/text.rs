@@ -13,6 +13,13 @@ pub(crate) fn moment(at: Timestamp) -> String {
     Timestamp::from_microseconds(at.as_microseconds().div_euclid(1_000_000) * 1_000_000).to_string()
 }
 
+/// Returns a moment to the second in a time zone, with its offset; in UTC where the zone is not known.
+pub(crate) fn moment_in(at: Timestamp, zone: &str) -> String {
+    let zoned = jiff::Timestamp::from_microsecond(at.as_microseconds()).ok();
+    let zoned = zoned.and_then(|at| at.in_tz(zone).ok());
+    zoned.map_or_else(|| moment(at), |at| at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+}
+
 /// A value, or a dash where there is none.
 pub(crate) fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
@@ -81,6 +88,13 @@ mod tests {
         ]
         .map(duration_text);
         assert_eq!(shown, ["850µs", "12.0ms", "3m20s", "2h05m"]);
+    }
+
+    #[test]
+    fn a_moment_in_a_zone_has_its_wall_clock_and_offset() {
+        let at = "2026-03-29T01:00:00Z".parse().unwrap();
+        assert_eq!(moment_in(at, "Europe/Berlin"), "2026-03-29T03:00:00+02:00");
+        assert_eq!(moment_in(at, "Mars/Olympus"), "2026-03-29T01:00:00Z");
     }
 
     #[test]

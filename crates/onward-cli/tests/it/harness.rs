@@ -227,7 +227,7 @@ pub(crate) fn sorted(text: &str) -> Vec<u32> {
 /// Replaces what differs from run to run: times, durations, rates.
 pub(crate) fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
-    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]");
+    settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "[time]");
     settings.add_filter(r"\b\d+(\.\d+)?(µs|ms|s)\b", "[duration]");
     settings.add_filter(r"\d+\.\d lines/s", "[rate]");
     settings

@@ -35,7 +35,7 @@ fn a_schedule_is_set_listed_and_shown(place: Place) {
     let shown = place.onward(&["schedule", "show", "noon"]);
     settings().bind(|| {
         insta::assert_snapshot!(listed.stdout, @r"
-        SCHEDULE  WHEN                      KIND    NEXT                  LAST  FIRED  SKIPPED  MISSED  FAILED  ERROR
+        SCHEDULE  WHEN                      KIND    NEXT                       LAST  FIRED  SKIPPED  MISSED  FAILED  ERROR
         noon      0 12 * * * Europe/Berlin  report  [time]  -         0        0       0       0  -
         ");
         insta::assert_snapshot!(shown.stdout, @r"

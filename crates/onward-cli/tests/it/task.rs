@@ -1,10 +1,15 @@
 //! `onward task` and `onward events`.
 
+use std::io::Read as _;
+use std::process::Stdio;
+
 use crate::harness::{Place, settings};
 use crate::stores::on_every_store;
+use crate::terminal::terminal;
 
 on_every_store! {
     tasks_are_listed_newest_first_in_a_table,
+    a_list_fits_the_terminal,
     filters_narrow_the_list,
     a_page_says_how_to_get_the_next,
     a_task_is_shown_with_all_that_is_known,
@@ -34,6 +39,23 @@ fn tasks_are_listed_newest_first_in_a_table(place: Place) {
            1  mail   default  waiting         200         0  [time]  -         ada
         ");
     });
+}
+
+/// Shows: T17
+fn a_list_fits_the_terminal(place: Place) {
+    place.onward(&["submit", "--kind", "thumbnail.large", "--queue", "overnight-work", "--key", &"k".repeat(60), "x"]);
+    let (mut outer, inner) = terminal();
+    let mut command = place.command(&["task", "list"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::from(inner)).spawn().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(command);
+    let mut shown = Vec::new();
+    // A terminal that no process has open any more ends with an error.
+    let _ = outer.read_to_end(&mut shown);
+    let shown = anstream::adapter::strip_bytes(&shown).into_vec();
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains("thumbnail.la"), "{shown}");
+    assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 100), "{shown}");
 }
 
 /// Shows: T17

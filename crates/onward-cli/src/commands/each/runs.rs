@@ -8,7 +8,7 @@ use super::identity::{COMMAND_TAG, program_of};
 use super::opening::forget_queue;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, counted, moment, optional, print_json, print_line, remark};
+use crate::output::{Align, Table, counted, moment, optional, print_json, print_line, print_table, remark};
 use crate::store_file;
 
 /// A run of `onward each`.
@@ -82,7 +82,7 @@ pub(super) async fn list(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     } else if runs.is_empty() {
         remark("no runs; onward each -- COMMAND begins one");
     } else {
-        print_line(table(&runs))?;
+        print_table(table(&runs))?;
     }
     Ok(ExitCode::Done)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::scope::scope_text;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, optional, print_json, print_line, remark};
+use crate::output::{Align, Table, duration_text, optional, print_json, print_table, remark};
 use crate::store_file;
 
 /// Lists the limits.
@@ -23,7 +23,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     } else if limits.is_empty() {
         remark("no limits; onward limit set makes one");
     } else {
-        print_line(table(&limits))?;
+        print_table(table(&limits))?;
     }
     Ok(ExitCode::Done)
 }

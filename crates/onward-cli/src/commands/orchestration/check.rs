@@ -11,7 +11,7 @@ use super::program::{Program, REMEDY};
 use super::record::EXTENSION;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, optional, print_json, print_line, remark};
+use crate::output::{Align, Table, optional, print_json, print_line, print_table, remark};
 
 /// How many files one run of the program is given.
 const FILES: usize = 256;
@@ -51,7 +51,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json {
         reports.iter().try_for_each(print_json)?;
     } else {
-        print_line(table(&reports))?;
+        print_table(table(&reports))?;
         for report in reports.iter().filter(|report| !report.agrees) {
             let error = report.error.as_deref().unwrap_or("the program does not say why");
             print_line(format_args!("{}: {error}", report.file.display()))?;

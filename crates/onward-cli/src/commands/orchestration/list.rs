@@ -7,7 +7,7 @@ use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{
-    Align, Table, colored_state, duration_text, one_line, optional, orchestration_json, print_json, print_line, remark,
+    Align, Table, colored_state, duration_text, one_line, optional, orchestration_json, print_json, print_table, remark,
 };
 use crate::store_file;
 
@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if listed.is_empty() {
         remark("no orchestrations");
     } else {
-        print_line(table(&listed, store.clock().now()))?;
+        print_table(table(&listed, store.clock().now()))?;
     }
     if let Some(before) = more {
         remark(format_args!("there are more: --before {before}"));
@@ -87,7 +87,8 @@ fn table(listed: &[(TaskRecord, InstanceRecord)], now: Timestamp) -> Table {
         ("MESSAGES", Align::Right),
         ("AGE", Align::Right),
         ("STATUS", Align::Left),
-    ]);
+    ])
+    .dropping(&["MESSAGES", "EVENTS", "AGE", "STATUS"]);
     for (task, instance) in listed {
         let status = instance.status.as_ref().map(|status| String::from_utf8_lossy(status));
         table.row([

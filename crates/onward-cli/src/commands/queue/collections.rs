@@ -6,7 +6,7 @@ use onward_store::{CollectionRecord, CollectionSelection, Name};
 use super::show::find;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, moment, optional, print_json, print_line, remark, size_text};
+use crate::output::{Align, Table, moment, optional, print_json, print_table, remark, size_text};
 use crate::store_file;
 
 /// Arguments of `onward queue collections`.
@@ -35,7 +35,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if collections.is_empty() {
         remark("nothing is being collected");
     } else {
-        print_line(table(&collections))?;
+        print_table(table(&collections))?;
     }
     Ok(ExitCode::Done)
 }

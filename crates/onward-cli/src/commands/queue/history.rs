@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::show::find;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, print_json, print_line, remark};
+use crate::output::{Align, Table, print_json, print_table, remark};
 use crate::store_file;
 
 /// Arguments of `onward queue history`.
@@ -36,7 +36,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if days.is_empty() {
         remark("no task ended in that time");
     } else {
-        print_line(table(&days))?;
+        print_table(table(&days))?;
     }
     Ok(ExitCode::Done)
 }

@@ -5,7 +5,7 @@ use onward_store::QueueRecord;
 use super::show::print_as_json;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, moment, optional, print_line, remark};
+use crate::output::{Align, Table, moment, optional, print_table, remark};
 use crate::store_file;
 
 /// Lists the queues.
@@ -17,7 +17,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     } else if queues.is_empty() {
         remark("no queues; a queue is made by the first submit to it");
     } else {
-        print_line(table(&queues))?;
+        print_table(table(&queues))?;
     }
     Ok(ExitCode::Done)
 }

@@ -1,12 +1,14 @@
 //! `onward schedule list`
 
-use onward_store::{Recurrence, ScheduleRecord};
+use onward_store::{Recurrence, ScheduleRecord, Timestamp};
 
 use super::command::open;
 use super::json::schedule_json;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, duration_text, moment, one_line, optional, print_json, print_line, remark};
+use crate::output::{
+    Align, Table, duration_text, moment, moment_in, one_line, optional, print_json, print_table, remark,
+};
 
 /// How much of an error is shown, in columns; `onward schedule show` has all of it.
 const ERROR_COLUMNS: usize = 60;
@@ -21,7 +23,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     } else if schedules.is_empty() {
         remark("no schedules; onward schedule set makes one");
     } else {
-        print_line(table(&schedules))?;
+        print_table(table(&schedules))?;
     }
     Ok(ExitCode::Done)
 }
@@ -38,14 +40,15 @@ fn table(schedules: &[ScheduleRecord]) -> Table {
         ("MISSED", Align::Right),
         ("FAILED", Align::Right),
         ("ERROR", Align::Left),
-    ]);
+    ])
+    .dropping(&["SKIPPED", "MISSED", "FAILED", "FIRED", "LAST", "KIND", "ERROR"]);
     for record in schedules {
         table.row(vec![
             record.schedule.name.to_string(),
             when(&record.schedule.recurrence),
             record.schedule.task.kind.to_string(),
             next(record),
-            optional(record.last, |last| moment(last.at)),
+            optional(record.last, |last| at(record, last.at)),
             record.fired.to_string(),
             record.skipped.to_string(),
             record.missed.to_string(),
@@ -64,11 +67,19 @@ pub(super) fn when(recurrence: &Recurrence) -> String {
     }
 }
 
+/// Returns a moment in the zone by whose clock a schedule goes.
+pub(super) fn at(record: &ScheduleRecord, at: Timestamp) -> String {
+    match &record.schedule.recurrence {
+        Recurrence::Cron { zone, .. } if zone != "UTC" => moment_in(at, zone),
+        Recurrence::Cron { .. } | Recurrence::Every(_) => moment(at),
+    }
+}
+
 /// When it fires next.
 pub(super) fn next(record: &ScheduleRecord) -> String {
     match record.next {
         _ if record.paused => "paused".to_owned(),
-        Some(next) => moment(next.at),
+        Some(next) => at(record, next.at),
         None => "over".to_owned(),
     }
 }

@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::command::{Schedule, open};
+use super::list::at;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{moment, print_json, print_line, remark};
+use crate::output::{print_json, print_line, remark};
 
 /// Arguments of `onward schedule next`.
 #[derive(Debug, Args)]
@@ -20,16 +21,16 @@ pub(crate) struct Arguments {
 /// Shows when a schedule fires next.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (engine, name) = (open(options).await?, arguments.schedule.schedule);
-    let paused = engine.find_schedule(&name).await?.paused;
+    let record = engine.find_schedule(&name).await?;
     let firings = engine.upcoming(&name, usize::from(arguments.count)).await?;
     for firing in &firings {
         if options.json {
             print_json(firing)?;
         } else {
-            print_line(moment(firing.at))?;
+            print_line(at(&record, firing.at))?;
         }
     }
-    if paused {
+    if record.paused {
         remark("the schedule is paused, and fires none of these until it is resumed");
     } else if firings.is_empty() {
         remark("the schedule is over");

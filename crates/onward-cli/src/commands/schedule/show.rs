@@ -7,7 +7,7 @@ use onward_store::{Priority, ScheduleRecord, Tags};
 
 use super::command::{Schedule, open};
 use super::json::schedule_json;
-use super::list::{next, when};
+use super::list::{at, next, when};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{duration_text, indented, moment, one_line, print_json, print_line};
@@ -30,7 +30,7 @@ pub(crate) async fn run(options: &GlobalOptions, Schedule { schedule }: Schedule
 fn described(record: &ScheduleRecord) -> String {
     let schedule = &record.schedule;
     let jitter = Some(schedule.jitter).filter(|jitter| *jitter > Duration::ZERO);
-    let last = record.last.map(|last| format!("{} as task {}", moment(last.at), last.task));
+    let last = record.last.map(|last| format!("{} as task {}", at(record, last.at), last.task));
     let priority = Some(schedule.task.priority).filter(|priority| *priority != Priority::NORMAL);
     let payload = Some(&schedule.task.payload).filter(|payload| !payload.is_empty());
     let error = record.error.as_ref().map(|error| format!("at {}: {}", moment(error.at), indented(&error.message)));

@@ -6,7 +6,7 @@ use onward_store::{TagPage, TagValue, limits};
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
-use crate::output::{Align, Table, one_line, print_json, print_line, remark};
+use crate::output::{Align, Table, one_line, print_json, print_table, remark};
 use crate::store_file;
 
 /// The widest value that a table shows, in columns.
@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if page.values.is_empty() {
         remark("no values");
     } else {
-        print_line(table(&page.values))?;
+        print_table(table(&page.values))?;
     }
     if let Some(next) = page.next {
         remark(format_args!("there are more: --after {next:?}"));

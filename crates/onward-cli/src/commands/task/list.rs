@@ -7,7 +7,7 @@ use super::filter::FilterArguments;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{
-    Align, Table, colored_state, moment, one_line, optional, print_json, print_line, progress, remark, task_json,
+    Align, Table, colored_state, moment, one_line, optional, print_json, print_table, progress, remark, task_json,
 };
 use crate::store_file;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if page.tasks.is_empty() {
         remark("no tasks");
     } else {
-        print_line(table(&page.tasks))?;
+        print_table(table(&page.tasks))?;
     }
     if let Some(next) = page.next {
         remark(format_args!("there are more: --before {next}"));
@@ -86,7 +86,7 @@ fn table(tasks: &[TaskRecord]) -> Table {
         ("KEY", Align::Left),
     ];
     columns.extend(with_progress.then_some(("PROGRESS", Align::Left)));
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).dropping(&["ATTEMPTS", "PRIORITY", "FINISHED", "QUEUE", "SUBMITTED"]);
     for task in tasks {
         let mut cells = vec![
             task.id.to_string(),
