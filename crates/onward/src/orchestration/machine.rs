@@ -39,6 +39,13 @@ pub(super) enum Finish {
     Stuck(String),
 }
 
+impl Finish {
+    /// Returns whether the orchestration ends with it, so that nothing is read afterwards.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Completed(_) | Self::Failed(_) | Self::Cancelled)
+    }
+}
+
 /// The code of an orchestration does not do what a history says that it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nondeterminism {
@@ -171,6 +178,18 @@ impl Machine {
         Ok(commands)
     }
 
+    /// Feeds events that were not written yet to code that was replayed up to them; returns what it does about each.
+    /// It is another run of the same code, so it is as quiet as a replay.
+    pub(super) fn feed_again(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
+        self.journal.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
+        let arrivals = events.iter().filter(|event| !is_command(event));
+        let fed = tracing::subscriber::with_default(NoSubscriber::new(), || {
+            arrivals.map(|event| (event.clone(), self.feed(event))).collect()
+        });
+        self.journal.replay(None);
+        fed
+    }
+
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
         let found = self.journal.first_emitted();
         let differs = |found| Box::new(Nondeterminism { place: self.length, expected: Some(event.clone()), found });
@@ -217,6 +236,7 @@ impl Machine {
             HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
             HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
+            HistoryEvent::SignalsUnread { .. } => return,
             HistoryEvent::StepEnded { operation, end, at, .. } => {
                 at.iter().for_each(|at| self.journal.set_now(Timestamp::from_microseconds(*at)));
                 self.journal.end_step(*operation, end.clone());

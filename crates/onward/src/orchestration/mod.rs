@@ -66,6 +66,7 @@ mod history;
 mod journal;
 mod live;
 mod machine;
+mod offer;
 mod operation;
 mod perform;
 mod query;

@@ -72,6 +72,8 @@ mod orchestration_controls;
 #[cfg(test)]
 mod orchestration_costs;
 #[cfg(test)]
+mod orchestration_ends;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_forks;
@@ -83,6 +85,8 @@ mod orchestration_histories;
 mod orchestration_kills;
 #[cfg(test)]
 mod orchestration_limits;
+#[cfg(test)]
+mod orchestration_mail;
 #[cfg(test)]
 mod orchestration_signals;
 #[cfg(test)]
