@@ -100,6 +100,13 @@ const SOAKS: &[Soak] = &[
         variable: "ONWARD_ROUNDS",
     },
     Soak {
+        name: "orchestration-signals",
+        what: "signals from eight senders to orchestrations on SQLite that end by chance, in two engines: each that was acknowledged is in one history, or waits",
+        tests: &[("onward", "orchestration_mail::on_sqlite::")],
+        rounds: 1_000_000,
+        variable: "ONWARD_SIGNALS",
+    },
+    Soak {
         name: "orchestrations",
         what: "random orchestrations on the memory store and on SQLite, in processes that die at random: right results, each task submitted once",
         tests: &[("onward", "orchestration_faults::")],

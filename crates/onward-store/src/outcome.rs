@@ -261,6 +261,13 @@ pub enum Refusal {
         /// How many events its history has.
         length: u64,
     },
+    /// Messages wait for the orchestration that its code was not offered, so a turn cannot end it.
+    Unread {
+        /// The orchestration.
+        task: TaskId,
+        /// How many messages wait.
+        waiting: u64,
+    },
     /// Too many messages wait for the orchestration.
     MailboxFull(TaskId),
     /// No active orchestration of the kind has the key.
@@ -336,6 +343,7 @@ impl fmt::Display for Refusal {
             }
             Self::NotAnOrchestration(_)
             | Self::HistoryMoved { .. }
+            | Self::Unread { .. }
             | Self::MailboxFull(_)
             | Self::NoneWithKey { .. } => self.fmt_of_orchestration(f),
             Self::Member { index, refusal } => {
@@ -354,6 +362,10 @@ impl Refusal {
             Self::HistoryMoved { task, length } => {
                 write!(f, "the history of orchestration {task} has {length} events by now; read it again")
             }
+            Self::Unread { task, waiting } => write!(
+                f,
+                "orchestration {task} cannot end while {waiting} messages wait that its code was not offered; offer them to the code first"
+            ),
             Self::MailboxFull(task) => write!(
                 f,
                 "orchestration {task} has {} messages that it has not taken in, which is the limit; try again later",

@@ -331,6 +331,9 @@ pub enum Write {
     /// it was not taken. Requires a lease that holds, that the task is an orchestration (else
     /// [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration)), that its history has the length that the turn says (else
     /// [`HistoryMoved`](crate::Refusal::HistoryMoved)), and input within the limits. Answers [`Turned`](crate::Outcome::Turned).
+    ///
+    /// A turn that ends the orchestration as completed, failed or cancelled must have consumed every message (else
+    /// [`Unread`](crate::Refusal::Unread)), unless it [leaves them unread](crate::Turn::leaves_unread).
     Turn(Box<Turn>),
 
     /// Sends an orchestration something, to be taken in by its next turn; it waits for a claim, if it was parked. Requires that it has not ended

@@ -124,6 +124,10 @@ pub const FORGOTTEN_AT_ONCE: usize = 1000;
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;
 
+/// How often the end of an orchestration is put off, in one turn, for messages that arrive before it is written. After
+/// that it ends, and those that arrive then are kept unread.
+pub const ENDS_PUT_OFF: u32 = 100;
+
 /// How often the code of an orchestration may wake itself in one turn before it is held to be stuck.
 pub const ORCHESTRATION_POLLS: usize = 10_000;
 

@@ -13,8 +13,8 @@ use super::text::{counted, one_line};
 /// How much of a value is shown, in columns; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
 
-/// One fact per line, as a task's are.
-pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
+/// One fact per line, as a task's are; of an orchestration that has ended, with how many messages are unread.
+pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String| {
         let _ = writeln!(text, "{name:<12} {value}");
@@ -23,7 +23,8 @@ pub(crate) fn show_instance(instance: &InstanceRecord) -> String {
         fact("begun anew", counted(instance.generation.into(), "time"));
     }
     fact("history", format!("{}, {}", counted(instance.length, "event"), size_text(instance.bytes)));
-    fact("messages", format!("{} wait, of {} that came", instance.waiting, instance.received));
+    let left = unread.map_or_else(|| format!("{} wait", instance.waiting), |unread| format!("{unread} unread"));
+    fact("messages", format!("{left}, of {} that came", instance.received));
     match instance.hold {
         Hold::None => {}
         Hold::Paused | Hold::Aside => fact("paused", "until somebody resumes it".to_owned()),

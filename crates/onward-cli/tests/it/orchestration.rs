@@ -585,10 +585,11 @@ fn what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history(place
     settings.add_filter(r" *\+\[duration\]", " +[duration]");
     settings.bind(|| {
         insta::assert_snapshot!(ran.stdout, @r#"
-          0             signal `late`, which came before it began anew: "see you"
+          0             signal `late`, which is there when the code goes on: "see you"
           1 +[duration]  started at [time]
           2                 waits until [time]
           3             the timer of [time] fired
+          4             ended with signals `late` unread: the last 1
         end +[duration]  completed
         "#)
     });

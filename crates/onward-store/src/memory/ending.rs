@@ -7,7 +7,6 @@ use crate::event::Change;
 use crate::flow::LimitScope;
 use crate::io::IoStatistics;
 use crate::news::TaskNews;
-use crate::rules::orchestration;
 use crate::store::{EndedCounts, KindStatistics};
 use crate::task::{TaskId, TaskState};
 
@@ -36,9 +35,6 @@ impl State {
         }
         if let Some(task) = self.tasks.get(id) {
             self.history.count(&task.new.queue, state, now);
-        }
-        if !orchestration::takes_messages(state) {
-            self.empty_mailbox(id);
         }
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));

@@ -22,9 +22,10 @@ impl State {
         let id = turn.lease.task;
         let task = self.held(turn.lease)?;
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
-        let (length, received) = (instance.length, instance.received);
+        let (length, received, taken) = (instance.length, instance.received, instance.taken);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
         orchestration::check(&turn, standing)?;
+        orchestration::check_offered(&turn, received, taken)?;
         if !turn.values.is_empty() {
             orchestration::check_values(&turn, &task.new.kind, instance.values.keys().map(String::as_str))?;
         }
@@ -34,9 +35,14 @@ impl State {
         if let Some(tags) = tags {
             self.tasks.change(id, |task| task.new.tags = tags);
         }
+        let offers_all = orchestration::offers_all(&turn);
         let Turn { submits, cancels, next, .. } = turn;
         let submitted = submits.into_iter().map(|new| self.submit_of(id, new)).collect::<Result<_, _>>()?;
         cancels.into_iter().for_each(|task| self.cancel_of(id, task));
+        if offers_all {
+            // Only reports of the tasks that this turn cancelled or could not submit.
+            self.empty_mailbox(id);
+        }
         let state = self.go_on_after(id, self.unless_superseded(id, next));
         if state == TaskState::Running {
             self.tasks.know_messages(id);
@@ -205,8 +211,8 @@ impl State {
         self.deliver(parent, body);
     }
 
-    /// Forgets what waits for an orchestration that has ended.
-    pub(super) fn empty_mailbox(&mut self, id: TaskId) {
+    /// Forgets what waits for an orchestration that ends with this turn.
+    fn empty_mailbox(&mut self, id: TaskId) {
         if self.instance(id).is_some_and(|instance| instance.waiting() > 0) {
             self.change_instance(id, Instance::empty_mailbox);
         }

@@ -39,6 +39,9 @@ pub struct Turn {
     pub submits: Vec<NewTask>,
     /// Tasks that it wants cancelled; those that have ended are left as they are.
     pub cancels: Vec<TaskId>,
+    /// Ends the orchestration although messages wait that its code was not offered. They are kept with it, and count as
+    /// [waiting](InstanceRecord::waiting).
+    pub leaves_unread: bool,
     /// How it goes on.
     pub next: AfterTurn,
 }
@@ -59,6 +62,7 @@ impl Turn {
             awaits: Vec::new(),
             submits: Vec::new(),
             cancels: Vec::new(),
+            leaves_unread: false,
             next,
         }
     }
@@ -151,7 +155,7 @@ pub struct InstanceRecord {
     pub bytes: u64,
     /// How many messages have come for it so far.
     pub received: u64,
-    /// How many of them wait for its next turn.
+    /// How many of them wait for its next turn. Of an orchestration that has ended: how many its code was never offered.
     pub waiting: u64,
     /// The names of the events that it waits for, as its last turn said.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -56,6 +56,27 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
 }
 
+/// Returns whether a turn must have offered its code every message: one that ends the orchestration, because nobody
+/// reads the mailbox afterwards. A dead letter goes on with its mailbox.
+#[must_use]
+pub fn offers_all(turn: &Turn) -> bool {
+    let ends = matches!(turn.next, AfterTurn::Complete { .. } | AfterTurn::Fail { .. } | AfterTurn::Cancelled { .. });
+    ends && !turn.leaves_unread
+}
+
+/// Checks that a turn does not end an orchestration before its code was offered every message. The last message that
+/// came has the number `received`, and earlier turns have consumed those up to `taken`.
+///
+/// # Errors
+/// [`Refusal::Unread`] if messages wait.
+pub fn check_offered(turn: &Turn, received: u64, taken: u64) -> Result<(), Refusal> {
+    let waiting = received.saturating_sub(taken.max(turn.consumed));
+    if waiting == 0 || !offers_all(turn) {
+        return Ok(());
+    }
+    Err(Refusal::Unread { task: turn.lease.task, waiting })
+}
+
 fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
     let (bytes, most) = (turn.chunk.len().max(begins_with), limits::TURN_BYTES);
@@ -230,7 +251,8 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
     }
 }
 
-/// Whether an orchestration in a state has a use for messages: one that has ended has not, but for a dead letter, which can go on.
+/// Returns whether an orchestration in a state accepts messages: one that has ended does not, except a dead letter, which
+/// can go on. What came before the end is kept in any case.
 #[must_use]
 pub fn takes_messages(state: TaskState) -> bool {
     !state.is_ended() || state == TaskState::Dead

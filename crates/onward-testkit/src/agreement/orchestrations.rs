@@ -41,7 +41,8 @@ fn turn() -> impl Strategy<Value = TurnAct> {
     let told = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
     let told = (told, changed_tags());
     let tasks = (vec(submit(), 0..3), vec(pick(), 0..2));
-    (pick(), appended, consumed, told, tasks, next_turn()).prop_map(
+    let next = (next_turn(), prop_oneof![3 => Just(false), 1 => Just(true)]);
+    (pick(), appended, consumed, told, tasks, next).prop_map(
         |(lease, (events, behind), consumed, ((status, values), tags), (submits, cancels), next)| TurnAct {
             lease,
             events,
@@ -52,7 +53,8 @@ fn turn() -> impl Strategy<Value = TurnAct> {
             tags,
             submits,
             cancels,
-            next,
+            leaves_unread: next.1,
+            next: next.0,
         },
     )
 }

@@ -127,6 +127,7 @@ impl Player {
             awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: act.submits.into_iter().map(submit).collect(),
             cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),
+            leaves_unread: act.leaves_unread,
             ..Turn::new(lease, instance.length.saturating_sub(act.behind), next_turn(act.next, now))
         }
     }

@@ -155,6 +155,7 @@ pub struct TurnAct {
     /// A parent stands for the orchestration itself.
     pub submits: Vec<NewTask>,
     pub cancels: Vec<Pick>,
+    pub leaves_unread: bool,
     pub next: NextTurn,
 }
 

@@ -12,6 +12,8 @@ use crate::error::Result;
 pub(super) struct Draft {
     pub(super) events: Vec<HistoryEvent>,
     pub(super) consumed: u64,
+    /// From where the code can be offered more, if the last arrival has it end.
+    pub(super) cut: Cut,
     submits: Vec<NewTask>,
     /// The operations of the submits; none of those that nobody waits for.
     pub(super) operations: Vec<Option<u64>>,
@@ -21,6 +23,17 @@ pub(super) struct Draft {
     tags: Vec<ChangedTag>,
     /// Whether anything of it should be known to others before a step has ended.
     pub(super) is_urgent: bool,
+}
+
+/// A point before the arrival that had the code end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cut {
+    /// How many events are before it.
+    pub(super) events: usize,
+    /// Up to which message everything is before it.
+    pub(super) consumed: u64,
+    /// Whether the arrival behind it comes from nowhere else again, such as the end of a step.
+    pub(super) holds: bool,
 }
 
 /// What has become of a tag since the last write.
@@ -35,6 +48,11 @@ impl Draft {
     /// One that begins with what happened elsewhere.
     pub(super) fn taken_over(events: Vec<HistoryEvent>) -> Self {
         Self { events, ..Self::default() }
+    }
+
+    /// Notes that more can be offered to the code here, up to the message with a number.
+    pub(super) fn cut(&mut self, consumed: u64, holds: bool) {
+        self.cut = Cut { events: self.events.len(), consumed, holds };
     }
 
     /// Takes what has come and what the code did about it.
@@ -88,6 +106,18 @@ impl Draft {
             cancels,
             ..Turn::new(lease, length, next)
         })
+    }
+}
+
+/// What a message is in the history of code that has not begun; `None` if it is not for this code.
+pub(super) fn carried_event_of(message: &Message) -> Option<HistoryEvent> {
+    match &message.body {
+        MessageBody::Signal { name, payload } => {
+            Some(HistoryEvent::SignalCarried { name: name.to_string(), payload: payload.to_vec().into() })
+        }
+        MessageBody::Cancel => Some(HistoryEvent::CancelCarried),
+        // No task of this code can have ended.
+        MessageBody::Ended { .. } | MessageBody::NotStarted { .. } => None,
     }
 }
 

@@ -117,7 +117,8 @@ pub enum HistoryEvent {
     /// Somebody wants it cancelled.
     #[n(11)]
     CancelRequested,
-    /// What somebody sent before it began again, and nobody took.
+    /// A signal that is there before the code is polled next: it came before the code began or began again, or together
+    /// with later signals when the code was about to end.
     #[n(13)]
     SignalCarried {
         /// Under which name.
@@ -166,6 +167,16 @@ pub enum HistoryEvent {
         /// The value that the key had; `None` if it had none.
         #[n(1)]
         before: Option<String>,
+    },
+    /// The code ended and had not taken signals: the last so many of this name.
+    #[n(19)]
+    SignalsUnread {
+        /// Under which name they were sent.
+        #[n(0)]
+        name: String,
+        /// How many.
+        #[n(1)]
+        count: u64,
     },
     /// The code took the way of a patch.
     #[n(12)]

@@ -274,6 +274,11 @@ impl Journal {
         operation
     }
 
+    /// Takes a signal that has come already.
+    pub(super) fn take_signal(&self, name: &Name) -> Option<Bytes> {
+        self.state().inboxes.get_mut(name)?.waiting.pop_front()
+    }
+
     pub(super) fn begin_step(&self, name: String, future: StepFuture) -> u64 {
         let mut state = self.state();
         let operation = state.begin(Kind::Step(name.clone()));
@@ -560,9 +565,10 @@ impl Journal {
         self.state().cancellation.is_carried = true;
     }
 
-    /// Whether the code is yet to be told of a request from before it began again.
+    /// Returns whether the code is yet to be told of a request from before it began, or began again.
     pub(super) fn is_cancel_carried(&self) -> bool {
-        self.state().cancellation.is_carried
+        let state = self.state();
+        state.cancellation.is_carried && !state.cancellation.is_requested
     }
 
     /// The first timer that is due by a moment.
@@ -607,6 +613,18 @@ impl Journal {
         let replies = (replies > 0).then_some(HistoryEvent::RepliesCarried { replies });
         let cancel = is_unheard.then_some(HistoryEvent::CancelCarried);
         replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
+    }
+
+    /// How many signals of each name nobody took.
+    pub(super) fn unread(&self) -> Vec<HistoryEvent> {
+        let state = self.state();
+        let unread = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiting.is_empty());
+        unread
+            .map(|(name, inbox)| HistoryEvent::SignalsUnread {
+                name: name.to_string(),
+                count: inbox.waiting.len() as u64,
+            })
+            .collect()
     }
 
     pub(super) fn take_shown(&self) -> Shown {

@@ -52,6 +52,11 @@ impl Finish {
             _ => None,
         }
     }
+
+    /// Returns whether the orchestration ends with it, so that nothing is read afterwards.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self, Self::Completed(_) | Self::Failed(_) | Self::Cancelled)
+    }
 }
 
 impl From<&Finish> for CodeEnd {
@@ -170,6 +175,18 @@ impl Machine {
         Ok(commands)
     }
 
+    /// Feeds events that were not written yet to code that was replayed up to them; returns what it does about each.
+    /// It is another run of the same code, so it is as quiet as a replay.
+    pub(super) fn feed_again(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
+        self.journal.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
+        let arrivals = events.iter().filter(|event| !is_command(event));
+        let fed = tracing::subscriber::with_default(NoSubscriber::new(), || {
+            arrivals.map(|event| (event.clone(), self.feed(event))).collect()
+        });
+        self.journal.replay(None);
+        fed
+    }
+
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
         let found = self.journal.first_emitted();
         if is_command(event) {
@@ -236,6 +253,7 @@ impl Machine {
             HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
             HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
+            HistoryEvent::SignalsUnread { .. } => return,
             HistoryEvent::StepEnded { operation, end, at, .. } => {
                 at.iter().for_each(|at| self.journal.set_now(Timestamp::from_microseconds(*at)));
                 self.journal.end_step(*operation, end.clone());

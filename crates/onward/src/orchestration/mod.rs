@@ -67,6 +67,7 @@ mod journal;
 mod live;
 mod machine;
 mod nondeterminism;
+mod offer;
 mod operation;
 mod perform;
 mod query;

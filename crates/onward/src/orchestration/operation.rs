@@ -364,12 +364,15 @@ impl<T: DeserializeOwned> Future for Signalled<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match Pin::new(&mut self.operation).poll(context) {
-            Poll::Ready(Delivery::Signal(payload)) => Poll::Ready(serde_json::from_slice(&payload).map_err(|error| {
-                Failure::permanent(format!("what was sent as `{}` is not what the code expects: {error}", self.name))
-            })),
+            Poll::Ready(Delivery::Signal(payload)) => Poll::Ready(read_signal(&self.name, &payload)),
             _ => Poll::Pending,
         }
     }
+}
+
+fn read_signal<T: DeserializeOwned>(name: &Name, payload: &Bytes) -> Result<T, Failure> {
+    serde_json::from_slice(payload)
+        .map_err(|error| Failure::permanent(format!("what was sent as `{name}` is not what the code expects: {error}")))
 }
 
 /// What somebody sends under one name, one after the other.
@@ -386,6 +389,17 @@ impl<T: DeserializeOwned> EventQueue<T> {
         let number = self.journal.await_signal(&self.name);
         let operation = Operation::new(Arc::clone(&self.journal), number);
         Signalled { name: self.name.clone(), operation, payload: PhantomData }
+    }
+
+    /// Takes the next if it has come already. Signals that were sent before the orchestration started, or began again,
+    /// are there when its code begins. An orchestration that takes what is there until this returns `None`, and then
+    /// ends, misses nothing: signals that arrive before the end is written are offered to its code first.
+    ///
+    /// # Errors
+    /// If what was sent is no `T`; it is taken then.
+    pub fn try_next(&self) -> Result<Option<T>, Failure> {
+        let taken = self.journal.take_signal(&self.name);
+        taken.map(|payload| read_signal(&self.name, &payload)).transpose()
     }
 }
 

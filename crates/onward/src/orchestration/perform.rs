@@ -7,7 +7,7 @@ use onward_store::{
     AfterTurn, ClaimedTask, Lease, Message, Name, Outcome, Refusal, TaskId, TaskState, Timestamp, Turn, Turned, Write,
 };
 
-use super::draft::{Draft, event_of};
+use super::draft::{Draft, carried_event_of, event_of};
 use super::flags::CompatibilityFlags;
 use super::history::{HistoryEvent, encode};
 use super::live::{Live, Unplayable};
@@ -21,7 +21,9 @@ use crate::timer;
 
 /// Why a turn ends without having been written to the end.
 #[derive(Debug)]
-enum Stop {
+pub(super) enum Stop {
+    /// Its end was refused, since messages wait that its code was not offered.
+    Unread,
     /// The lease is lost, or the store knows of more than we do: somebody else goes on.
     Lost(String),
     /// It is given back, to be tried again after a time.
@@ -58,6 +60,8 @@ pub(super) async fn pass(run: &Run, lease: Lease) {
 async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) -> TurnOutcome {
     let task = lease.task.0;
     let (write, outcome) = match stop {
+        // An end that was refused is put off, and never comes here.
+        Stop::Unread => return TurnOutcome::Lost,
         Stop::Lost(reason) => {
             tracing::warn!(task, reason, "the turn of an orchestration is dropped");
             return TurnOutcome::Lost;
@@ -87,27 +91,37 @@ async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
     run.inner.store.instance(task).await.ok().flatten().map_or_else(Vec::new, |instance| instance.awaits)
 }
 
-struct Performance<'a> {
-    run: &'a Arc<Run>,
+/// How a turn ended, and where its orchestration is to be kept if it is parked.
+type Closed<'a> = (TurnOutcome, Option<Leaving<'a>>);
+
+/// A turn under way.
+pub(super) struct Performance<'a> {
+    pub(super) run: &'a Arc<Run>,
     meter: Arc<TurnTelemetry>,
+    /// As it was claimed, without its messages.
+    pub(super) task: ClaimedTask,
     lease: Lease,
-    live: Box<Live>,
+    pub(super) live: Box<Live>,
     /// What is still to be taken in.
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
     /// When the turn began, or a step of it ended last.
     now: Timestamp,
-    draft: Draft,
+    pub(super) draft: Draft,
     /// How many events the store has.
-    written: u64,
-    steps: Steps,
+    pub(super) written: u64,
+    pub(super) steps: Steps,
     /// Until there is nothing left but to write.
-    slot: Option<Slot>,
+    pub(super) slot: Option<Slot>,
+    /// How often an end was put off.
+    pub(super) put_off: u32,
+    /// Whether the code had ended before the turn: it cannot be offered anything.
+    was_over: bool,
 }
 
 impl<'a> Performance<'a> {
     async fn begin(
         run: &'a Arc<Run>,
-        task: ClaimedTask,
+        mut task: ClaimedTask,
         slot: Slot,
         meter: Arc<TurnTelemetry>,
     ) -> Result<Self, (Stop, u64)> {
@@ -125,26 +139,34 @@ impl<'a> Performance<'a> {
         };
         // The store's clock may be ahead of this one: what it held to be due is.
         let now = run.inner.clock.now().max(task.run_at);
-        let messages = task.instance.map_or_else(Vec::new, |instance| instance.messages);
+        let messages = task.instance.as_mut().map_or_else(Vec::new, |instance| std::mem::take(&mut instance.messages));
         let (steps, slot) = (Steps::default(), Some(slot));
-        Ok(Self { run, meter, lease, live, messages, now, draft, written: length, steps, slot })
+        let (put_off, was_over) = (0, live.machine.finish().is_some());
+        let written = length;
+        Ok(Self { run, meter, task, lease, live, messages, now, draft, written, steps, slot, put_off, was_over })
     }
 
     /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
-    async fn play(&mut self) -> Result<(TurnOutcome, Option<Leaving<'a>>), Stop> {
+    async fn play(&mut self) -> Result<Closed<'a>, Stop> {
         self.open();
         loop {
             self.take_in();
             self.steps.abort(&self.live.machine.journal().take_abandoned_steps());
             self.live.machine.journal().take_steps().into_iter().for_each(|step| self.steps.begin(step));
             if self.steps.is_empty() || self.live.machine.finish().is_some() {
-                return self.close().await;
+                match self.close().await? {
+                    Some(closed) => return Ok(closed),
+                    None => continue,
+                }
             }
             if !self.draft.is_urgent {
                 self.run_steps().await?;
             }
-            self.write(AfterTurn::Continue).await?;
-            self.open_again();
+            // What had the code end is written with the end, which may be put off.
+            if !self.live.machine.finish().is_some_and(Finish::is_end) {
+                self.write(AfterTurn::Continue).await?;
+                self.open_again();
+            }
         }
     }
 
@@ -158,45 +180,67 @@ impl<'a> Performance<'a> {
 
     /// Tells the code that a turn begins, and when; a turn for which nothing has come is none.
     fn open(&mut self) {
-        let at = self.now.as_microseconds();
         if !self.live.machine.has_started() {
-            let version = Some(self.live.version).filter(|version| *version > 0);
-            let flags = Some(CompatibilityFlags::KNOWN).filter(|flags| *flags != CompatibilityFlags::default());
-            self.feed(HistoryEvent::Started { at, seed: fastrand::u64(..), version, flags });
-            if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
-                self.feed(HistoryEvent::CancelRequested);
-            }
-        } else if self.live.machine.finish().is_some() {
-            // An orchestration that failed and was retried: its history ends with the end of its code.
-        } else if !self.messages.is_empty() || self.live.machine.journal().due_timer(self.now).is_some() {
-            self.feed(HistoryEvent::TurnBegan { at });
+            self.start();
+        } else if !self.was_over && (!self.messages.is_empty() || self.has_due_timer()) {
+            self.feed(HistoryEvent::TurnBegan { at: self.now.as_microseconds() });
         }
     }
 
-    fn feed(&mut self, event: HistoryEvent) {
+    fn has_due_timer(&self) -> bool {
+        self.live.machine.journal().due_timer(self.now).is_some()
+    }
+
+    /// Begins the code, which finds there what was sent before.
+    pub(super) fn start(&mut self) {
+        for message in std::mem::take(&mut self.messages) {
+            if let Some(event) = carried_event_of(&message) {
+                self.feed(event);
+            }
+            self.draft.consumed = message.number;
+        }
+        let version = Some(self.live.version).filter(|version| *version > 0);
+        let flags = Some(CompatibilityFlags::KNOWN).filter(|flags| *flags != CompatibilityFlags::default());
+        self.draft.cut(self.draft.consumed, false);
+        self.feed(HistoryEvent::Started { at: self.now.as_microseconds(), seed: fastrand::u64(..), version, flags });
+        if self.live.machine.journal().is_cancel_carried() && self.live.machine.finish().is_none() {
+            self.draft.cut(self.draft.consumed, true);
+            self.feed(HistoryEvent::CancelRequested);
+        }
+    }
+
+    pub(super) fn feed(&mut self, event: HistoryEvent) {
         let commands = self.live.machine.feed(&event);
         self.draft.add(event, commands);
     }
 
-    /// Feeds messages and due timers. What comes after the end of the code stays for whoever goes on.
+    /// Feeds messages and due timers. Those behind the one that has the code end are left for [`offer_rest`](Self::offer_rest).
     fn take_in(&mut self) {
-        for message in std::mem::take(&mut self.messages) {
-            if self.live.machine.finish().is_some() {
-                return;
-            }
+        let mut messages = std::mem::take(&mut self.messages).into_iter();
+        while self.live.machine.finish().is_none()
+            && let Some(message) = messages.next()
+        {
+            self.draft.cut(message.number - 1, false);
             self.draft.consumed = message.number;
-            let event = event_of(&message);
-            if let HistoryEvent::TaskEnded { operation, .. } = &event {
-                self.live.forget(*operation);
-            }
-            if self.live.machine.takes(&event) {
-                self.feed(event);
-            }
+            self.feed_message(&message);
         }
+        self.messages = messages.collect();
         while self.live.machine.finish().is_none()
             && let Some(operation) = self.live.machine.journal().due_timer(self.now)
         {
+            self.draft.cut(self.draft.consumed, false);
             self.feed(HistoryEvent::TimerFired { operation });
+        }
+    }
+
+    /// Feeds a message, if the code waits for it.
+    pub(super) fn feed_message(&mut self, message: &Message) {
+        let event = event_of(message);
+        if let HistoryEvent::TaskEnded { operation, .. } = &event {
+            self.live.forget(*operation);
+        }
+        if self.live.machine.takes(&event) {
+            self.feed(event);
         }
     }
 
@@ -221,14 +265,46 @@ impl<'a> Performance<'a> {
     fn end_step(&mut self, EndedStep { operation, name, end }: EndedStep) {
         let event = HistoryEvent::StepEnded { operation, name, end, at: Some(self.now.as_microseconds()) };
         if self.live.machine.finish().is_none() && self.live.machine.takes(&event) {
+            self.draft.cut(self.draft.consumed, true);
             self.feed(event);
         }
     }
 
-    /// Writes how the orchestration goes on.
-    async fn close(&mut self) -> Result<(TurnOutcome, Option<Leaving<'a>>), Stop> {
+    /// Writes how the orchestration goes on. Returns nothing if its code is to decide again.
+    async fn close(&mut self) -> Result<Option<Closed<'a>>, Stop> {
         self.live.machine.notice_if_stuck();
-        let next = match self.live.machine.finish() {
+        let next = self.next()?;
+        let outcome = outcome_of(&next);
+        let ends = self.live.machine.finish().is_some_and(Finish::is_end);
+        if ends && !self.messages.is_empty() && !self.leaves_unread() {
+            self.offer_rest().await?;
+            return Ok(None);
+        }
+        if ends && !self.was_over {
+            self.live.machine.journal().unread().into_iter().for_each(|unread| self.feed(unread));
+        }
+        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
+        // Others may play while this is written, and what they claim is in the same commit.
+        self.slot = None;
+        let state = match self.write(next).await {
+            Err(Stop::Unread) => {
+                self.offer_rest().await?;
+                return Ok(None);
+            }
+            written => written?,
+        };
+        if state.is_ended() {
+            self.run.stage.count(state);
+            self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
+        }
+        // It may have ended although it would have parked: another has taken its key.
+        let outcome = if state == TaskState::Cancelled { TurnOutcome::Cancelled } else { outcome };
+        Ok(Some((outcome, leaving.filter(|_| !state.is_ended()))))
+    }
+
+    /// Returns how the orchestration goes on.
+    fn next(&self) -> Result<AfterTurn, Stop> {
+        Ok(match self.live.machine.finish() {
             None => AfterTurn::Park { until: self.live.machine.journal().next_timer() },
             Some(Finish::Completed(result)) => AfterTurn::Complete { result: result.clone() },
             Some(Finish::Failed(error)) => AfterTurn::Fail { error: error.clone() },
@@ -238,19 +314,12 @@ impl<'a> Performance<'a> {
             Some(finish @ (Finish::Panicked(_) | Finish::Stuck(_))) => {
                 return Err(Stop::Dead(finish.fault().unwrap_or_default()));
             }
-        };
-        let outcome = outcome_of(&next);
-        let leaving = matches!(next, AfterTurn::Park { .. }).then(|| self.run.stage.leave(self.lease.task));
-        // Others may play while this is written, and what they claim is in the same commit.
-        self.slot = None;
-        let state = self.write(next).await?;
-        if state.is_ended() {
-            self.run.stage.count(state);
-            self.run.inner.telemetry.kind(&self.live.machine.journal().kind).ended(state);
-        }
-        // It may have ended although it would have parked: another has taken its key.
-        let outcome = if state == TaskState::Cancelled { TurnOutcome::Cancelled } else { outcome };
-        Ok((outcome, leaving.filter(|_| !state.is_ended())))
+        })
+    }
+
+    /// Returns whether the end is written though messages wait.
+    fn leaves_unread(&self) -> bool {
+        self.was_over || self.put_off >= limits::ENDS_PUT_OFF
     }
 
     /// What was sent to the code and not taken goes with it.
@@ -261,19 +330,29 @@ impl<'a> Performance<'a> {
     }
 
     /// Writes what has happened since the last write.
-    async fn write(&mut self, next: AfterTurn) -> Result<TaskState, Stop> {
+    pub(super) async fn write(&mut self, next: AfterTurn) -> Result<TaskState, Stop> {
         let parks = matches!(next, AfterTurn::Park { .. });
         let cancels = self.cancels().await?;
         let mut draft = std::mem::take(&mut self.draft);
         let shown = self.live.machine.journal().take_shown();
         let turn =
             draft.write(self.lease, self.written, cancels, next).map_err(|error| Stop::Dead(error.to_string()))?;
-        self.check_growth(&turn)?;
+        // A step's result is too large or not whether or not it is the last.
+        if draft.cut.holds || matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
+            self.check_growth(&turn)?;
+        }
         let awaits = if parks { self.live.machine.journal().awaited_events() } else { Vec::new() };
-        let turn = Turn { status: shown.status, values: shown.values, awaits, ..turn };
+        let leaves_unread = self.leaves_unread();
+        let turn = Turn { status: shown.status, values: shown.values, awaits, leaves_unread, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
         self.live.bytes += bytes;
-        let turned = apply(self.run, turn).await?;
+        let turned = match apply(self.run, turn).await {
+            Err(Stop::Unread) => {
+                self.draft = draft;
+                return Err(Stop::Unread);
+            }
+            turned => turned?,
+        };
         self.meter.wrote(events, bytes);
         self.written += events;
         // Those that run elsewhere hear of it when their engine asks.
@@ -287,9 +366,6 @@ impl<'a> Performance<'a> {
 
     /// Warns of a history that has come to half of what it may have, and stops one that would have more.
     fn check_growth(&self, turn: &Turn) -> Result<(), Stop> {
-        if !matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
-            return Ok(());
-        }
         let settings = &self.run.inner.settings;
         let (before, after) = (self.written, self.written + turn.events);
         let bytes = self.live.bytes + turn.chunk.len() as u64;
@@ -338,7 +414,7 @@ fn outcome_of(next: &AfterTurn) -> TurnOutcome {
     }
 }
 
-async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
+pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
     match Live::replayed(&*run.inner.store, &run.orchestrations, task).await {
         Ok((live, draft)) => Ok((Box::new(live), draft)),
         Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
@@ -393,6 +469,7 @@ async fn apply(run: &Run, turn: Turn) -> Result<Turned, Stop> {
     match insist(run, Write::Turn(Box::new(turn))).await {
         Some(Outcome::Turned(turned)) => Ok(turned),
         Some(Outcome::Refused(Refusal::Invalid(text))) => Err(Stop::Dead(text)),
+        Some(Outcome::Refused(Refusal::Unread { .. })) => Err(Stop::Unread),
         // It was written, and the answer was lost: what is in memory is behind.
         Some(Outcome::Refused(refusal @ Refusal::HistoryMoved { .. })) => {
             Err(Stop::GiveBack(Duration::ZERO, refusal.to_string()))

@@ -208,6 +208,18 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// Waits for another slot, for a turn whose end was put off. `None` if the run is over.
+    pub(super) async fn again(run: &Arc<Run>) -> Option<Self> {
+        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+        let mut slot = Self { run: Arc::clone(run), permit: None };
+        tokio::select! {
+            biased;
+            permit = Arc::clone(&run.stage.slots).acquire_owned() => slot.permit = permit.ok(),
+            () = run.stage.abort.cancelled() => {}
+        }
+        slot.permit.is_some().then_some(slot)
+    }
+
     /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept from others for long.
     async fn take(&mut self, run: &Run) -> bool {
         let slots = Arc::clone(&run.stage.slots);

@@ -68,6 +68,16 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         }
     }
 
+    /// Takes the next if it has come already. One whose payload is no `U` is refused and passed over.
+    pub fn try_next(&self) -> Option<Update<U>> {
+        loop {
+            let signal = self.journal.take_signal(&self.name)?;
+            if let Some(update) = self.read(&signal) {
+                return Some(update);
+            }
+        }
+    }
+
     fn read(&self, signal: &Bytes) -> Option<Update<U>> {
         let request: Request = serde_json::from_slice(signal).ok()?;
         let mut ticket = Ticket { journal: Arc::clone(&self.journal), update: Some(request.update) };

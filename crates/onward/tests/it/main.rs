@@ -74,6 +74,8 @@ mod orchestration_costs;
 #[cfg(test)]
 mod orchestration_endings;
 #[cfg(test)]
+mod orchestration_ends;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_forks;
@@ -85,6 +87,8 @@ mod orchestration_histories;
 mod orchestration_kills;
 #[cfg(test)]
 mod orchestration_limits;
+#[cfg(test)]
+mod orchestration_mail;
 #[cfg(test)]
 mod orchestration_primitives;
 #[cfg(test)]

@@ -433,6 +433,7 @@ async fn a_fork_goes_on_from_the_midst_of_a_history(store: TestStore) {
     let first = engine(&store, double_then_add).await;
     first.handle("slow", |_| async { Ok::<_, Failure>("5") });
     let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
     first.signal(task, "add", &100).await.unwrap();
     assert_eq!(finish(&first, task).await.unwrap(), "114 5");
     let history = first.orchestration_history(task).await.unwrap();
@@ -468,6 +469,7 @@ async fn a_reset_takes_the_place_of_what_it_began_with(store: TestStore) {
         Ok(format!("{} {}", words.next().await?, words.next().await?))
     });
     let task = engine.submit(Part("a".into())).await.unwrap().id();
+    engine.run_until_idle().await.unwrap();
     engine.signal(task, "word", &"bad").await.unwrap();
     engine.run_until_idle().await.unwrap();
     let again = engine.reset(task, 1, "the word was wrong").await.unwrap();

@@ -89,15 +89,16 @@ async fn whoever_takes_over_goes_on_with_the_tags_that_were_set(store: TestStore
 async fn changes_of_tags_are_events_of_the_history(store: TestStore) {
     let engine = engine(&store, order).await;
     let task = start_tagged(&engine, &[("stage", "new")]).await;
+    engine.run_until_idle().await.unwrap();
     send(&engine, task, "picked").await;
     let history = engine.orchestration_history(task).await.unwrap();
     let of = |text: &str| Some(text.to_owned());
     let set = |key: &str, value: &str, before| HistoryEvent::TagSet { key: key.into(), value: value.into(), before };
     assert_eq!(history[1], set("stage", "picking", of("new")));
-    assert_eq!(history[3..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
+    assert_eq!(history[4..], [set("stage", "packing", of("picking")), set("by", "ada", None)]);
     send(&engine, task, "packed").await;
     let recorded = engine.record_history(task).await.unwrap();
-    assert_eq!(recorded.events[7], HistoryEvent::TagRemoved { key: "by".into(), before: of("ada") });
+    assert_eq!(recorded.events[8], HistoryEvent::TagRemoved { key: "by".into(), before: of("ada") });
     let kept = onward::orchestration::RecordedHistory::from_bytes(&recorded.to_bytes().unwrap()).unwrap();
     assert_eq!((&kept, &kept.tags), (&recorded, &tags(&[("stage", "sent")])));
     engine.check_history(&kept).unwrap();
@@ -227,6 +228,7 @@ async fn events_before(engine: &Engine, task: TaskId, name: &str) -> u64 {
 async fn a_fork_and_a_reset_begin_with_the_tags_of_their_place(store: TestStore) {
     let engine = engine(&store, order).await;
     let task = start_tagged(&engine, &[("customer", "42"), ("stage", "new")]).await;
+    engine.run_until_idle().await.unwrap();
     send(&engine, task, "picked").await;
     engine.signal(task, "packed", &()).await.unwrap();
     finish(&engine, task).await.unwrap();

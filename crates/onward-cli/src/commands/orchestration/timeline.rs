@@ -64,7 +64,10 @@ impl Timeline {
             HistoryEvent::TimerFired { operation } => came(self.fired(*operation)),
             HistoryEvent::SignalReceived { name, payload } => came(signal_text(name, payload)),
             HistoryEvent::SignalCarried { name, payload } => {
-                came(format!("signal `{name}`, which came before it began anew: {}", shortened(payload)))
+                came(format!("signal `{name}`, which is there when the code goes on: {}", shortened(payload)))
+            }
+            HistoryEvent::SignalsUnread { name, count } => {
+                came(format!("ended with signals `{name}` unread: the last {count}"))
             }
             HistoryEvent::StepEnded { name, end, at, .. } => {
                 self.now = at.map(Timestamp::from_microseconds).or(self.now);
@@ -182,6 +185,10 @@ impl Timeline {
             HistoryEvent::SignalCarried { name, payload } => {
                 signal_fields(&mut fields, name, payload);
                 "signal_carried"
+            }
+            HistoryEvent::SignalsUnread { name, count } => {
+                fields.insert("name".into(), json!(name));
+                with(&mut fields, "count", json!(count), "signals_unread")
             }
             HistoryEvent::StepEnded { operation, name, end, .. } => {
                 self.operation(&mut fields, *operation);

@@ -1,7 +1,8 @@
 //! `onward task show`
 
 use onward::Forecast;
-use onward_store::{Refusal, Store, TaskRecord, TaskState};
+use onward::orchestration::{HistoryEvent, decode_history};
+use onward_store::{InstanceRecord, Refusal, Store, TaskId, TaskRecord, TaskState};
 
 use super::named::Tasks;
 use crate::commands::orchestration::Waiting;
@@ -44,6 +45,19 @@ pub(crate) async fn show_all(
     Ok(ExitCode::Done)
 }
 
+/// How many messages an ended orchestration did not read: those that its code was never offered, and the signals that it
+/// left, which the last part of its history names.
+async fn unread(store: &dyn Store, task: TaskId, instance: &InstanceRecord) -> anyhow::Result<u64> {
+    let last = store.instance_history(task, instance.length.saturating_sub(1), 1).await?;
+    let mut unread = instance.waiting;
+    for chunk in &last {
+        for event in decode_history(chunk)? {
+            unread += if let HistoryEvent::SignalsUnread { count, .. } = event { count } else { 0 };
+        }
+    }
+    Ok(unread)
+}
+
 /// The task, what is kept of it beside that, and what it waits for.
 async fn show_orchestration(options: &GlobalOptions, store: &dyn Store, record: TaskRecord) -> anyhow::Result<()> {
     let instance = store.instance(record.id).await?.unwrap_or_default();
@@ -55,8 +69,9 @@ async fn show_orchestration(options: &GlobalOptions, store: &dyn Store, record: 
         }
         return Ok(print_json(&shown)?);
     }
+    let unread = if record.state.is_ended() { Some(unread(store, record.id, &instance).await?) } else { None };
     print_line(show_task(&record, None))?;
-    print_line(show_instance(&instance))?;
+    print_line(show_instance(&instance, unread))?;
     for text in waiting.iter().flat_map(Waiting::texts) {
         print_line(format_args!("{:<12} {text}", "waits for"))?;
     }

@@ -12,7 +12,6 @@ use crate::news::TaskNews;
 use crate::outcome::{Failed, Outcome, Refusal};
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
-use crate::rules::orchestration;
 use crate::sqlite::dependents::MOVING;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
@@ -267,9 +266,6 @@ impl Transaction<'_> {
         self.retain(task.id, task.options.retention)?;
         self.cache.held.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
-        if task.options.orchestration && !orchestration::takes_messages(end.state) {
-            self.empty_mailbox(task.id)?;
-        }
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
             self.count_end(task.lane)?;

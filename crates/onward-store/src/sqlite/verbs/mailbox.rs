@@ -148,7 +148,7 @@ impl Transaction<'_> {
         Ok(messages)
     }
 
-    /// Forgets what waits for an orchestration that has ended.
+    /// Forgets what waits for an orchestration.
     pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
         Ok(())

@@ -24,6 +24,7 @@ impl Transaction<'_> {
         let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
         let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
         orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
+        self.check_offered(turn, received)?;
         if !turn.values.is_empty() {
             let kept = self.value_keys(task.id)?;
             orchestration::check_values(turn, kind, kept.iter().map(String::as_str))?;
@@ -38,9 +39,21 @@ impl Transaction<'_> {
         }
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<Verb<_>>()?;
         turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
+        if orchestration::offers_all(turn) && !(turn.submits.is_empty() && turn.cancels.is_empty()) {
+            // Only reports of the tasks that this turn cancelled or could not submit.
+            self.empty_mailbox(task.id)?;
+        }
         let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;
         let messages = if state == TaskState::Running { self.messages(task.id)? } else { Vec::new() };
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
+    }
+
+    fn check_offered(&self, turn: &Turn, received: u64) -> Verb<()> {
+        if turn.consumed == received || !orchestration::offers_all(turn) {
+            return Ok(());
+        }
+        let taken = received.saturating_sub(self.count_messages(turn.lease.task)? as u64);
+        Ok(orchestration::check_offered(turn, received, taken)?)
     }
 
     /// Writes what a turn says of the orchestration itself.

@@ -1,0 +1,171 @@
+//! Random signals, steps, ends, cancellations and senders: every signal that was acknowledged is in a history once, or waits.
+//!
+//! `ONWARD_SIGNALS` says how many signals are sent, `ONWARD_SEED` which chances fall.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, select};
+use onward::{Engine, Failure, Name, Page, TaskFilter, TaskId, TaskState};
+use onward_testkit::soak::{self, Tally};
+use tokio::task::JoinHandle;
+
+use crate::fixture::{TestStore, start, stop};
+use crate::orchestrations::Part;
+use crate::test_store::StoreKind;
+
+on_every_store! {
+    every_acknowledged_signal_is_accounted_for with threads,
+}
+
+const SENDERS: u64 = 8;
+
+/// So few that senders often meet an orchestration that is about to end.
+const KEYS: u64 = 4;
+
+async fn short_step() -> Result<(), Failure> {
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
+/// Takes signals in each way that there is, and ends in each way that there is, by chance.
+async fn entity(_: Part, context: OrchestrationContext) -> Result<String, Failure> {
+    let queue = context.queue::<u64>("number")?;
+    let (mut taken, most) = (Vec::new(), context.random() % 20);
+    while (taken.len() as u64) < most {
+        match context.random() % 5 {
+            0 => {
+                while let Some(number) = queue.try_next()? {
+                    taken.push(number);
+                }
+            }
+            1 => match select(queue.next(), context.timer(Duration::ZERO)).await {
+                Either::First(number) => taken.push(number?),
+                Either::Second(()) => break,
+            },
+            2 => context.step("short", short_step).await?,
+            3 => match select(queue.next(), context.step("short", short_step)).await {
+                Either::First(number) => taken.push(number?),
+                Either::Second(done) => done?,
+            },
+            _ => taken.push(queue.next().await?),
+        }
+    }
+    let text = serde_json::to_string(&taken).unwrap_or_default();
+    if context.random() % 4 == 0 { Err(Failure::permanent(text)) } else { Ok(text) }
+}
+
+async fn engine(store: &TestStore) -> Engine {
+    let engine = store.engine().await;
+    engine.orchestrate(entity);
+    engine
+}
+
+/// Sends signals until so many are sent, and now and then ends what it sent them to.
+async fn send(engine: Engine, next: Arc<AtomicU64>, count: u64, seed: u64) -> Vec<u64> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut acknowledged = Vec::new();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= count {
+            return acknowledged;
+        }
+        let key = Part(format!("{}", random.u64(..KEYS)));
+        let Ok(part) = engine.signal_or_start(key, "number", &number).await else { continue };
+        acknowledged.push(number);
+        // One that has ended meanwhile is ended no more. None is ended both ways, for requests to stop wait as signals do.
+        if random.u32(..50) == 0 {
+            match part.id().0 % 2 {
+                0 => drop(engine.terminate(part.id(), "by chance").await),
+                _ => drop(engine.cancel(part.id()).await),
+            }
+        }
+    }
+}
+
+fn senders(engine: &Engine, count: u64, seed: u64) -> Vec<JoinHandle<Vec<u64>>> {
+    let next = Arc::new(AtomicU64::new(0));
+    let sender = |place| tokio::spawn(send(engine.clone(), Arc::clone(&next), count, seed.wrapping_add(place)));
+    (0..SENDERS).map(sender).collect()
+}
+
+async fn every_orchestration(engine: &Engine) -> Vec<(TaskId, TaskState)> {
+    let filter = TaskFilter { kind: Some(Name::new("part").unwrap()), ..TaskFilter::default() };
+    let (mut all, mut page) = (Vec::new(), Page::default());
+    loop {
+        let found = engine.store().tasks(filter.clone(), page).await.unwrap();
+        all.extend(found.tasks.iter().map(|task| (task.id, task.state)));
+        let Some(before) = found.next else { return all };
+        page.before = Some(before);
+    }
+}
+
+/// The signals of a history, in the order in which they came, and how many of them are unread.
+async fn signals_of(engine: &Engine, task: TaskId) -> (Vec<u64>, u64) {
+    let (mut numbers, mut unread) = (Vec::new(), 0);
+    for event in engine.orchestration_history(task).await.unwrap() {
+        match event {
+            HistoryEvent::SignalReceived { payload, .. } | HistoryEvent::SignalCarried { payload, .. } => {
+                numbers.push(serde_json::from_slice(&payload).unwrap());
+            }
+            HistoryEvent::SignalsUnread { count, .. } => unread += count,
+            _ => {}
+        }
+    }
+    (numbers, unread)
+}
+
+/// What the code of an ended orchestration says that it has taken.
+async fn taken_by(engine: &Engine, task: TaskId, state: TaskState) -> Option<Vec<u64>> {
+    let record = engine.store().task(task).await.unwrap()?;
+    match state {
+        TaskState::Completed => {
+            let text: String = serde_json::from_slice(&record.result?).ok()?;
+            serde_json::from_str(&text).ok()
+        }
+        TaskState::Failed => serde_json::from_str(&record.errors.last()?.message).ok(),
+        _ => None,
+    }
+}
+
+/// Shows: D3, D9
+async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
+    let count = match store.kind {
+        StoreKind::Memory | StoreKind::Sqlite => 2000,
+        #[cfg(feature = "postgres")]
+        StoreKind::Postgres => 300,
+    };
+    let (seed, count) = (soak::seed(), soak::number("ONWARD_SIGNALS").unwrap_or(count));
+    let engines = [engine(&store).await, engine(&store).await];
+    let runs = engines.each_ref().map(start);
+    let mut acknowledged = HashSet::new();
+    for sender in senders(&engines[0], count, seed) {
+        acknowledged.extend(sender.await.unwrap());
+    }
+    for (engine, run) in engines.iter().zip(runs) {
+        stop(engine, run).await;
+    }
+    engines[0].run_until_idle().await.unwrap();
+    let mut tally = Tally { attempted: count, acknowledged: acknowledged.len() as u64, seed, ..Tally::default() };
+    account(&engines[0], acknowledged, &mut tally).await;
+    println!("{tally}");
+    assert_eq!((tally.lost, tally.duplicated), (0, 0), "seed {seed}");
+}
+
+/// Counts signals that are in no history and wait for nobody, and those that are in two.
+async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) {
+    let mut waiting = 0;
+    for (task, state) in every_orchestration(engine).await {
+        let (numbers, unread) = signals_of(engine, task).await;
+        waiting += engine.orchestration_status(task).await.unwrap().record().waiting;
+        if let Some(taken) = taken_by(engine, task, state).await {
+            let read = numbers.len() - usize::try_from(unread).unwrap();
+            assert_eq!(taken, numbers[..read], "of orchestration {task}, seed {}", tally.seed);
+        }
+        tally.duplicated += numbers.iter().filter(|number| !missing.remove(number)).count() as u64;
+    }
+    // The store counts those that wait, and does not say what they are.
+    tally.lost = (missing.len() as u64).abs_diff(waiting);
+}
