@@ -17,6 +17,7 @@ mod generated;
 mod harness;
 mod json;
 mod limit;
+mod moved_store;
 mod orchestration;
 #[cfg(feature = "postgres")]
 mod postgres;
