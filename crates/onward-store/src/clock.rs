@@ -49,6 +49,13 @@ const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
+/// The time of day since 1970, to be compared with the times of files, which the machine's clock gives them.
+#[cfg(feature = "sqlite")]
+pub(crate) fn file_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 /// A clock that stands still until told to move: for tests.
 ///
 /// ```

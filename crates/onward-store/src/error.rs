@@ -39,6 +39,7 @@ enum Kind {
     Closed,
     Io,
     Refused,
+    Replaced,
 }
 
 impl Error {
@@ -82,6 +83,12 @@ impl Error {
     #[cold]
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(Kind::Busy, message)
+    }
+
+    /// The file of the store was moved, removed or replaced while it was open, or another store's files lie beside it.
+    #[cold]
+    pub fn replaced(message: impl Into<String>) -> Self {
+        Self::new(Kind::Replaced, message)
     }
 
     /// The store was closed.
@@ -179,6 +186,13 @@ impl Error {
     #[must_use]
     pub fn is_version(&self) -> bool {
         self.0.kind == Kind::Version
+    }
+
+    /// The file of the store is not the one that was opened: it was moved, removed, replaced or overwritten. Or the file to be opened has
+    /// the write-ahead log of another store beside it. Trying again does not help; the text says what does.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.0.kind == Kind::Replaced
     }
 
     /// Worth trying again as it is: somebody else held the store, a passing fault of the disk, a server that is away or takes no writes at the moment.

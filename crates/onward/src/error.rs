@@ -110,6 +110,12 @@ impl Error {
         self.store().is_some_and(onward_store::Error::is_version)
     }
 
+    /// The store's file is not the one that was opened: it was moved, removed, replaced or overwritten.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        self.store().is_some_and(onward_store::Error::is_replaced)
+    }
+
     /// Worth trying again as it is.
     #[must_use]
     pub fn is_transient(&self) -> bool {

@@ -56,6 +56,8 @@ impl Retention {
                 if self.has_work(engine, last) {
                     match self.forget(engine).await {
                         Ok(()) => last = Some(now),
+                        // The run ends with this error, which it reports.
+                        Err(error) if error.is_replaced() => return,
                         Err(error) => {
                             tracing::warn!(%error, "ended tasks could not be forgotten; trying again later");
                             engine.inner.telemetry.store_errors.increment(1);

@@ -18,6 +18,7 @@ mod generated;
 mod harness;
 mod json;
 mod limit;
+mod moved_store;
 mod orchestration;
 #[cfg(target_os = "linux")]
 mod orphans;

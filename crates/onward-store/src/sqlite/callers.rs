@@ -25,6 +25,7 @@ use crate::sqlite::file_layer;
 use crate::sqlite::housekeeping::Bell;
 use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::log::LogBuffer;
+use crate::sqlite::own_file::{Fate, Names};
 use crate::sqlite::presence::{Neighbours, Presence};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::told_tasks::ToldTasks;
@@ -39,6 +40,7 @@ use crate::task::NewTask;
 pub(super) struct Callers {
     /// Canonical.
     pub(super) path: PathBuf,
+    names: Option<Arc<Names>>,
     page_checksums: bool,
     clock: Arc<dyn Clock>,
     payload_limit: usize,
@@ -55,6 +57,7 @@ impl Callers {
     pub(super) fn new(core: &Core, path: PathBuf, page_checksums: bool, bell: Arc<Bell>) -> Self {
         Self {
             path,
+            names: core.file.as_ref().map(|file| Arc::clone(file.names())),
             page_checksums,
             clock: Arc::clone(&core.clock),
             payload_limit: core.payload_limit,
@@ -80,6 +83,15 @@ impl Callers {
             return Err(Error::invalid(format!(
                 "the connection is on {} and the store on {}; open the connection on the store's file",
                 if path.is_empty() { "no file" } else { path },
+                self.path.display()
+            )));
+        }
+        if let Some(names) = &self.names {
+            names.check(Fate::NotWritten)?;
+        }
+        if file_layer::has_moved(connection) {
+            return Err(Error::replaced(format!(
+                "the connection has a file open that is no longer at {}; open it again",
                 self.path.display()
             )));
         }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::news::{NewsSender, TaskNews};
 use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
@@ -18,6 +18,7 @@ use crate::sqlite::failure::in_file;
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index::{MemoryTasks, SHARED};
 use crate::sqlite::log::LogBuffer;
+use crate::sqlite::own_file::{Fate, OwnFile};
 use crate::sqlite::presence::Presence;
 use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Stop, Transaction};
@@ -55,6 +56,8 @@ pub(super) struct Core {
     pub(super) payload_limit: usize,
     pub(super) memory_tasks: MemoryTasks,
     pub(super) presence: Option<Presence>,
+    /// `None` for a store in memory, and for a file that has no name yet.
+    pub(super) file: Option<OwnFile>,
     /// `None` for a store in memory, which has no write-ahead log.
     pub(super) bell: Option<Arc<Bell>>,
     pub(super) hints: watch::Sender<Hint>,
@@ -97,6 +100,7 @@ pub(super) struct CoreParts {
     /// How many tasks may wait in memory before they move to the tables.
     pub(super) memory_tasks: MemoryTasks,
     pub(super) presence: Option<Presence>,
+    pub(super) file: Option<OwnFile>,
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
@@ -104,7 +108,7 @@ pub(super) struct CoreParts {
 
 impl Core {
     pub(super) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, hints, news, sizes } = parts;
+        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, file, hints, news, sizes } = parts;
         Self {
             connection: connection.into(),
             clock,
@@ -121,6 +125,7 @@ impl Core {
             data_version: -1,
             is_file: presence.is_some(),
             presence,
+            file,
             bell: None,
             unsettled: true,
             settled_for_callers: false,
@@ -133,7 +138,7 @@ impl Core {
     /// fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
-        if self.bell.as_ref().is_some_and(|bell| bell.take_overdue()) {
+        if self.bell.as_ref().is_some_and(|bell| bell.take_overdue()) && self.check_file().is_ok() {
             housekeeping::checkpoint(&self.connection);
         }
         let tags = jobs.iter().any(|job| job.tags);
@@ -142,7 +147,14 @@ impl Core {
                 self.sizes.record(&jobs, &outcomes);
                 Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
             }
-            Err(error) if jobs.len() == 1 => Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect()),
+            // What was committed to a file that is no longer there cannot be tried again.
+            Err(error) if jobs.len() == 1 || error.is_replaced() => {
+                if error.is_replaced() {
+                    // Which wakes those who wait for something else.
+                    self.bell.iter().for_each(|bell| bell.ring());
+                }
+                Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect())
+            }
             Err(_) => Answers(jobs.into_iter().map(|job| self.commit_alone(job)).collect()),
         }
     }
@@ -175,11 +187,14 @@ impl Core {
 
     /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
     pub(super) fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.begin()?;
-        let outcome = self.refresh().and_then(|()| {
+        self.begin().map_err(|error| self.cause_of(error))?;
+        let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
+            let changes = self.connection.total_changes();
             let (answer, hint, news) = self.with_transaction(work)?;
+            let raised_to = self.raise_generation(changes)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+            self.check_after(raised_to)?;
             self.told.told(first, self.next_task());
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.told_entries.told(first_entry, self.next_entry());
@@ -197,7 +212,42 @@ impl Core {
                     .and_then(|mut statement| statement.execute([]));
             }
         }
-        outcome
+        outcome.map_err(|error| self.cause_of(error))
+    }
+
+    /// Returns the error that explains another one: what is read from a file that is being overwritten is damaged.
+    pub(super) fn cause_of(&mut self, error: Error) -> Error {
+        if error.is_corrupt() { self.check_file().err().unwrap_or(error) } else { error }
+    }
+
+    /// Returns an error if the files are no longer at their paths or hold something else, with the write lock held.
+    fn check_before(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.check_before(&self.connection))
+    }
+
+    /// The same at other moments.
+    pub(super) fn check_file(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, Fate::NotWritten))
+    }
+
+    /// Has the next checkpoint change the generation of the file, if the transaction has changed something since there were so many changes.
+    fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
+        let is_to_be_raised = self.file.as_ref().is_some_and(OwnFile::is_to_be_raised);
+        if !is_to_be_raised || self.connection.total_changes() == changes {
+            return Ok(None);
+        }
+        let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
+        Ok(Some(self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+    }
+
+    /// Checks after a commit and before it is acknowledged.
+    fn check_after(&mut self, raised_to: Option<i64>) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if let Some(generation) = raised_to {
+            file.raised_to(generation);
+        }
+        file.record_log();
+        file.check(&self.connection, Fate::Unknown)
     }
 
     fn begin(&self) -> Result<()> {
@@ -210,7 +260,7 @@ impl Core {
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Hint, Vec<TaskNews>)> {
-        let Some(cache) = self.cache.as_mut() else { return Err(crate::error::Error::closed()) };
+        let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
         let mut transaction = Transaction {
             connection: &self.connection.database(),
             cache,
@@ -232,11 +282,11 @@ impl Core {
     }
 
     /// Does something while neither this process nor another writes to the file.
-    pub(super) fn while_nobody_writes<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
+    pub(super) fn while_nobody_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
         self.begin()?;
-        let done = work();
+        let done = self.check_file().map(|()| work());
         self.connection.database().prepare_cached("ROLLBACK")?.execute([])?;
-        Ok(done)
+        done
     }
 
     /// Reads again what another process may have changed. Called within a transaction.
@@ -288,6 +338,12 @@ impl Core {
         if let Some(presence) = &self.presence {
             presence.neighbours().wake();
         }
+    }
+
+    /// Has everybody in this process who waits for something look at the store.
+    pub(super) fn wake_all(&self) {
+        self.news.tell_missed();
+        self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
     }
 
     /// Looks who is here, and leaves it to be settled; answers whether that has changed.
@@ -386,5 +442,39 @@ impl Core {
 
     fn callers_write(&self) -> bool {
         self.callers_write.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::sqlite::store::SqliteStore;
+
+    #[tokio::test]
+    async fn what_is_committed_after_the_file_was_moved_is_an_error_that_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let moved = store.core().in_transaction(|transaction| {
+            fs::rename(&path, directory.path().join("moved.db")).unwrap();
+            transaction.finish()
+        });
+        let error = moved.unwrap_err();
+        assert!(error.is_replaced() && error.to_string().contains("count only if that is put back"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn each_log_is_recorded_with_the_first_commit_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let salts = fs::read(directory.path().join("onward.db-wal")).unwrap()[16..24]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        let record = fs::read_to_string(directory.path().join("onward.db-sessions/log")).unwrap();
+        assert!(record.starts_with(&salts), "{record} {salts}");
+        drop(store);
     }
 }

@@ -58,7 +58,10 @@ impl From<rusqlite::Error> for Error {
 #[cold]
 pub(super) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
     match connection.path() {
-        Some(path) if !path.is_empty() && !error.is_invalid() && error.refusal().is_none() => error.about(path),
+        // One about another file at the path names it already.
+        Some(path) if !path.is_empty() && !error.is_invalid() && !error.is_replaced() && error.refusal().is_none() => {
+            error.about(path)
+        }
         _ => error,
     }
 }

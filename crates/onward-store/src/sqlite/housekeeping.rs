@@ -16,6 +16,7 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::sqlite::core::Core;
+use crate::sqlite::own_file::leave_log;
 
 /// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a new store slower
 /// (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
@@ -51,6 +52,8 @@ pub(super) struct Bell {
     overdue: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
+    /// Whether the thread sleeps until it is rung, instead of looking once a second.
+    sleeps: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -74,6 +77,7 @@ impl Bell {
             overdue: AtomicBool::new(false),
             rung: Mutex::new(false),
             changed: Condvar::new(),
+            sleeps: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         };
         bell.fit_disk();
@@ -131,6 +135,13 @@ impl Bell {
         self.changed.notify_one();
     }
 
+    /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of pages.
+    pub(super) fn ring_if_alone(&self) {
+        if self.sleeps.load(Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.ring();
@@ -138,6 +149,7 @@ impl Bell {
 
     /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if the thread is to end.
     fn wait(&self, alone: bool) -> Option<Reason> {
+        self.sleeps.store(alone, Ordering::Relaxed);
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rung = if alone {
             self.changed.wait_while(rung, |rung| !*rung).unwrap_or_else(PoisonError::into_inner)
@@ -164,6 +176,11 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
     let run = move || {
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
         while let Some(reason) = bell.wait(alone) {
+            if has_lost_file(&core, &connection) {
+                // There is nothing left to look after. Whoever waits for this store hears of it from its next call.
+                alone = true;
+                continue;
+            }
             if bell.take_copy() {
                 if copy_most(&connection, &bell) {
                     copy_rest(&connection, &core);
@@ -171,7 +188,9 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
                 bell.fit_disk();
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = core.look() {
+            if let Err(error) = core.look()
+                && !error.is_replaced()
+            {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
             }
             if reason == Reason::Time
@@ -186,6 +205,17 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         .name("onward-housekeeping".into())
         .spawn(run)
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
+}
+
+/// Whether the files are no longer those that were opened. Then their log is left as it is, and those who wait for this store are woken.
+fn has_lost_file(core: &Mutex<Core>, connection: &Connection) -> bool {
+    let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
+    if core.check_file().is_ok() {
+        return false;
+    }
+    leave_log(connection);
+    core.wake_all();
+    true
 }
 
 /// Copies while writers go on, until little is left; not to that end if a pass gets no further, because another process copies or a
@@ -206,8 +236,10 @@ fn copy_most(connection: &Connection, bell: &Bell) -> bool {
 
 /// Copies what is left while nobody writes: whoever writes next begins the log anew.
 fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
-    let core = core.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = core.while_nobody_writes(|| checkpoint(connection)) {
+    let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = core.while_nobody_writes(|| checkpoint(connection))
+        && !error.is_replaced()
+    {
         tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
     }
 }

@@ -9,9 +9,10 @@ use crate::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::failure::in_file;
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
+use crate::sqlite::log_owner::check_log;
 use crate::sqlite::migrations::{self, MIGRATIONS};
 use crate::sqlite::names::SERIES_LINES;
-use crate::sqlite::open::{connect, has_page_checksums, open_through};
+use crate::sqlite::open::{check_before_open, connect, connect_first, has_page_checksums, open_through, real_path};
 use crate::sqlite::store::SqliteStore;
 
 /// How many pages a backup copies between two looks at its progress.
@@ -157,7 +158,7 @@ impl SqliteStore {
             if !path.exists() {
                 return Err(Error::not_found("there is no store"));
             }
-            migrations::migrate(&mut connect(path, None)?, MIGRATIONS)
+            migrations::migrate(&mut connect_first(path, None)?, MIGRATIONS)
         };
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
@@ -173,7 +174,7 @@ impl SqliteStore {
             if !path.exists() {
                 return Err(Error::not_found("there is no store"));
             }
-            migrations::schema_of(&connect(path, None)?)
+            migrations::schema_of(&connect_first(path, None)?)
         };
         read().map_err(|error| error.about(&path.display().to_string()))
     }
@@ -185,7 +186,8 @@ impl SqliteStore {
     }
 
     fn location_for_maintenance(&self) -> Result<PathBuf> {
-        let core = self.core();
+        let mut core = self.core();
+        core.check_file()?;
         match core.connection.path() {
             Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
             _ => Err(Error::invalid("a store in memory has no file; open one in a file for that")),
@@ -197,7 +199,11 @@ fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {
     if !path.exists() {
         return Err(Error::not_found("there is no such file"));
     }
-    open_through(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, layer)
+    let path = real_path(path);
+    check_before_open(&path)?;
+    let connection = open_through(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX, layer)?;
+    check_log(&connection, &path)?;
+    Ok(connection)
 }
 
 fn check_backup(source: &Connection) -> Result<()> {
@@ -227,6 +233,8 @@ fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if to.exists() {
         return Err(Error::invalid("the file exists; name one that does not, or move it away").about(&name));
     }
+    // The new file would get the log of the one that was there.
+    check_before_open(&real_path(to)).map_err(|error| error.about(&name))?;
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);

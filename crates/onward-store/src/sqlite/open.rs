@@ -23,8 +23,10 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::housekeeping::{self, Bell};
 use crate::sqlite::index::MemoryTasks;
 use crate::sqlite::lock_wait::wait_for_locks;
+use crate::sqlite::log_owner::{check_log, check_names, with_suffix};
 use crate::sqlite::migrations::{MIGRATIONS, check_schema, migrate};
-use crate::sqlite::presence::{Marks, Presence};
+use crate::sqlite::own_file::{OwnFile, set_leaves_log};
+use crate::sqlite::presence::{Presence, Woken, check_peers};
 use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::store::{OpenFile, SqliteStore};
@@ -42,6 +44,9 @@ pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
 const CONNECT: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+/// The most symbolic links that are followed; the system follows as many.
+const LINKS: usize = 40;
 
 /// How many prepared statements the writing connection keeps; it has fewer of its own, and a store in memory reads with it too.
 const STATEMENTS: usize = 384;
@@ -252,20 +257,21 @@ impl SqliteOptions {
     }
 
     fn open_file(self, path: &Path) -> Result<SqliteStore> {
-        let (mut core, bell) = self.enter_file(path)?;
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = real_path(path);
+        let (mut core, bell) = self.enter_file(&path)?;
         let vfs = self.vfs.as_deref();
         core.settle()?;
         core.connection.make_ready()?;
         let sizes = Arc::clone(&core.sizes);
         let page_checksums = has_page_checksums(&core.connection)?;
         let callers = Callers::new(&core, path.clone(), page_checksums, Arc::clone(&bell));
+        let names = core.file.as_ref().map(|file| Arc::clone(file.names()));
+        let readers = Readers::new(path.clone(), vfs, names);
         let core = Arc::new(Mutex::new(core));
         let housekeeper = connect(&path, vfs)?;
         prepare(&housekeeper, self.durability)?;
         let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
         let writer = Writer::start(core, self.durability == Durability::Full)?;
-        let readers = Readers::new(path.clone(), vfs);
         let info = self.info(path.display().to_string(), self.durability);
         let file = OpenFile { readers, bell, housekeeping: Some(housekeeping), callers };
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
@@ -275,24 +281,33 @@ impl SqliteOptions {
     fn enter_file(&self, path: &Path) -> Result<(Core, Arc<Bell>)> {
         self.check()?;
         check_place(path, self.create)?;
-        let mut connection = connect(path, self.vfs.as_deref())?;
+        let mut connection = connect_first(path, self.vfs.as_deref())?;
         // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
         // making the store at this moment.
         let reading = connection.transaction()?;
         check_schema(&reading, self.migrations)?;
         drop(reading);
         self.reserve_checksums(&connection)?;
-        prepare(&connection, self.durability)?;
+        set_synchronous(&connection, self.durability)?;
+        // Before there is a write-ahead log: so no file without an identity ever has one beside it.
         migrate(&mut connection, self.migrations)?;
+        prepare(&connection, self.durability)?;
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let bell = Arc::new(Bell::new(log_of(&path), self.long_log));
+        let bell = Arc::new(Bell::new(with_suffix(path, "-wal"), self.long_log));
         bell.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
-        let presence = Presence::enter(&path, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
+        // Until it is sure that no other process has another file open here, whose log this may be.
+        set_leaves_log(&connection, true);
+        let file = OwnFile::opened(&connection, path)?;
+        let inode = file.names().inode();
+        let presence = Presence::enter(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
+        // Another process may have opened what was here before, and made its mark since the first look.
+        check_peers(path, Some(inode))?;
+        set_leaves_log(&connection, false);
         let mut core = self.core(connection, Some(presence), hints, news);
+        core.file = Some(file);
         core.bell = Some(Arc::clone(&bell));
         Ok((core, bell))
     }
@@ -327,6 +342,7 @@ impl SqliteOptions {
             payload_limit: self.payload_limit,
             memory_tasks: self.memory_tasks,
             presence,
+            file: None,
             hints,
             news,
             sizes: Arc::default(),
@@ -334,20 +350,18 @@ impl SqliteOptions {
     }
 }
 
-/// The write-ahead log of a file.
-fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
-}
-
-/// What a neighbour's write does here: the engine looks for work, and the housekeeping at the neighbours if others are there.
-fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn(Marks) + Send + 'static {
-    move |marks| {
-        hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
-        news.tell_missed();
-        if marks == Marks::Changed {
-            bell.ring();
+/// Carries out what a store is woken for. A peer's write has the engine look for work, and the housekeeping look at the peers if others
+/// are there; another name of the file has the housekeeping look at the file.
+fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn(Woken) + Send + 'static {
+    move |woken| {
+        if matches!(woken, Woken::Peer | Woken::Peers) {
+            hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+            news.tell_missed();
+        }
+        match woken {
+            Woken::Peer => {}
+            Woken::Peers | Woken::FileRenamed => bell.ring(),
+            Woken::FileWritten => bell.ring_if_alone(),
         }
     }
 }
@@ -357,6 +371,44 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let mut connection = open_through(path, CONNECT, &file_layer::over(vfs)?)?;
     wait_for_locks(&mut connection)?;
     Ok(connection)
+}
+
+/// Opens the first connection to a file that need not be a store, need not be there, and may have been replaced under its users.
+pub(super) fn connect_first(path: &Path, vfs: Option<&str>) -> Result<Connection> {
+    let path = real_path(path);
+    check_before_open(&path)?;
+    let connection = connect(&path, vfs)?;
+    check_log(&connection, &path)?;
+    Ok(connection)
+}
+
+/// Refuses a path where a file is not to be opened or made, because another is in use under that name or has left its log there.
+pub(super) fn check_before_open(path: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    check_peers(path, std::fs::metadata(path).ok().map(|found| found.ino()))?;
+    check_names(path)
+}
+
+/// Returns the path that SQLite would give the file, and its log its name from: without symbolic links, also where the file is missing.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Ok(found) = std::fs::canonicalize(&path) {
+            return found;
+        }
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        match std::fs::read_link(&path) {
+            Ok(target) => path = directory.join(target),
+            Err(_) => {
+                let directory = std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+                return path.file_name().map_or_else(|| path.clone(), |name| directory.join(name));
+            }
+        }
+    }
+    path
 }
 
 /// Opens a connection through one of our layers, by its name.
@@ -377,11 +429,6 @@ pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
 
 /// Sets what holds for every connection, and reads back what decides about durability.
 pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
-    let (synchronous, expected) = match durability {
-        Durability::Full => ("FULL", 2),
-        Durability::Normal => ("NORMAL", 1),
-        Durability::Memory => ("OFF", 0),
-    };
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
     // Without the planner's stability guarantee a statement may be planned anew at every new value bound to it.
@@ -395,15 +442,25 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
             )));
         }
     }
+    set_synchronous(connection, durability)?;
+    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit that moved pages.
+    connection.pragma_update(None, "cache_size", -8_192)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(())
+}
+
+fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()> {
+    let (synchronous, expected) = match durability {
+        Durability::Full => ("FULL", 2),
+        Durability::Normal => ("NORMAL", 1),
+        Durability::Memory => ("OFF", 0),
+    };
     connection.pragma_update(None, "synchronous", synchronous)?;
     let set: i64 = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
     if set != expected {
         return Err(Error::io(format!("SQLite did not accept `synchronous = {synchronous}`")));
     }
-    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit that moved pages.
-    connection.pragma_update(None, "cache_size", -8_192)?;
-    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(())
 }
 

@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use notify::event::{EventKind, ModifyKind};
 use notify::{RecursiveMode, Watcher};
 
 use crate::error::{Error, Result};
+use crate::sqlite::log_owner::{RECORD, with_suffix};
 use crate::sqlite::turnstile::{Turn, Turnstile};
 
 /// This process's mark beside the store, and those of its neighbours.
@@ -54,14 +57,15 @@ impl std::fmt::Debug for Presence {
 }
 
 impl Presence {
-    /// Marks this process as present; `woken` is called, on a thread of the watcher, whenever a neighbour has written.
-    pub(super) fn enter(store: &Path, woken: impl Fn(Marks) + Send + 'static) -> Result<Self> {
-        let mut directory = store.as_os_str().to_owned();
-        directory.push("-sessions");
-        let directory = PathBuf::from(directory);
+    /// Marks this process as present with the file of this inode open; `woken` is called, on a thread of the watcher, whenever a neighbour
+    /// has written.
+    pub(super) fn enter(store: &Path, inode: u64, woken: impl Fn(Woken) + Send + 'static) -> Result<Self> {
+        let directory = marks_of(store);
         fs::create_dir_all(&directory).map_err(|error| failed(&directory, error))?;
         let (name, lock) = lock_a_name(&directory)?;
-        let watcher = watch(&directory, &name, woken)?;
+        // Behind the byte that wakes.
+        lock.write_all_at(inode.to_string().as_bytes(), 1).map_err(|error| failed(&directory.join(&name), error))?;
+        let watcher = watch(&directory, &name, store, woken)?;
         let turnstile = Turnstile::new(File::open(&directory).map_err(|error| failed(&directory, error))?);
         Ok(Self { directory, name, _lock: lock, neighbours: Neighbours::default(), turnstile, _watcher: watcher })
     }
@@ -90,7 +94,7 @@ impl Presence {
         for entry in entries {
             let entry = entry.map_err(|error| failed(&self.directory, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name == self.name {
+            if name == self.name || name == RECORD {
                 continue;
             }
             if let Some(mark) = held_mark(&entry.path()) {
@@ -112,6 +116,39 @@ impl Drop for Presence {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.directory.join(&self.name));
     }
+}
+
+/// Refuses to work on a file of this inode, or to make one, while another process has another file open under the same name. Changes
+/// nothing.
+pub(super) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(marks_of(store)) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let held = if name == RECORD { None } else { inode_held(&entry.path()) };
+        if held.is_some() && held != inode {
+            let process = name.split('-').next().unwrap_or_default();
+            return Err(Error::replaced(format!(
+                "process {process} has the file open that was here before; it was moved, removed or replaced while that process worked, \
+                 whose changes would mix with those to this file; end that process first"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The inode that the holder of a mark has open, if the mark is held and says so.
+fn inode_held(mark: &Path) -> Option<u64> {
+    let file = File::open(mark).ok()?;
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let mut text = [0; 32];
+    let length = file.read_at(&mut text, 1).ok()?;
+    std::str::from_utf8(text.get(..length)?).ok()?.parse().ok()
+}
+
+fn marks_of(store: &Path) -> PathBuf {
+    with_suffix(store, "-sessions")
 }
 
 /// Makes a file under a name that nobody has had, and locks it.
@@ -145,35 +182,52 @@ fn held_mark(path: &Path) -> Option<File> {
     }
 }
 
-fn watch(directory: &Path, name: &str, woken: impl Fn(Marks) + Send + 'static) -> Result<notify::RecommendedWatcher> {
+fn watch(
+    directory: &Path,
+    name: &str,
+    store: &Path,
+    woken: impl Fn(Woken) + Send + 'static,
+) -> Result<notify::RecommendedWatcher> {
     let path = directory.join(name);
     let failure = |error: notify::Error| {
         Error::io(format!("{} cannot be watched for other processes' work", path.display())).caused_by(error)
     };
     let (directory, mut seen) = (directory.to_owned(), None);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        if event.is_ok_and(|event| event.kind.is_modify()) {
-            woken(Marks::since(&mut seen, &directory));
+        let Ok(event) = event else { return };
+        let is_of_mark = event.paths.iter().any(|path| path.parent() == Some(&directory));
+        match event.kind {
+            EventKind::Modify(_) if is_of_mark => woken(Woken::since(&mut seen, &directory)),
+            EventKind::Modify(ModifyKind::Data(_)) => woken(Woken::FileWritten),
+            EventKind::Modify(_) | EventKind::Remove(_) if !is_of_mark => woken(Woken::FileRenamed),
+            _ => {}
         }
     })
     .map_err(failure)?;
     watcher.watch(&path, RecursiveMode::NonRecursive).map_err(failure)?;
+    watcher.watch(store, RecursiveMode::NonRecursive).map_err(failure)?;
     Ok(watcher)
 }
 
-/// Whether there may be other marks than when one was last woken. It takes a look at the directory's time; to open and try every
-/// mark would be much for each commit of a neighbour. Marks that come within the same tick of that clock are found at the next look.
+/// The reason for which the store is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marks {
-    Same,
-    Changed,
+pub(super) enum Woken {
+    /// A peer has written, and the peers are those of the last time.
+    Peer,
+    /// A peer has written, and there may be other marks than the last time. It takes a look at the directory's time; to open and try every
+    /// mark would be much for each commit of a peer. Marks that come within the same tick of that clock are found at the next look.
+    Peers,
+    /// The database file was written to, as each checkpoint does.
+    FileWritten,
+    /// The database file got another name, or none.
+    FileRenamed,
 }
 
-impl Marks {
+impl Woken {
     fn since(seen: &mut Option<SystemTime>, directory: &Path) -> Self {
         let now = fs::metadata(directory).and_then(|metadata| metadata.modified()).ok();
         let before = std::mem::replace(seen, now);
-        if now.is_some() && before == now { Self::Same } else { Self::Changed }
+        if now.is_some() && before == now { Self::Peer } else { Self::Peers }
     }
 }
 
@@ -201,7 +255,7 @@ mod tests {
     fn processes_that_enter_while_others_look_keep_their_marks() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
-        let mut onlookers = [Presence::enter(&store, |_| {}).unwrap(), Presence::enter(&store, |_| {}).unwrap()];
+        let mut onlookers = [Presence::enter(&store, 1, |_| {}).unwrap(), Presence::enter(&store, 1, |_| {}).unwrap()];
         let marks = onlookers[0].directory.clone();
         let done = AtomicBool::new(false);
         let removed = std::thread::scope(|scope| {
@@ -220,12 +274,12 @@ mod tests {
     }
 
     /// What one who is woken by these is told of the marks each time.
-    fn told<const N: usize>(wakers: [&Neighbours; N], told: &std::sync::mpsc::Receiver<Marks>) -> [Marks; N] {
+    fn told<const N: usize>(wakers: [&Neighbours; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|neighbours| {
             neighbours.wake();
             let first = told.recv().unwrap();
             // One write may be told of more than once.
-            std::iter::once(first).chain(told.try_iter()).find(|marks| *marks == Marks::Changed).unwrap_or(first)
+            std::iter::once(first).chain(told.try_iter()).find(|marks| *marks == Woken::Peers).unwrap_or(first)
         })
     }
 
@@ -234,11 +288,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
         let (tell, told_of) = std::sync::mpsc::channel();
-        let _sleeper = Presence::enter(&store, move |marks| tell.send(marks).unwrap()).unwrap();
-        let mut neighbour = Presence::enter(&store, |_| {}).unwrap();
+        let _sleeper = Presence::enter(&store, 1, move |marks| tell.send(marks).unwrap()).unwrap();
+        let mut neighbour = Presence::enter(&store, 1, |_| {}).unwrap();
         neighbour.look().unwrap();
         let wakers = [neighbour.neighbours(), neighbour.neighbours()];
-        assert_eq!(told(wakers, &told_of), [Marks::Changed, Marks::Same]);
+        assert_eq!(told(wakers, &told_of), [Woken::Peers, Woken::Peer]);
     }
 
     /// Makes a mark, lets others have their time, and looks whether it is still there.

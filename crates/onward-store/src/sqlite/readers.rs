@@ -1,7 +1,7 @@
 //! A small pool of connections that only read.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::sqlite::file_layer;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::open::open_through;
+use crate::sqlite::own_file::{Fate, Names, leave_log};
 
 /// How many idle connections are kept.
 const KEPT: usize = 4;
@@ -21,12 +22,23 @@ const STATEMENTS: usize = 192;
 pub(super) struct Readers {
     path: PathBuf,
     vfs: Option<String>,
+    names: Option<Arc<Names>>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf, vfs: Option<&str>) -> Self {
-        Self { path, vfs: vfs.map(str::to_owned), idle: Mutex::new(Vec::new()) }
+    pub(super) fn new(path: PathBuf, vfs: Option<&str>, names: Option<Arc<Names>>) -> Self {
+        Self { path, vfs: vfs.map(str::to_owned), names, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Returns an error if the store has lost its file, so that what was read there is not what the store knows.
+    pub(super) fn check(&self) -> Result<()> {
+        self.names.as_ref().map_or(Ok(()), |names| names.check(Fate::NotWritten))
+    }
+
+    /// Closes the idle connections. None of them copies the log back, which is for the writing connection to do.
+    pub(super) fn close(&self) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// A connection, an idle one if there is.
@@ -50,6 +62,7 @@ impl Readers {
         rusqlite::vtab::array::load_module(&connection)?;
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        leave_log(&connection);
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", -8_192)?;
         Ok(connection)

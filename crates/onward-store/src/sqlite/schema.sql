@@ -23,6 +23,22 @@
 -- * Columns of JSON and of encoded bytes have one reader and writer in the code, which is named.
 
 
+-- The file --------------------------------------------------------------------------------------
+
+-- Tells this store's file from others, so that a process notices that its file was replaced, and
+-- a write-ahead log that belongs to another file. It has one row. It is the first table, so that
+-- its page is the second of the file: `identity.rs` reads it there, without the log.
+CREATE TABLE identity (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    store BLOB NOT NULL, -- 16 random bytes
+    -- Goes up with the first change after each checkpoint. It begins where its length, and so the
+    -- place of the row on its page, never changes.
+    generation INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO identity (id, store, generation) VALUES (1, randomblob(16), 0x100000000);
+
+
 -- Tasks -----------------------------------------------------------------------------------------
 
 -- Live tasks: scheduled, waiting, running and blocked ones. A submission inserts a row, and the

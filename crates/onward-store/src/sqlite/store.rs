@@ -123,6 +123,11 @@ impl SqliteStore {
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         let outcome = outcome.map_err(|error| in_file(&connection, error));
+        // Behind the read: what is wrong with it may follow from the file.
+        let outcome = match outcome {
+            Err(error) if error.is_corrupt() => Err(self.core().cause_of(error)),
+            outcome => readers.check().and(outcome),
+        };
         // A reader whose transaction cannot be ended is dropped, which ends it.
         if execute(&connection, "COMMIT").is_ok() {
             readers.give_back(connection);
@@ -170,7 +175,8 @@ impl SqliteStore {
         // A read that failed on the disk may have ended the transaction: what it says is what went wrong.
         let ended = if core.connection.is_autocommit() { Ok(()) } else { execute(&core.connection, "COMMIT") };
         let read = outcome.and_then(|read| ended.map(|()| read));
-        read.map_err(|error| in_file(&core.connection, error))
+        let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
+        checked.and(read.map_err(|error| in_file(&core.connection, error)))
     }
 }
 
@@ -311,8 +317,14 @@ impl Drop for SqliteStore {
             // The thread does not panic; if it did all the same, there is nobody left to tell.
             let _ = thread.join();
         }
-        let mut core = self.core();
-        if let Err(error) = core.close_sessions() {
+        file.readers.close();
+        let mut core = self.writer.core();
+        if core.check_file().is_err() {
+            return;
+        }
+        if let Err(error) = core.close_sessions()
+            && !error.is_replaced()
+        {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
         housekeeping::checkpoint(&core.connection);

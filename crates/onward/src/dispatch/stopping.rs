@@ -104,6 +104,7 @@ impl Dispatcher {
                 self.settle(batch.parts, outcomes, began);
                 Ok(())
             }
+            Err(error) if is_clean && error.is_replaced() => Err(error.into()),
             Err(error) if is_clean => {
                 tracing::warn!(%error, "the session could not be closed and lapses with its lease");
                 Ok(())

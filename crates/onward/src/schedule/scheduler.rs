@@ -54,6 +54,8 @@ impl Scheduler {
                     pause = limits::STORE_RETRY_FIRST;
                     over.run_until_cancelled(self.wait(outlook, calm)).await
                 }
+                // The run ends with this error, which it reports.
+                Err(error) if error.is_replaced() => return over.cancelled().await,
                 Err(error) => {
                     tracing::warn!(%error, "schedules could not be fired; trying again after a pause");
                     self.engine.inner.telemetry.store_errors.increment(1);
@@ -256,6 +258,7 @@ impl Scheduler {
         let waits = tasks.into_iter().map(|task| Box::pin(self.engine.wait(task)));
         if let (Err(error), ..) = select_all(waits).await
             && !error.is_not_found()
+            && !error.is_replaced()
         {
             tracing::warn!(%error, "a task behind which a schedule waits could not be read; trying again after a pause");
             let at = self.clock().steady().saturating_add(limits::STORE_RETRY_LONGEST);

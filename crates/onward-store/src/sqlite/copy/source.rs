@@ -13,7 +13,7 @@ use crate::sqlite::cache::shared;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Flow;
 use crate::sqlite::names::Names;
-use crate::sqlite::open::{SqliteOptions, connect, prepare};
+use crate::sqlite::open::{SqliteOptions, connect_first, prepare};
 use crate::sqlite::queues::Queues;
 use crate::sqlite::unsaved_groups::{Counts, Moment};
 use crate::sqlite::verbs::microseconds;
@@ -75,7 +75,7 @@ pub(crate) struct SqliteSource {
 impl SqliteSource {
     /// Keeps everybody from writing to the file from now on.
     pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
-        let connection = connect(path, None)?;
+        let connection = connect_first(path, None)?;
         prepare(&connection, Durability::Full)?;
         // The order of the ends of a long history need not fit into memory.
         connection.pragma_update(None, "temp_store", "FILE")?;

@@ -21,7 +21,7 @@ use crate::sqlite::log::LogBuffer;
 use crate::sqlite::maintenance::put_in_place;
 use crate::sqlite::migrations::{MIGRATIONS, migrate};
 use crate::sqlite::names::{Names, SERIES_SHIFT};
-use crate::sqlite::open::{SqliteOptions, check_place, connect, prepare};
+use crate::sqlite::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
 use crate::sqlite::options_column::TaskOptions;
 use crate::store::Durability;
 use crate::task::{NewTask, TaskState};
@@ -74,6 +74,7 @@ impl SqliteTarget {
         if to.exists() {
             return Err(Error::invalid("the file exists; name one that does not, or move it away"));
         }
+        check_before_open(&real_path(&to))?;
         let mut partial = to.as_os_str().to_owned();
         partial.push(".partial");
         let unfinished = Unfinished(PathBuf::from(partial));

@@ -10,7 +10,9 @@
 mod database_file;
 mod log_file;
 mod page;
+mod raw;
 mod vfs;
 
 pub(super) use page::CHECKSUM_BYTES;
+pub(super) use raw::{RawRead, has_moved, read_file};
 pub(super) use vfs::{NAME, TRUSTING_NAME, goes_through_layer, over, register, reserve, reserved};
