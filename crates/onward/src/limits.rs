@@ -127,6 +127,9 @@ pub const ORCHESTRATION_POLLS: usize = 10_000;
 /// How many answers to updates of an orchestration are kept at most.
 pub const UPDATE_REPLIES: u64 = 64;
 
+/// How long an [update](crate::Engine::update) waits for its answer unless it is given another time.
+pub const UPDATE_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How many chunks of a history are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 
