@@ -62,6 +62,8 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod numbers;
+#[cfg(test)]
 mod orchestration_awaits;
 #[cfg(test)]
 mod orchestration_clients;
