@@ -62,6 +62,7 @@ mod context;
 mod draft;
 mod flags;
 mod fork;
+mod gathered;
 mod history;
 mod journal;
 mod live;
