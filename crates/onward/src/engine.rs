@@ -29,6 +29,7 @@ use crate::injection::{FromState, stateful};
 use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
+use crate::orchestration::confined::{self, ConfinedStore};
 use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
@@ -137,7 +138,7 @@ impl Engine {
     pub(crate) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self::of(Arc::new(Inner {
             clock: store.clock(),
-            store,
+            store: Arc::new(ConfinedStore::new(store)),
             gauge: Gauge::new(&settings.pressure),
             settings,
             telemetry: Telemetry::new(),
@@ -552,6 +553,7 @@ impl Engine {
     }
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
+        confined::check()?;
         let state = lock(&self.inner.state).clone();
         let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
@@ -748,6 +750,7 @@ impl Engine {
 
     /// The same of one that wakes orchestrations: where they run in this process, it goes with the claim of whom it wakes.
     pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
+        confined::check()?;
         let Some(run) = self.inner.run() else { return self.apply(write).await };
         let delivery = match run.mail.hand_in(write) {
             Ok(delivery) => delivery,

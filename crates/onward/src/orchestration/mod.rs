@@ -58,6 +58,7 @@ mod check;
 mod client;
 mod code;
 mod combinators;
+pub(crate) mod confined;
 mod context;
 mod draft;
 mod flags;

@@ -70,6 +70,8 @@ mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_code;
 #[cfg(test)]
+mod orchestration_confined;
+#[cfg(test)]
 mod orchestration_controls;
 #[cfg(test)]
 mod orchestration_costs;
