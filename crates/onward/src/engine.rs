@@ -265,7 +265,7 @@ impl Engine {
         F: Fn(T, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, typed::handler(options, handler), None);
         self
     }
@@ -289,7 +289,7 @@ impl Engine {
         F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, aggregate::handler(options, handler), None);
         self
     }
@@ -352,7 +352,7 @@ impl Engine {
         F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, stateful(HandlerOptions::new(), handler), None);
         self
     }
@@ -557,7 +557,7 @@ impl Engine {
         let state = lock(&self.inner.state).clone();
         let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
-            handlers: lock(&self.inner.registrations).table(&state, !orchestrations.is_empty())?,
+            handlers: lock(&self.inner.registrations).table(&state, &orchestrations)?,
             orchestrations,
             stage: Stage::new(
                 self.inner.settings.orchestrations_kept,

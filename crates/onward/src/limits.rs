@@ -136,6 +136,12 @@ pub const HISTORY_CHUNKS: usize = 1000;
 /// How long an orchestration is left alone for whose kind an engine that claimed it has no code.
 pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
 
+/// The longest of these pauses.
+pub const UNKNOWN_CODE_LONGEST: Duration = Duration::from_secs(60);
+
+/// Of how many orchestrations without code an engine remembers the last pause.
+pub const UNKNOWN_CODE_KEPT: usize = 65_536;
+
 /// The most turns of orchestrations that one engine does at once.
 pub const TURNS: usize = 100_000;
 

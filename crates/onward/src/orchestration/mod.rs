@@ -68,6 +68,7 @@ mod history;
 mod journal;
 mod live;
 mod machine;
+mod missing;
 mod nondeterminism;
 mod operation;
 mod perform;
