@@ -572,7 +572,7 @@ impl Engine {
         });
         let mut course = lock(&self.inner.course);
         if course.run.is_some() {
-            return Err(Error::invalid("the engine runs already; raise its concurrency instead of running it twice"));
+            return Err(runs_already(course.stop.is_cancelled()));
         }
         course.run = Some(Arc::clone(&run));
         Ok((run, course.stop.clone()))
@@ -588,6 +588,17 @@ impl Engine {
         };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
+}
+
+/// Says why no run begins while there is one, which may be about to end.
+#[cold]
+fn runs_already(is_stopping: bool) -> Error {
+    Error::invalid(if is_stopping {
+        "the last run of this engine has not ended: it was stopped, or its future was dropped, and it waits for running handlers up to its \
+         shutdown limit; keep the future of a run, call `stop`, and await the future before the next run"
+    } else {
+        "the engine runs already; raise its concurrency instead of running it twice"
+    })
 }
 
 /// Waits until hooks have been told everything, or the shutdown limit has passed.
