@@ -133,7 +133,8 @@ pub const UPDATE_PATIENCE: Duration = Duration::from_secs(30);
 /// How many chunks of a history are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 
-/// How long an orchestration is left alone for whose kind an engine that claimed it has no code.
+/// How long an orchestration is left alone for whose kind an engine that claimed it has no code. The pause doubles each
+/// time the engine claims it again.
 pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest of these pauses.

@@ -290,7 +290,8 @@ impl Machine {
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
         let waker = Waker::from(Arc::clone(&self.flag));
-        // Under tokio's cooperative budget a poll would depend on what else the tokio task has polled, and a replay would differ.
+        // Under tokio's cooperative budget a poll depends on what else the tokio task has polled: a
+        // replay would see other polls.
         let mut code = unconstrained(code.as_mut());
         let mut context = Context::from_waker(&waker);
         let polled = catch_unwind(AssertUnwindSafe(|| confined(|| Pin::new(&mut code).poll(&mut context))));
