@@ -380,7 +380,7 @@ async fn an_update_waits_as_long_as_it_is_told_to(store: TestStore) {
     assert!(told.contains("within 90s: its code waits for no update"), "{told}");
 }
 
-/// Shows: D3, D14
+/// Shows: D3, D8
 async fn an_update_of_what_is_paused_says_so(store: TestStore) {
     let engine = engine(&store, sum).await;
     let task = start(&engine).await;
