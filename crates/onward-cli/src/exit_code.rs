@@ -68,7 +68,7 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ExitCode> {
 fn of_engine(error: &onward::Error) -> ExitCode {
     if error.is_invalid() {
         ExitCode::Usage
-    } else if error.refusal().is_some() {
+    } else if error.refusal().is_some() || error.is_unanswered() {
         ExitCode::Failed
     } else {
         ExitCode::Store

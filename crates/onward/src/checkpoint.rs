@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::json::encode;
 
 /// What a handler has kept in this attempt: a next one that this process starts by itself does not read it from the store.
 #[derive(Debug, Default)]
@@ -37,9 +38,8 @@ impl Context {
     /// another attempt may run; what the store reports if it could not keep it.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
         self.heartbeat();
-        let memo = serde_json::to_vec(details)
+        let memo = encode(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
-        let memo = Bytes::from(memo);
         self.engine().done(Write::KeepMemo { lease: self.attempt.task.lease, memo: memo.clone() }).await?;
         self.attempt.kept.set(memo);
         self.heartbeat();

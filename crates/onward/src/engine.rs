@@ -30,6 +30,7 @@ use crate::limits;
 use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
+use crate::orchestration::confined::{self, ConfinedStore};
 use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
@@ -138,7 +139,7 @@ impl Engine {
     pub(crate) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self::of(Arc::new(Inner {
             clock: store.clock(),
-            store,
+            store: Arc::new(ConfinedStore::new(store)),
             gauge: Gauge::new(&settings.pressure),
             settings,
             telemetry: Telemetry::new(),
@@ -266,7 +267,7 @@ impl Engine {
         F: Fn(T, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, typed::handler(options, handler), None);
         self
     }
@@ -290,7 +291,7 @@ impl Engine {
         F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, aggregate::handler(options, handler), None);
         self
     }
@@ -353,7 +354,7 @@ impl Engine {
         F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        let target = Target::Kind(T::KIND.to_owned());
+        let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, stateful(HandlerOptions::new(), handler), None);
         self
     }
@@ -564,12 +565,13 @@ impl Engine {
     }
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
+        confined::check()?;
         let state = lock(&self.inner.state).clone();
         let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(
                 &state,
-                !orchestrations.is_empty(),
+                &orchestrations,
                 self.inner.settings.serves_reserved,
             )?,
             orchestrations,
@@ -586,7 +588,7 @@ impl Engine {
         });
         let mut course = lock(&self.inner.course);
         if course.run.is_some() {
-            return Err(Error::invalid("the engine runs already; raise its concurrency instead of running it twice"));
+            return Err(runs_already(course.stop.is_cancelled()));
         }
         course.run = Some(Arc::clone(&run));
         Ok((run, course.stop.clone()))
@@ -602,6 +604,17 @@ impl Engine {
         };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
+}
+
+/// Says why no run begins while there is one, which may be about to end.
+#[cold]
+fn runs_already(is_stopping: bool) -> Error {
+    Error::invalid(if is_stopping {
+        "the last run of this engine has not ended: it was stopped, or its future was dropped, and it waits for running handlers up to its \
+         shutdown limit; keep the future of a run, call `stop`, and await the future before the next run"
+    } else {
+        "the engine runs already; raise its concurrency instead of running it twice"
+    })
 }
 
 /// Waits until hooks have been told everything, or the shutdown limit has passed, or a second if that is longer.
@@ -764,6 +777,7 @@ impl Engine {
 
     /// The same of one that wakes orchestrations: where they run in this process, it goes with the claim of whom it wakes.
     pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
+        confined::check()?;
         let Some(run) = self.inner.run() else { return self.apply(write).await };
         let delivery = match run.mail.hand_in(write) {
             Ok(delivery) => delivery,

@@ -20,6 +20,7 @@ enum Cause {
     Store(onward_store::Error),
     Refused(Box<Refusal>),
     EventsForgotten { after: EventCursor, oldest: EventCursor },
+    Unanswered(String),
 }
 
 impl Error {
@@ -39,10 +40,15 @@ impl Error {
         Self(Cause::EventsForgotten { after, oldest })
     }
 
+    #[cold]
+    pub(crate) fn unanswered(message: String) -> Self {
+        Self(Cause::Unanswered(message))
+    }
+
     fn store(&self) -> Option<&onward_store::Error> {
         match &self.0 {
             Cause::Store(error) => Some(error),
-            Cause::Refused(_) | Cause::EventsForgotten { .. } => None,
+            Cause::Refused(_) | Cause::EventsForgotten { .. } | Cause::Unanswered(_) => None,
         }
     }
 
@@ -50,7 +56,7 @@ impl Error {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match &self.0 {
-            Cause::Store(_) | Cause::EventsForgotten { .. } => None,
+            Cause::Store(_) | Cause::EventsForgotten { .. } | Cause::Unanswered(_) => None,
             Cause::Refused(refusal) => Some(refusal),
         }
     }
@@ -60,8 +66,14 @@ impl Error {
     pub fn events_forgotten(&self) -> Option<EventCursor> {
         match self.0 {
             Cause::EventsForgotten { oldest, .. } => Some(oldest),
-            Cause::Store(_) | Cause::Refused(_) => None,
+            Cause::Store(_) | Cause::Refused(_) | Cause::Unanswered(_) => None,
         }
+    }
+
+    /// An orchestration did not answer an [update](crate::Engine::update) in time. It may still do what it was asked for.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self.0, Cause::Unanswered(_))
     }
 
     /// The caller's input cannot be accepted; nothing was changed.
@@ -143,6 +155,7 @@ impl fmt::Display for Error {
         match &self.0 {
             Cause::Store(error) => error.fmt(f),
             Cause::Refused(refusal) => refusal.fmt(f),
+            Cause::Unanswered(message) => f.write_str(message),
             Cause::EventsForgotten { after, oldest } => write!(
                 f,
                 "the events from {after} up to {oldest} were pruned before they were read; go on with the oldest that are left, and keep history \
@@ -157,6 +170,7 @@ impl fmt::Debug for Error {
         match &self.0 {
             Cause::Store(error) => fmt::Debug::fmt(error, f),
             Cause::Refused(refusal) => fmt::Debug::fmt(refusal, f),
+            Cause::Unanswered(message) => f.debug_tuple("Unanswered").field(message).finish(),
             Cause::EventsForgotten { after, oldest } => {
                 f.debug_struct("EventsForgotten").field("after", after).field("oldest", oldest).finish()
             }

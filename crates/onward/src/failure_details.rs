@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::handle::TaskError;
+use crate::json::encode;
 use crate::orchestration::ActivityError;
 
 const MARK: &str = "\ndetails: ";
@@ -27,8 +28,8 @@ impl Failure {
     /// ```
     #[must_use]
     pub fn with_details<D: Serialize>(self, details: &D) -> Self {
-        match serde_json::to_string(details) {
-            Ok(details) => self.appended(MARK, &details),
+        match encode(details) {
+            Ok(details) => self.appended(MARK, &String::from_utf8_lossy(&details)),
             Err(error) => self.appended("\n", &format!("its details cannot be written as JSON: {error}")),
         }
     }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::orchestration::confined;
 use crate::recent_ends::Moment;
 use crate::typed::decode_output;
 use crate::wait::{News, Wait, Waiting};
@@ -51,6 +52,7 @@ impl<O: DeserializeOwned> Handle<O> {
     /// How the task ended if it did not complete; [`TaskError::Result`] if its result is not an `O`; [`TaskError::Engine`] if
     /// the store could not be read.
     pub async fn wait(&self) -> Result<O, TaskError> {
+        confined::check().map_err(Error::from)?;
         let task = self.id();
         let mut is_remembered = self.is_remembered;
         loop {

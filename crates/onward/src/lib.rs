@@ -114,6 +114,7 @@ mod handler;
 mod heartbeat;
 mod injection;
 mod inspector;
+mod json;
 pub mod limits;
 mod mail;
 mod meter;

@@ -134,11 +134,21 @@ pub const ORCHESTRATION_POLLS: usize = 10_000;
 /// How many answers to updates of an orchestration are kept at most.
 pub const UPDATE_REPLIES: u64 = 64;
 
+/// How long an [update](crate::Engine::update) waits for its answer unless it is given another time.
+pub const UPDATE_PATIENCE: Duration = Duration::from_secs(30);
+
 /// How many chunks of a history are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 
-/// How long an orchestration is left alone for whose kind an engine that claimed it has no code.
+/// How long an orchestration is left alone for whose kind an engine that claimed it has no code. The pause doubles each
+/// time the engine claims it again.
 pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest of these pauses.
+pub const UNKNOWN_CODE_LONGEST: Duration = Duration::from_secs(60);
+
+/// Of how many orchestrations without code an engine remembers the last pause.
+pub const UNKNOWN_CODE_KEPT: usize = 65_536;
 
 /// The most turns of orchestrations that one engine does at once.
 pub const TURNS: usize = 100_000;

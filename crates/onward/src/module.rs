@@ -111,7 +111,7 @@ impl ModuleParts {
         F: Fn(T, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.handlers.push((Target::Kind(T::KIND.to_owned()), typed::handler(options, handler)));
+        self.handlers.push((Target::of::<T>(), typed::handler(options, handler)));
         self
     }
 
@@ -123,7 +123,7 @@ impl ModuleParts {
         F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
-        self.handlers.push((Target::Kind(T::KIND.to_owned()), stateful(HandlerOptions::new(), handler)));
+        self.handlers.push((Target::of::<T>(), stateful(HandlerOptions::new(), handler)));
         self
     }
 

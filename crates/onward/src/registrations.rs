@@ -8,23 +8,52 @@ use onward_store::{KindSelection, Name};
 
 use crate::error::{Error, Result};
 use crate::handler::{Handler, HandlerOptions};
+use crate::orchestration::CodeTable;
 use crate::pattern::KindPattern;
 use crate::state::StateMap;
+use crate::typed::Task;
 
 /// Which kinds a registration is for, as the program said it.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// One kind, whatever is in its name.
-    Kind(String),
+    /// That of a type, whatever is in its name.
+    Type {
+        /// Its kind.
+        kind: &'static str,
+        /// Whether it says that it is an orchestration.
+        is_orchestration: bool,
+    },
     /// What a pattern says.
     Pattern(String),
 }
 
 impl Target {
+    /// The kind of a type.
+    pub(crate) fn of<T: Task>() -> Self {
+        Self::Type { kind: T::KIND, is_orchestration: T::ORCHESTRATION }
+    }
+
     fn parse(&self) -> Result<KindPattern> {
         match self {
-            Self::Kind(kind) => KindPattern::kind(kind),
+            Self::Type { kind, .. } => KindPattern::kind(kind),
             Self::Pattern(pattern) => KindPattern::parse(pattern),
+        }
+    }
+
+    /// Refuses a handler of what has, or needs, the code of an orchestration: one of the two would never run.
+    fn check(&self, pattern: &KindPattern, codes: &CodeTable, owner: &Owner) -> Result<()> {
+        let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
+        if matches!(self, Self::Type { is_orchestration: true, .. }) {
+            return Err(Error::invalid(format!(
+                "the type of the kind `{pattern}` says that it is an orchestration, and a handler{of} is registered for it; register its \
+                 code with `orchestrate`"
+            )));
+        }
+        match pattern {
+            KindPattern::Kind(kind) if codes.get(kind).is_some() => Err(Error::invalid(format!(
+                "the kind `{kind}` has the code of an orchestration and a handler{of}; give one of them another kind"
+            ))),
+            _ => Ok(()),
         }
     }
 }
@@ -48,9 +77,10 @@ impl Registrations {
         self.options.push((target, options));
     }
 
-    /// Checks the registrations and makes them a table. `state` is what the engine was given; without any handler it could run nothing, unless
-    /// there are orchestrations. Only an engine of the program `onward` may have handlers of reserved kinds.
-    pub(crate) fn table(&self, state: &StateMap, may_be_empty: bool, may_be_reserved: bool) -> Result<HandlerTable> {
+    /// Checks the registrations and makes them a table. `state` is what the engine was given, and `codes` the code of its
+    /// orchestrations; an engine without handlers and code could run nothing. Only an engine of the program `onward` may have handlers
+    /// of reserved kinds.
+    pub(crate) fn table(&self, state: &StateMap, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
@@ -61,6 +91,7 @@ impl Registrations {
             {
                 kind.check_own("kind")?;
             }
+            target.check(&pattern, codes, owner)?;
             handler.options.check(&pattern)?;
             check_state(&pattern, handler, state, owner)?;
             if let Some(first) = owners.insert(pattern.clone(), owner) {
@@ -68,7 +99,7 @@ impl Registrations {
             }
             table.add(pattern, handler, &options);
         }
-        if owners.is_empty() && !may_be_empty {
+        if owners.is_empty() && codes.is_empty() {
             return Err(Error::invalid(
                 "the engine has no handler and could run nothing; register one with `handle` or `register`",
             ));

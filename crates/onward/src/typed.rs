@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::handler::{Handler, HandlerOptions};
+use crate::json;
 use crate::output::Output;
 
 /// A task as a type: its fields are the payload (as JSON), its [`Output`](Self::Output) the result.
@@ -118,7 +119,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     new.queue = onward_store::Name::new(task.queue())?;
     new.group = task.group().map(onward_store::Name::new).transpose()?;
     new.affinity = task.affinity().map(onward_store::Name::new).transpose()?;
-    new.payload = encode(task)
+    new.payload = json::encode(task)
         .map_err(|error| Error::invalid(format!("a task of kind `{}` cannot be written as JSON: {error}", T::KIND)))?;
     new.priority = task.priority();
     let (on_duplicate, keep_for) = (task.on_duplicate(), task.keep_key_for());
@@ -163,8 +164,8 @@ pub(crate) fn decode_payload<T: Task>(context: &Context) -> Result<T, Failure> {
 }
 
 pub(crate) fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure> {
-    let bytes =
-        encode(output).map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
+    let bytes = json::encode(output)
+        .map_err(|error| Failure::permanent(format!("the result cannot be written as JSON: {error}")))?;
     Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })
 }
 
@@ -178,13 +179,4 @@ const NULL: &[u8] = b"null";
 
 pub(crate) fn decode_output<T: DeserializeOwned>(result: Option<&Bytes>) -> serde_json::Result<T> {
     serde_json::from_slice(result.map_or(NULL, |bytes| bytes))
-}
-
-/// Room for most payloads, so that it need not grow on the way.
-const USUAL_BYTES: usize = 256;
-
-fn encode<T: Serialize>(value: &T) -> serde_json::Result<Bytes> {
-    let mut bytes = Vec::with_capacity(USUAL_BYTES);
-    serde_json::to_writer(&mut bytes, value)?;
-    Ok(Bytes::from(bytes))
 }

@@ -119,7 +119,7 @@ struct Versioned {
 
 /// The codes of one kind, by version.
 #[derive(Default)]
-pub(super) struct Versions(BTreeMap<u32, Versioned>);
+pub(crate) struct Versions(BTreeMap<u32, Versioned>);
 
 impl Versions {
     /// The newest, and its version: for those that begin.
@@ -165,7 +165,7 @@ where
 pub(crate) struct CodeTable(HashMap<Name, Versions>);
 
 impl CodeTable {
-    pub(super) fn get(&self, kind: &Name) -> Option<&Versions> {
+    pub(crate) fn get(&self, kind: &Name) -> Option<&Versions> {
         self.0.get(kind)
     }
 

@@ -17,6 +17,7 @@ use super::tags;
 use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::failure::{Failure, Instead};
+use crate::json::encode;
 use crate::typed::{self, Task};
 
 /// What an orchestration sees of the world: everything that it awaits, and every value that is not the same each time, comes from here. Cheap
@@ -310,15 +311,14 @@ fn is_orchestration(task: NewTask, is_one: bool) -> Result<NewTask> {
 }
 
 fn step_end<O: Serialize>(answer: Result<O, Failure>) -> StepEnd {
-    match answer.map(|output| serde_json::to_vec(&output)) {
-        Ok(Ok(result)) => StepEnd::Done { result: result.into() },
+    match answer.map(|output| encode(&output)) {
+        Ok(Ok(result)) => StepEnd::Done { result: Vec::from(result).into() },
         Ok(Err(error)) => StepEnd::Failed { error: format!("its result cannot be written as JSON: {error}") },
         Err(failure) => StepEnd::Failed { error: failure.message().to_owned() },
     }
 }
 
 pub(super) fn json<T: Serialize>(what: &str, value: &T) -> Result<Bytes> {
-    serde_json::to_vec(value)
-        .map(Bytes::from)
+    encode(value)
         .map_err(|error| Error::invalid(format!("the {what} of an orchestration cannot be written as JSON: {error}")))
 }

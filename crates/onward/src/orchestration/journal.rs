@@ -11,6 +11,7 @@ use onward_store::limits::AWAITED_NAMES;
 use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 
+use super::confined::confined;
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
 use super::random::Random;
 use super::tags;
@@ -641,7 +642,7 @@ impl Journal {
         };
         drop(state);
         let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
-        catch_unwind(AssertUnwindSafe(|| answer(question))).map_err(panicked)?
+        catch_unwind(AssertUnwindSafe(|| confined(|| answer(question)))).map_err(panicked)?
     }
 
     /// The names of the events that are waited for, the first of them by name.

@@ -166,7 +166,10 @@ impl Live {
         Ok((live, Draft::default()))
     }
 
-    /// Brings code to where a history ends, and says whether it can go on there. Engines, checks and queries replay by this.
+    /// Brings code to where a history ends. Engines, checks and queries replay by this.
+    ///
+    /// # Errors
+    /// Why it cannot go on there.
     pub(super) fn at_end_of(
         payload_limit: usize,
         codes: &CodeTable,
@@ -186,7 +189,7 @@ impl Live {
         }
     }
 
-    /// Says whether the code may have ended where its history ends: not where its last turn left it waiting for events.
+    /// Checks that the code waits where its history ends, if its last turn left it waiting for events.
     pub(super) fn check_end(&self, awaits: &[Name]) -> Result<(), Unplayable> {
         self.machine.check_end(awaits).map_err(Unplayable::Nondeterminism)
     }

@@ -17,6 +17,7 @@ use onward_store::{Name, TaskId, Timestamp};
 use tokio::task::coop::unconstrained;
 use tracing::subscriber::NoSubscriber;
 
+use super::confined::confined;
 use super::history::HistoryEvent;
 use super::journal::{Command, Journal};
 use super::nondeterminism::{CodeEnd, Nondeterminism};
@@ -103,7 +104,7 @@ impl Drop for Machine {
         self.journal.close();
         let code = self.code.take();
         // Whoever puts an orchestration away goes on, whatever its code does when it is dropped.
-        let _panic = catch_unwind(AssertUnwindSafe(|| drop(code)));
+        let _panic = catch_unwind(AssertUnwindSafe(|| confined(|| drop(code))));
     }
 }
 
@@ -307,9 +308,11 @@ impl Machine {
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
         let waker = Waker::from(Arc::clone(&self.flag));
-        // Under tokio's cooperative budget a poll would depend on what else the tokio task has polled, and a replay would differ.
+        // Under tokio's cooperative budget a poll depends on what else the tokio task has polled: a
+        // replay would see other polls.
         let mut code = unconstrained(code.as_mut());
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut code).poll(&mut Context::from_waker(&waker))));
+        let mut context = Context::from_waker(&waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| confined(|| Pin::new(&mut code).poll(&mut context))));
         match polled {
             Ok(Poll::Pending) => return false,
             Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),
@@ -321,7 +324,7 @@ impl Machine {
     fn stop(&mut self, finish: Finish) {
         self.finish = Some(finish);
         let code = self.code.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| confined(|| drop(code)))) {
             self.finish = Some(panicked(&*panic));
         }
     }

@@ -417,7 +417,9 @@ fn outcome_of(next: &AfterTurn) -> TurnOutcome {
 pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Draft), Stop> {
     match Live::replayed(&*run.inner.store, &run.orchestrations, task).await {
         Ok((live, draft)) => Ok((Box::new(live), draft)),
-        Err(error @ Unplayable::NoCode(..)) => Err(Stop::GiveBack(limits::UNKNOWN_CODE_PAUSE, error.to_string())),
+        Err(error @ Unplayable::NoCode(..)) => {
+            Err(Stop::GiveBack(run.stage.missing.pause(task.lease.task), error.to_string()))
+        }
         Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
         Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_) | Unplayable::Stuck(_))) => {
             Err(Stop::Dead(error.to_string()))

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::live::Live;
+use super::missing::Missing;
 use super::perform::{pass, perform};
 use super::telemetry::OrchestrationTelemetry;
 use crate::run::Run;
@@ -36,6 +37,7 @@ pub(crate) struct Stage {
     /// Turns that are to be written with what the dispatcher writes next.
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
+    pub(super) missing: Missing,
     /// Has steps end where they await.
     pub(super) abort: CancellationToken,
 }
@@ -75,6 +77,7 @@ impl Stage {
             sessions: Mutex::default(),
             unwritten: Mutex::default(),
             summary: Mutex::default(),
+            missing: Missing::default(),
             abort: CancellationToken::new(),
         }
     }

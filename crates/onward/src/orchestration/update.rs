@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{InstanceRecord, Name, Recipient, TaskId};
@@ -19,7 +20,7 @@ use super::journal::{Delivery, Journal};
 use super::operation::Operation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::limits;
+use crate::{limits, timer};
 
 /// An update as it is sent.
 #[derive(Serialize, Deserialize)]
@@ -36,9 +37,12 @@ struct Reply {
     answer: std::result::Result<Value, String>,
 }
 
+/// The beginning of the name of a signal that is an update.
+const SIGNAL_PREFIX: &str = "update.";
+
 /// Under which name a signal comes that is an update.
 fn signal_name(update: &str) -> String {
-    format!("update.{update}")
+    format!("{SIGNAL_PREFIX}{update}")
 }
 
 /// Under which key a reply is kept: the newest take the places of the oldest.
@@ -183,8 +187,8 @@ impl<U> Update<U> {
 impl Ticket {
     fn reply(&mut self, answer: std::result::Result<Value, String>) {
         let Some(update) = self.update.take() else { return };
-        if let Ok(reply) = serde_json::to_vec(&Reply { update, answer }) {
-            self.journal.reply(reply_key, reply.into());
+        if let Ok(reply) = json("reply", &Reply { update, answer }) {
+            self.journal.reply(reply_key, reply);
         }
     }
 }
@@ -200,27 +204,74 @@ impl Engine {
     /// durable before it is waited for, and is taken in exactly once; the answer is durable before it is given. If the future is dropped, it may be carried
     /// out all the same. An answer that nobody fetches is kept until as many as [`limits::UPDATE_REPLIES`] newer ones are there.
     ///
+    /// It waits for up to [`limits::UPDATE_PATIENCE`] (30 s); [`update_within`](Self::update_within) sets another time.
+    ///
     /// # Errors
     /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or answers something else than an `A`;
-    /// [`is_already_ended`](Error::is_already_ended) if the orchestration ends without an answer.
+    /// [`is_already_ended`](Error::is_already_ended) if the orchestration ends without an answer;
+    /// [`is_unanswered`](Error::is_unanswered) if it does not answer in time; the text says which updates its code waits for.
     pub async fn update<U: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
         name: &str,
         payload: &U,
     ) -> Result<A> {
+        self.update_within(orchestration, name, payload, limits::UPDATE_PATIENCE).await
+    }
+
+    /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`. The request stays then: the
+    /// code may take it later.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub async fn update_within<U: Serialize + Sync, A: DeserializeOwned>(
+        &self,
+        orchestration: TaskId,
+        name: &str,
+        payload: &U,
+        timeout: Duration,
+    ) -> Result<A> {
         let id = format!("{:032x}", fastrand::u128(..));
-        let payload = serde_json::to_value(payload)
+        let payload = serde_json::from_slice(&json("update", payload)?)
             .map_err(|error| Error::invalid(format!("the update cannot be written as JSON: {error}")))?;
         let request = json("update", &Request { update: id.clone(), payload })?;
         self.send(Recipient::Task(orchestration), &signal_name(name), request).await?;
+        let clock = &*self.inner.clock;
+        let until = clock.steady().saturating_add(timeout);
+        tokio::select! {
+            biased;
+            reply = self.reply(orchestration, &id) => answer_of(name, reply?),
+            () = timer::reached(clock, until) => Err(self.unanswered(orchestration, name, timeout).await),
+        }
+    }
+
+    /// Waits for the reply to an update.
+    async fn reply(&self, orchestration: TaskId, id: &str) -> Result<Reply> {
         let mut reply = None;
         let is_answered = |status: &OrchestrationStatus| {
-            reply = reply_to(&id, status.record());
+            reply = reply_to(id, status.record());
             reply.is_some()
         };
         self.wait_for_status(orchestration, is_answered).await?;
-        reply.map_or_else(|| Err(Error::unexpected("an update")), |reply| answer_of(name, reply))
+        reply.ok_or_else(|| Error::unexpected("an update"))
+    }
+
+    async fn unanswered(&self, orchestration: TaskId, name: &str, timeout: Duration) -> Error {
+        let status = match self.orchestration_status(orchestration).await {
+            Ok(status) => status,
+            Err(error) => return error,
+        };
+        let awaited = status.awaits().iter().filter_map(|event| event.strip_prefix(SIGNAL_PREFIX));
+        let awaited: Vec<String> = awaited.map(|update| format!("`{update}`")).collect();
+        let waits = match awaited.as_slice() {
+            _ if status.is_paused() => "it is paused".to_owned(),
+            [] => "its code waits for no update now".to_owned(),
+            updates => format!("its code waits for the updates {} now", updates.join(", ")),
+        };
+        Error::unanswered(format!(
+            "orchestration {orchestration} did not answer the update `{name}` within {timeout:?}: {waits}; the request stays, and may be \
+             carried out later"
+        ))
     }
 }
 

@@ -62,11 +62,15 @@ mod middleware;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]
+mod numbers;
+#[cfg(test)]
 mod orchestration_awaits;
 #[cfg(test)]
 mod orchestration_clients;
 #[cfg(test)]
 mod orchestration_code;
+#[cfg(test)]
+mod orchestration_confined;
 #[cfg(test)]
 mod orchestration_controls;
 #[cfg(test)]

@@ -11,7 +11,7 @@ use onward::orchestration::{
 use onward::{Engine, Failure, NewTask, OnDuplicate, TaskId, TaskState, UniqueKey};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{TestStore, error, record, start as start_run, state, stop};
+use crate::fixture::{SECOND, TestStore, error, record, start as start_run, state, stop};
 use crate::orchestrations::{Double, Part, Work, engine, finish, start};
 
 on_every_store! {
@@ -31,6 +31,9 @@ on_every_store! {
     whoever_waits_for_a_status_is_told_when_it_is_shown_by_whichever_engine,
     whoever_waits_for_a_status_that_never_comes_hears_of_the_end,
     an_update_of_what_has_ended_is_told_so,
+    an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_taken,
+    an_update_waits_as_long_as_it_is_told_to,
+    an_update_of_what_is_paused_says_so,
     a_query_is_answered_from_the_history_also_after_the_end,
     a_query_that_the_code_does_not_know_is_refused_with_those_that_it_does,
     what_is_too_large_to_be_shown_is_told_to_the_code,
@@ -335,6 +338,56 @@ async fn an_update_of_what_has_ended_is_told_so(store: TestStore) {
     let refused = engine.update::<_, u32>(task, "add", &1).await.unwrap_err();
     assert!(refused.is_already_ended(), "{refused}");
     stop(&engine, run).await;
+}
+
+/// What an update that is not answered is told when its time is over.
+async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Option<Duration>) -> onward::Error {
+    let asking = engine.clone();
+    let asked = tokio::spawn(async move {
+        match within {
+            None => asking.update::<_, u32>(task, "subtract", &1).await,
+            Some(within) => asking.update_within::<_, u32>(task, "subtract", &1, within).await,
+        }
+    });
+    store.settled().await;
+    let patience = within.unwrap_or(onward::limits::UPDATE_PATIENCE);
+    store.advance(patience - SECOND).await;
+    assert!(!asked.is_finished(), "it did not wait");
+    store.advance(SECOND).await;
+    asked.await.unwrap().unwrap_err()
+}
+
+/// Shows: D3
+async fn an_update_that_no_code_takes_is_over_in_time_and_names_those_that_are_taken(store: TestStore) {
+    let engine = engine(&store, sum).await;
+    let task = start(&engine).await;
+    let run = start_run(&engine);
+    let told = unanswered(&store, &engine, task, None).await;
+    assert!(told.is_unanswered(), "{told}");
+    let told = told.to_string();
+    assert!(
+        told.contains("the update `subtract` within 30s") && told.contains("waits for the updates `add`"),
+        "{told}"
+    );
+    stop(&engine, run).await;
+}
+
+/// Shows: D3
+async fn an_update_waits_as_long_as_it_is_told_to(store: TestStore) {
+    let engine = engine(&store, sum).await;
+    let task = start(&engine).await;
+    let told = unanswered(&store, &engine, task, Some(SECOND * 90)).await.to_string();
+    assert!(told.contains("within 90s: its code waits for no update"), "{told}");
+}
+
+/// Shows: D3, D8
+async fn an_update_of_what_is_paused_says_so(store: TestStore) {
+    let engine = engine(&store, sum).await;
+    let task = start(&engine).await;
+    engine.run_until_idle().await.unwrap();
+    engine.pause_orchestration(task).await.unwrap();
+    let told = unanswered(&store, &engine, task, None).await.to_string();
+    assert!(told.contains("within 30s: it is paused"), "{told}");
 }
 
 /// Shows: D3

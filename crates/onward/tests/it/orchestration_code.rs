@@ -9,7 +9,7 @@ use onward::{Failure, NewTask, Task, TaskId, TaskState};
 use onward_testkit::{Fault, FaultyStore, Side};
 use serde::{Deserialize, Serialize};
 
-use crate::fixture::{Gate, SECOND, TestStore, error, start as start_run, state, stop, submit, task as plain};
+use crate::fixture::{Gate, SECOND, TestStore, error, record, start as start_run, state, stop, submit, task as plain};
 use crate::orchestrations::{Double, Work, engine, finish, start};
 
 on_every_store! {
@@ -19,6 +19,9 @@ on_every_store! {
     a_step_that_loses_a_select_holds_nothing_up,
     a_timer_fires_while_steps_follow_each_other,
     code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run,
+    a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run,
+    a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run,
+    an_orchestration_without_code_is_left_alone_for_longer_each_time,
     a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so,
     after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since,
     what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
@@ -130,6 +133,39 @@ async fn code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run(store: T
     engine.orchestrate(|_: Forgetful, _| async { Ok(()) });
     let told = engine.run_until_idle().await.unwrap_err().to_string();
     assert!(told.contains("`forgetful`") && told.contains("ORCHESTRATION = true"), "{told}");
+}
+
+/// Shows: D9
+async fn a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run(store: TestStore) {
+    let engine = store.engine().await;
+    engine.register(|_: Work, _| async { Ok(String::new()) });
+    let told = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(told.contains("the kind `work`") && told.contains("register its code with `orchestrate`"), "{told}");
+}
+
+/// Shows: D9
+async fn a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run(store: TestStore) {
+    let engine = engine(&store, |_, _| async { Ok(String::new()) }).await;
+    engine.handle("work", |_| async { Ok::<_, Failure>(()) });
+    let told = engine.run_until_idle().await.unwrap_err().to_string();
+    assert!(told.contains("the kind `work` has the code of an orchestration and a handler"), "{told}");
+}
+
+/// Shows: D9
+async fn an_orchestration_without_code_is_left_alone_for_longer_each_time(store: TestStore) {
+    let without = store.engine().await;
+    without.handle_any(|_| async { Ok::<_, Failure>(()) });
+    let task = without.submit(Work(1)).await.unwrap().id();
+    let run = start_run(&without);
+    let mut dates = std::collections::BTreeSet::new();
+    for _ in 0..400 {
+        store.settled().await;
+        dates.insert(record(&store, task).await.run_at);
+        store.clock.advance(SECOND);
+    }
+    stop(&without, run).await;
+    // Six pauses that double, and those of a minute: not one for each of 400 seconds.
+    assert!((8..16).contains(&dates.len()), "it was claimed {} times", dates.len());
 }
 
 /// Shows: D9

@@ -21,9 +21,9 @@ use crate::values::parse_positive_duration;
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Wait for the answer no longer than this; what was asked for may be done all the same. Default: wait for ever
-    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
-    timeout: Option<Duration>,
+    /// Wait for the answer no longer than this; what was asked for may be done all the same
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30s")]
+    timeout: Duration,
 }
 
 /// Asks for something and prints the answer.
@@ -32,13 +32,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let store = store_file::open_existing(options).await?;
     let number = asked_of.record(&*store).await?.id;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
-    let asked = engine.update::<Value, Value>(number, &name, &payload);
-    let answer = match arguments.timeout {
-        None => asked.await?,
-        Some(timeout) => tokio::time::timeout(timeout, asked)
-            .await
-            .map_err(|_| anyhow::anyhow!("no answer came in time; what was asked for may still be done"))??,
-    };
+    let answer: Value = engine.update_within(number, &name, &payload, arguments.timeout).await?;
     print_json(&answer)?;
     Ok(ExitCode::Done)
 }

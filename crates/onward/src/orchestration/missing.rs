@@ -1,0 +1,55 @@
+//! Orchestrations that were claimed and whose code is not here: each time one comes again, it is left alone for longer.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lru::LruCache;
+use onward_store::TaskId;
+
+use crate::limits;
+
+/// For how long each was left alone last.
+pub(super) struct Missing(Mutex<LruCache<TaskId, Duration>>);
+
+impl Default for Missing {
+    fn default() -> Self {
+        let most = NonZeroUsize::new(limits::UNKNOWN_CODE_KEPT).unwrap_or(NonZeroUsize::MIN);
+        // Unbounded first: it reserves nothing.
+        let mut pauses = LruCache::unbounded();
+        pauses.resize(most);
+        Self(Mutex::new(pauses))
+    }
+}
+
+impl Missing {
+    /// Returns how long one is left alone now: twice as long as the last time, up to a limit.
+    pub(super) fn pause(&self, task: TaskId) -> Duration {
+        let mut pauses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = pauses.get(&task).copied();
+        let pause = last.map_or(limits::UNKNOWN_CODE_PAUSE, |last| last.saturating_mul(2));
+        let pause = pause.min(limits::UNKNOWN_CODE_LONGEST);
+        pauses.put(task, pause);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows: D9
+    #[test]
+    fn pauses_double_up_to_a_limit() {
+        let missing = Missing::default();
+        let pauses: Vec<u64> = (0..9).map(|_| missing.pause(TaskId(1)).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+
+    /// Shows: D9
+    #[test]
+    fn each_orchestration_has_pauses_of_its_own() {
+        let missing = Missing::default();
+        assert_eq!(missing.pause(TaskId(1)), missing.pause(TaskId(2)));
+    }
+}
