@@ -116,14 +116,14 @@ pub const UNSTARTED_QUEUE: &str = "onward.unstarted";
 /// The beginning of names of kinds and queues that Onward keeps for itself.
 pub const RESERVED_PREFIX: &str = "onward.";
 
-/// The kind of the lines of `onward each`. A store takes it only in the queue of a run, whose name begins with
-/// [`EACH_QUEUE_PREFIX`].
+/// The kind of the lines of `onward each`. A store accepts it only in the queue of a run, whose
+/// name begins with [`EACH_QUEUE_PREFIX`].
 pub const EACH_KIND: &str = "onward.each";
 
 /// The beginning of the names of queues with the lines of `onward each`.
 pub const EACH_QUEUE_PREFIX: &str = "each:";
 
-/// How many orchestrations that were never started there may be.
+/// The most orchestrations that were never started.
 pub const UNSTARTED_KEYS: u64 = 10_000;
 
 /// How many messages each of them takes.

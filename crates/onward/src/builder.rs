@@ -43,7 +43,7 @@ pub(crate) struct Settings {
     pub(crate) orchestrations_kept: usize,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
-    /// Whether handlers may be of kinds that Onward keeps for itself.
+    /// True if handlers may be of kinds that Onward keeps for itself.
     pub(crate) serves_reserved: bool,
 }
 

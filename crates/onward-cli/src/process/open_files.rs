@@ -1,16 +1,17 @@
-//! How many files this process may have open, and so how many commands it can run at once.
+//! The limit of open files, which bounds the commands that run at once.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What this process opens beside commands: the store, its listeners, and one start under way.
+/// Open files for everything but commands: the store, its listeners, and one start under way.
 const RESERVE: u64 = 64;
 
-/// What any command of this program needs.
+/// Open files that any command of this program needs.
 const LEAST: u64 = 256;
 
-/// The limits with which this process was started. What it starts gets them back: some programs are slow where many files are allowed.
+/// The limits with which this process was started. Commands get them back, because some programs
+/// are slow where many files are allowed.
 static AT_START: OnceLock<Rlimit> = OnceLock::new();
 
 /// Raises the soft limit to what any command of this program needs.
@@ -23,7 +24,7 @@ pub(super) fn limits_at_start() -> Rlimit {
     AT_START.get_or_init(|| getrlimit(Resource::Nofile)).clone()
 }
 
-/// How many of `jobs` commands can run at once.
+/// The number of commands that can run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     /// The number.
@@ -81,7 +82,7 @@ fn raise(wanted: u64) -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// How many files this process has open; a guess where the system does not tell.
+/// Returns the number of files that this process has open; a guess where the system does not tell.
 fn open_files() -> u64 {
     std::fs::read_dir("/dev/fd").map_or(RESERVE, |files| files.count() as u64)
 }

@@ -17,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a process that runs no command tries to start one before it gives up.
+/// The time for which a process that runs no command tries to start one before it gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A fault that lasted this long is worth a line when it is over.
@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// Takes a line for people.
 type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Whether this process can start commands.
+/// The ability of this process to start commands.
 pub(super) struct Readiness {
     state: Mutex<State>,
     changed: Notify,
@@ -37,7 +37,7 @@ pub(super) struct Readiness {
 #[derive(Debug, Default)]
 struct State {
     fault: Option<Fault>,
-    /// How many commands run.
+    /// The number of commands that run.
     running: usize,
     /// Nothing is to be started any more.
     is_closed: bool,
@@ -45,13 +45,13 @@ struct State {
     noticed: Option<String>,
 }
 
-/// Why no command can be started at present.
+/// A reason why no command can be started at present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Fault {
     message: String,
     /// The pause before the next try.
     pause: Duration,
-    /// When it ends. A start that is given up in its pause leaves the rest of it to the next.
+    /// The end of the pause. A start that is given up in its pause leaves the rest to the next.
     due: Instant,
     /// The pauses so far.
     paused: Duration,
@@ -77,7 +77,7 @@ impl Fault {
     }
 }
 
-/// What a start has to do first.
+/// The next step of a start.
 enum Step {
     Go,
     Try(Instant),

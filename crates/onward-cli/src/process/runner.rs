@@ -68,7 +68,7 @@ pub(crate) struct Finished {
     pub(crate) stderr: Captured,
 }
 
-/// Why there is nothing to tell of a program.
+/// A reason why there is no end of a program to report.
 #[derive(Debug)]
 pub(crate) enum NotRun {
     /// It was asked to stop before this process could start it.

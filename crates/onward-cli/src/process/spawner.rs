@@ -69,7 +69,8 @@ fn command(invocation: Invocation) -> Command {
     command
 }
 
-/// Has the program get the limit of open files that this process was started with, and on Linux die with this process.
+/// Gives the program the limit of open files that this process was started with. On Linux the
+/// program dies with this process.
 #[expect(unsafe_code, reason = "std has no safe way to run anything between fork and exec")]
 fn before_it_runs(command: &mut Command) {
     let (limits, parent) = (open_files::limits_at_start(), getpid());

@@ -1,4 +1,4 @@
-//! How many commands run at once: `4`, or `50%` of the cores.
+//! The number of commands that run at once: `4`, or `50%` of the cores.
 
 use std::str::FromStr;
 

@@ -166,7 +166,7 @@ fn jobs_may_be_a_share_of_the_cores(place: Place) {
     assert!(ran.code == Some(2) && ran.stderr.contains("50% of the cores"), "{}", ran.stderr);
 }
 
-/// Of three lines the second fails while the first runs.
+/// A script whose second line fails while the first runs.
 const FAILS_BESIDE: &str = "case $0 in 1) cat hold; echo one;; 2) echo > failing; exit 7;; esac; echo $0 >> ran";
 
 /// Shows: B9

@@ -1,4 +1,4 @@
-//! What keeps a worker from starting commands is no fault of its tasks.
+//! Faults of a worker that keep it from starting commands are not charged to its tasks.
 
 use crate::harness::{Place, Ran, numbers};
 use crate::stores::on_every_store;

@@ -13,7 +13,7 @@ const FREE_SHARE: u64 = 2;
 /// Less unused room than this is not worth a word.
 const FREE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Of how many runs of `onward each` it is told that nobody works on them; onward each --list has all.
+/// The most abandoned runs of `onward each` that are reported; `onward each --list` has all.
 const RUNS_SHOWN: usize = 20;
 
 /// Reads the whole file, and checks that it hangs together and holds what it should.

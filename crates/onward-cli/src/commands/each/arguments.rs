@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// How long finished lines are remembered
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30d")]
     pub(super) keep: Duration,
-    /// How many commands run at once: 4, or 50% of the cores
+    /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,
     /// Further attempts after a failed one
@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     /// Print the commands and run none
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// What stands between the columns of a line, which {1}, {2} and so on stand for
+    /// Text between the columns of a line; {1}, {2} and so on stand for the columns
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new(), conflicts_with = "stdin")]
     pub(super) colsep: Option<String>,
     /// Give the line on the command's stdin instead of as an argument
@@ -155,7 +155,7 @@ impl Arguments {
         self.jobs.count()
     }
 
-    /// How the command gets a line.
+    /// Returns the way in which the command gets a line.
     pub(super) fn way(&self) -> Way {
         Way { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
     }

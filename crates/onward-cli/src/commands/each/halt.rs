@@ -1,4 +1,4 @@
-//! When a run ends early because lines have failed.
+//! Ending a run early because lines have failed.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 /// After how many failures a run ends, and how: `soon,fail=1` or `now,fail=3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Halt {
-    /// What runs is stopped, too.
+    /// Running commands are stopped, too.
     pub(super) now: bool,
-    /// How many lines have to fail for good.
+    /// The number of lines that have to fail for good.
     pub(super) failures: u64,
 }
 

@@ -23,9 +23,10 @@ const DIGEST_BYTES: usize = 12;
 pub(super) struct Identity {
     run: String,
     queue: Name,
-    /// How a tag tells the command.
+    /// The value of the tag that identifies the command.
     command: String,
-    /// Whether each line has the tag, since the name of the run does not say which command it is for. Else the first has it.
+    /// True for a run with a name of the user's, which does not identify the command: each line
+    /// has the tag then. Else the first line has it.
     is_named: bool,
 }
 

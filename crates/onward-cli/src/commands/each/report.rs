@@ -10,7 +10,7 @@ use crate::output::{ProgressBar, Unit, counted, one_line, remark};
 /// How many failures are shown one by one.
 const FAILURES_SHOWN: u64 = 20;
 
-/// Of how many lines it is shown where their output was cut.
+/// The most lines for which the place of a cut is shown.
 const CUTS_SHOWN: u64 = 20;
 
 /// How many of the last lines of its stderr are shown of a failure.

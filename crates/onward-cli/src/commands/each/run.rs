@@ -37,7 +37,8 @@ const UNFINISHED_LINES: usize = 2048;
 /// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
 const HELD_LINES: usize = 4_000_000;
 
-/// How many files of this process a command needs: pipes for its three streams, what tells its end, and one to spare.
+/// Open files of this process for each command: pipes for its three streams, a descriptor of the
+/// process, and one to spare.
 const FILES_EACH: u64 = 5;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.

@@ -26,9 +26,9 @@ pub(crate) struct RunRecord {
     pub(crate) done: u64,
     /// Lines that failed for good.
     pub(crate) failed: u64,
-    /// When its newest line was read.
+    /// The time at which its newest line was submitted.
     pub(crate) submitted_at: Option<Timestamp>,
-    /// How many processes work on it.
+    /// The number of processes that work on it.
     pub(crate) processes: usize,
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::process::Invocation;
 
-/// What stands for the line, or a part of it, in an argument.
+/// Texts in an argument that stand for the line, or for a part of it.
 const PLACEHOLDERS: [(&[u8], Part); 5] = [
     (b"{}", Part::Line),
     (b"{.}", Part::WithoutExtension),
@@ -33,12 +33,12 @@ enum Part {
     Column(usize),
 }
 
-/// How a command gets its line.
+/// The way in which a command gets its line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Way {
     /// On stdin; a placeholder then has no meaning.
     pub(super) stdin: bool,
-    /// What stands between the columns of a line; without it a line has none.
+    /// The text between the columns of a line; without it a line has none.
     pub(super) separator: Option<Vec<u8>>,
 }
 
@@ -122,7 +122,8 @@ impl Part {
     }
 }
 
-/// How long the extension of a name is, with its dot. A name that only begins with a dot has none.
+/// Returns the length of a name's extension with its dot. A name that only begins with a dot has
+/// none.
 fn extension(name: &[u8]) -> usize {
     match name.iter().rposition(|byte| *byte == b'.') {
         None | Some(0) => 0,

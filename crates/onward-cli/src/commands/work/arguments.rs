@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// Take tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
-    /// How many commands run at once: 4, or 50% of the cores
+    /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,
     /// How long a command that is to stop has before it is killed

@@ -1,4 +1,4 @@
-//! What a worker tells on standard error: that it has started, what failed, what commands said, and what came of it all.
+//! Lines of a worker on standard error: its start, failures, standard error of commands, a summary.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::options::GlobalOptions;
 use crate::output::{counted, duration_text, one_line, remark};
 use crate::process::Captured;
 
-/// How many failures are shown in a second; the others are counted.
+/// The most failures that are shown in a second; the others are counted.
 const SHOWN_EACH_SECOND: u32 = 10;
 
-/// How much is shown of an error, in columns.
+/// The part of an error that is shown, in columns.
 const SHOWN_COLUMNS: usize = 200;
 
-/// How much of the end of a command's standard error is shown, in bytes.
+/// The end of a command's standard error that is shown, in bytes.
 const SHOWN_BYTES: usize = 4096;
 
 /// Tells what a worker does.
@@ -30,7 +30,7 @@ pub(super) struct Console {
     second: Mutex<Second>,
 }
 
-/// What was shown since a second began.
+/// The failures shown since a second began.
 #[derive(Debug, Default)]
 struct Second {
     began: Duration,

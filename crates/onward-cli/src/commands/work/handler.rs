@@ -50,7 +50,8 @@ impl TaskWork {
         judge(finished, said, self.limits.capture)
     }
 
-    /// Puts what the command wrote where it can be read. What cannot be written is told, and does not change what became of the task.
+    /// Writes the command's output to files and to standard error, where asked. A failed write is
+    /// reported and does not change the end of the task.
     async fn show(&self, context: &Context, finished: &Finished) {
         if let Some(directory) = &self.output_directory
             && let Err(error) = directory.write(context, finished).await
@@ -124,8 +125,8 @@ impl TaskWork {
     }
 }
 
-/// What becomes of a task that was not started: it waits again in its queue, and the attempt is not counted, even where its time is
-/// over.
+/// Gives back a task that was not started: it waits again in its queue, and the attempt is not
+/// counted, even where its time is over.
 fn given_back(context: &Context) -> Failure {
     match context.interruption() {
         Some(Interruption::TimedOut | Interruption::Silent) => Failure::move_to(context.queue().as_str()),

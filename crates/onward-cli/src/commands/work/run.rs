@@ -22,8 +22,8 @@ use crate::output::print_json;
 use crate::process::{Interrupts, Limits, Runner, find_program, room_for};
 use crate::store_file;
 
-/// How many files of this process a command needs: pipes for its three streams, what tells its end, both ends of the pipe for reports, and
-/// one to spare.
+/// Open files of this process for each command: pipes for its three streams, a descriptor of the
+/// process, both ends of the pipe for reports, and one to spare.
 const FILES_EACH: u64 = 7;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
@@ -65,7 +65,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
 }
 
-/// How many commands can run at once.
+/// Returns the number of commands that can run at once, and reports a bound.
 fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
     let room = room_for(arguments.jobs(), FILES_EACH)?;
     room.notice(arguments.jobs()).iter().for_each(|notice| console.fault(notice));
@@ -120,7 +120,7 @@ async fn engine(
     Ok(engine)
 }
 
-/// How the work came to its end.
+/// The end of the work.
 enum Ended {
     Idle,
     Interrupted,
