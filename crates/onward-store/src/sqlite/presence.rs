@@ -255,6 +255,7 @@ mod tests {
     fn processes_that_enter_while_others_look_keep_their_marks() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
+        fs::write(&store, "").unwrap();
         let mut onlookers = [Presence::enter(&store, 1, |_| {}).unwrap(), Presence::enter(&store, 1, |_| {}).unwrap()];
         let marks = onlookers[0].directory.clone();
         let done = AtomicBool::new(false);
@@ -287,6 +288,7 @@ mod tests {
     fn whoever_is_woken_again_by_the_same_neighbour_need_not_look_who_is_there() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
+        fs::write(&store, "").unwrap();
         let (tell, told_of) = std::sync::mpsc::channel();
         let _sleeper = Presence::enter(&store, 1, move |marks| tell.send(marks).unwrap()).unwrap();
         let mut neighbour = Presence::enter(&store, 1, |_| {}).unwrap();
