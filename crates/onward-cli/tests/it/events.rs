@@ -13,7 +13,7 @@ fn whoever_comes_back_after_a_prune_is_told_that_events_are_missing(place: Place
     place.onward(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"]);
     let cursor = place.json(&["events"])[0]["cursor"].as_str().unwrap().to_owned();
     let read = |arguments: &[&str]| place.onward(&[&["events", "--after", &cursor], arguments].concat());
-    assert_eq!(read(&[]).stderr, "");
+    assert!(!read(&[]).stderr.contains("pruned"));
     place.onward(&["store", "prune", "--keep", "0"]);
     let ran = read(&[]);
     assert!(ran.stderr.contains(&format!("the events from {cursor} up to ")), "{}", ran.stderr);

@@ -58,16 +58,34 @@ impl Defaults {
             let file = Path::new(&home).join(".pgpass").to_string_lossy().into_owned();
             defaults.0.entry("passfile".to_owned()).or_insert(file);
         }
-        let user = || variable("USER").or_else(|| variable("LOGNAME"));
-        if let Some(user) = user().filter(|_| !defaults.0.contains_key("user")) {
-            defaults.0.insert("user".to_owned(), user);
-        }
         Ok(defaults)
     }
 
     /// Returns the value of a parameter.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// Adds the port to the hosts of a URL that have none: the driver would take the usual one for them.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) for a port that is no number.
+    pub(super) fn add_port(&self, url: &str) -> Result<String> {
+        let (Some(port), Some((scheme, rest))) = (self.get("port"), url.split_once("://")) else {
+            return Ok(url.to_owned());
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let start = rest[..end].rfind('@').map_or(0, |at| at + 1);
+        let (user, hosts, path) = (&rest[..start], &rest[start..end], &rest[end..]);
+        if hosts.is_empty() || port.contains(',') {
+            return Ok(url.to_owned());
+        }
+        check_port(port)?;
+        // An IPv6 address stands in brackets, and has colons of its own.
+        let has_port = |host: &&str| host.rsplit(']').next().is_some_and(|behind| behind.contains(':'));
+        let hosts =
+            hosts.split(',').map(|host| if has_port(&host) { host.to_owned() } else { format!("{host}:{port}") });
+        Ok(format!("{scheme}://{user}{}{path}", hosts.collect::<Vec<_>>().join(",")))
     }
 
     /// Sets what `config` leaves open, the password last: which one the password file has depends on all else.
@@ -82,11 +100,12 @@ impl Defaults {
         }
         if config.get_ports().is_empty() {
             for port in self.get("port").into_iter().flat_map(|ports| ports.split(',')) {
-                config.port(port.parse().map_err(|_| wrong("port", port, "write a number up to 65535"))?);
+                config.port(check_port(port)?);
             }
         }
-        if config.get_user().is_none() {
-            config.user(self.get("user").ok_or_else(no_user)?);
+        // Without any, the driver takes the name of the user of the operating system.
+        if let Some(user) = self.get("user").filter(|_| config.get_user().is_none()) {
+            config.user(user);
         }
         if let Some(name) = self.get("dbname").filter(|_| config.get_dbname().is_none()) {
             config.dbname(name);
@@ -144,8 +163,8 @@ impl Defaults {
 /// The host where neither URL nor environment names one.
 const LOCAL: &str = "localhost";
 
-fn no_user() -> Error {
-    Error::invalid("the PostgreSQL URL names no user; write postgres://user@host/database, or set PGUSER")
+fn check_port(port: &str) -> Result<u16> {
+    port.parse().map_err(|_| wrong("port", port, "write a number up to 65535"))
 }
 
 /// Names the variable of a parameter. Only parameters that hold no secret come here.
@@ -235,8 +254,9 @@ mod tests {
     }
 
     fn filled(url: &str, set: &[(&str, &str)]) -> Config {
-        let mut config: Config = url.parse().unwrap();
-        Defaults::read(None, &variables(set)).unwrap().fill_in(&mut config).unwrap();
+        let defaults = Defaults::read(None, &variables(set)).unwrap();
+        let mut config: Config = defaults.add_port(url).unwrap().parse().unwrap();
+        defaults.fill_in(&mut config).unwrap();
         config
     }
 
@@ -298,10 +318,15 @@ mod tests {
     }
 
     #[test]
+    fn the_port_of_the_variable_is_for_hosts_without_one() {
+        let set = [("PGPORT", "6543"), ("PGUSER", "me")];
+        assert_eq!(filled("postgres://one,two:1,[::1]/work", &set).get_ports(), [6543, 1, 6543]);
+    }
+
+    #[test]
     fn a_port_that_is_no_number_is_refused_by_its_variable() {
-        let mut config: Config = "postgres://me@db".parse().unwrap();
         let defaults = Defaults::read(None, &variables(&[("PGPORT", "many")])).unwrap();
-        let error = defaults.fill_in(&mut config).unwrap_err().to_string();
+        let error = defaults.add_port("postgres://me@db").unwrap_err().to_string();
         assert!(error.contains("`many`") && error.contains("PGPORT"), "{error}");
     }
 }

@@ -162,7 +162,7 @@ impl PostgresOptions {
         let defaults = Defaults::read(service, &|name| std::env::var(name).ok())?;
         let (wanted, url) = Wanted::take_from(&url, &defaults)?;
         // The error of the driver can have a part of a password in it, so it is not shown.
-        let mut config: Config = url.parse().map_err(|_| {
+        let mut config: Config = defaults.add_port(&url)?.parse().map_err(|_| {
             Error::invalid(
                 "the PostgreSQL URL cannot be read; write postgres://user@host:port/database?parameter=value, \
                  and %XX for each of `:/?#[]@%` in a user name or password",

@@ -237,7 +237,17 @@ impl Core {
             return Ok(None);
         }
         let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
-        Ok(Some(self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+        let raised = self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0));
+        raised.map(Some).map_err(|error| match error {
+            // Only damage removes the row or the number in it.
+            rusqlite::Error::QueryReturnedNoRows | rusqlite::Error::InvalidColumnType(..) => {
+                Error::corrupt("the identity of the store is missing")
+            }
+            error if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+                Error::corrupt("the identity of the store is missing")
+            }
+            error => error.into(),
+        })
     }
 
     /// Checks after a commit and before it is acknowledged.

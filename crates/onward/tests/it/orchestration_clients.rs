@@ -18,7 +18,7 @@ on_every_store! {
     a_query_is_answered_from_a_recorded_history_by_a_program_that_has_the_code,
     a_queue_of_events_gives_one_after_the_other,
     an_activity_has_a_time_for_all_its_attempts,
-    what_nobody_takes_up_in_the_time_that_it_has_is_cancelled,
+    what_nobody_takes_up_in_the_time_that_it_has_expires,
     an_orchestration_that_is_awaited_has_a_time_for_all_that_it_does,
     what_is_about_attempts_is_refused_for_an_orchestration,
     a_signal_starts_what_is_not_there,
@@ -86,7 +86,7 @@ async fn an_activity_has_a_time_for_all_its_attempts(store: TestStore) {
 }
 
 /// Shows: D2
-async fn what_nobody_takes_up_in_the_time_that_it_has_is_cancelled(store: TestStore) {
+async fn what_nobody_takes_up_in_the_time_that_it_has_expires(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let never = context.activity_task::<()>(NewTask::new("nobody-does-this")?);
         Ok(never.overall_timeout(Duration::from_secs(60)).await.unwrap_err().to_string())
@@ -97,7 +97,7 @@ async fn what_nobody_takes_up_in_the_time_that_it_has_is_cancelled(store: TestSt
     store.clock.advance(Duration::from_secs(60));
     let said = finish(&engine, task).await.unwrap();
     assert!(said.contains("expired") && said.contains("nobody-does-this"), "{said}");
-    assert_eq!(state(&store, TaskId(task.0 + 1)).await, TaskState::Cancelled);
+    assert_eq!(state(&store, TaskId(task.0 + 1)).await, TaskState::Expired);
 }
 
 /// Shows: D4

@@ -149,13 +149,17 @@ async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
     }
     engines[0].run_until_idle().await.unwrap();
     let mut tally = Tally { attempted: count, acknowledged: acknowledged.len() as u64, seed, ..Tally::default() };
-    account(&engines[0], acknowledged, &mut tally).await;
+    let (missing, waiting) = account(&engines[0], acknowledged, &mut tally).await;
     println!("{tally}");
-    assert_eq!((tally.lost, tally.duplicated), (0, 0), "seed {seed}");
+    assert_eq!(
+        (tally.lost, tally.duplicated),
+        (0, 0),
+        "seed {seed}: {waiting} wait, and of no history are {missing:?}"
+    );
 }
 
 /// Counts signals that are in no history and wait for nobody, and those that are in two.
-async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) {
+async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) -> (HashSet<u64>, u64) {
     let mut waiting = 0;
     for (task, state) in every_orchestration(engine).await {
         let (numbers, unread) = signals_of(engine, task).await;
@@ -168,4 +172,5 @@ async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) 
     }
     // The store counts those that wait, and does not say what they are.
     tally.lost = (missing.len() as u64).abs_diff(waiting);
+    (missing, waiting)
 }

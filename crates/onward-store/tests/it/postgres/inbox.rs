@@ -64,8 +64,9 @@ async fn tasks(store: &PostgresStore, count: u64) -> Vec<TaskRecord> {
 /// What two submits of the same make equal but for when and which.
 fn without_time(record: TaskRecord) -> TaskRecord {
     let zero = Timestamp::from_microseconds(0);
-    let expires_at =
-        record.expires_at.map(|at| Timestamp::from_microseconds((at - record.submitted_at).as_micros() as i64));
+    // A deadline is a moment of its own, not a time after the submission.
+    let expires_at = record.expires_at.filter(|at| Some(*at) != record.deadline);
+    let expires_at = expires_at.map(|at| Timestamp::from_microseconds((at - record.submitted_at).as_micros() as i64));
     let is_later = record.state == TaskState::Scheduled;
     TaskRecord {
         id: TaskId(0),
