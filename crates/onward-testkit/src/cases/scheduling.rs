@@ -85,6 +85,17 @@ macro_rules! scheduling_cases {
                 a_deleted_queue_has_no_limit,
                 limits_and_what_they_count_survive_a_restart,
             }
+            orchestration_ends {
+                an_end_is_refused_while_messages_wait_that_were_not_offered,
+                an_end_is_refused_for_a_message_that_came_before_an_earlier_part_of_the_turn,
+                an_end_is_written_once_every_message_was_offered,
+                an_end_that_leaves_messages_unread_keeps_them,
+                an_orchestration_that_has_ended_is_given_nothing_more,
+                the_reports_of_what_an_end_cancels_are_not_unread,
+                a_failed_orchestration_that_is_tried_again_has_its_mailbox,
+                a_terminated_orchestration_keeps_what_it_did_not_read,
+                a_signal_and_a_start_after_the_end_begin_the_next_orchestration_of_the_key,
+            }
             orchestration_pauses {
                 a_paused_orchestration_has_no_turn_and_keeps_what_comes,
                 a_timer_that_came_due_in_a_pause_fires_after_it,
@@ -174,15 +185,6 @@ macro_rules! scheduling_cases {
                 an_orchestration_whose_key_is_taken_ends_with_its_turn,
                 a_removed_orchestration_leaves_no_history,
                 a_full_mailbox_takes_no_more_signals,
-                an_end_is_refused_while_messages_wait_that_were_not_offered,
-                an_end_is_refused_for_a_message_that_came_before_an_earlier_part_of_the_turn,
-                an_end_is_written_once_every_message_was_offered,
-                an_end_that_leaves_messages_unread_keeps_them,
-                an_orchestration_that_has_ended_is_given_nothing_more,
-                the_reports_of_what_an_end_cancels_are_not_unread,
-                a_failed_orchestration_that_is_tried_again_has_its_mailbox,
-                a_terminated_orchestration_keeps_what_it_did_not_read,
-                a_signal_and_a_start_after_the_end_begin_the_next_orchestration_of_the_key,
                 a_claim_hands_out_no_more_bytes_than_a_turn_takes,
                 an_orchestration_keeps_no_more_values_than_it_may,
                 many_messages_are_handed_out_in_their_order_over_several_turns,

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod limits;
 pub mod moving;
 pub mod news;
+pub mod orchestration_ends;
 pub mod orchestration_pauses;
 pub mod orchestration_tags;
 pub mod orchestrations;
