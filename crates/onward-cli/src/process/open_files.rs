@@ -21,7 +21,7 @@ pub(crate) fn prepare() {
 
 /// The limits that this process was started with.
 pub(super) fn limits_at_start() -> Rlimit {
-    AT_START.get_or_init(|| getrlimit(Resource::Nofile)).clone()
+    *AT_START.get_or_init(|| getrlimit(Resource::Nofile))
 }
 
 /// The number of commands that can run at once.

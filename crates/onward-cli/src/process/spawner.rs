@@ -77,7 +77,7 @@ fn before_it_runs(command: &mut Command) {
     let prepare = move || {
         die_with(parent)?;
         // This process may have raised its own since. What it had itself is never refused.
-        let _ = setrlimit(Resource::Nofile, limits.clone());
+        let _ = setrlimit(Resource::Nofile, limits);
         Ok(())
     };
     // SAFETY: between fork and exec only system calls are made; nothing is allocated and no lock is taken.
