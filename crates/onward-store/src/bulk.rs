@@ -92,7 +92,7 @@ impl Serialize for StateCounts {
 pub struct BulkDone {
     /// To how many tasks it was done.
     pub tasks: u64,
-    /// The same tasks, counted by the state that each had before.
+    /// Their number by the state that each had before.
     pub states: StateCounts,
     /// Those of them that run and were asked to stop, newest first.
     pub asked: Vec<TaskId>,

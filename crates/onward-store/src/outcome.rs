@@ -265,7 +265,7 @@ pub enum Refusal {
     Unread {
         /// The orchestration.
         task: TaskId,
-        /// How many messages wait.
+        /// The number of messages that wait.
         waiting: u64,
     },
     /// Too many messages wait for the orchestration.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub struct BulkSummary {
     /// To how many tasks it was done.
     pub tasks: u64,
-    /// The same tasks, counted by the state that each had before.
+    /// Their number by the state that each had before.
     pub states: StateCounts,
     /// How many of them run and were asked to stop.
     pub asked: u64,

@@ -124,7 +124,7 @@ pub const FORGOTTEN_AT_ONCE: usize = 1000;
 /// How many of the schedules that fire next an [`Overview`](crate::Overview) has.
 pub const SCHEDULES_SHOWN: usize = 100;
 
-/// How often the end of an orchestration is put off, in one turn, for messages that arrive before it is written. After
+/// The number of times that the end of an orchestration is put off, in one turn, for messages that arrive before it is written. After
 /// that it ends, and those that arrive then are kept unread.
 pub const ENDS_PUT_OFF: u32 = 100;
 
@@ -134,20 +134,20 @@ pub const ORCHESTRATION_POLLS: usize = 10_000;
 /// How many answers to updates of an orchestration are kept at most.
 pub const UPDATE_REPLIES: u64 = 64;
 
-/// How long an [update](crate::Engine::update) waits for its answer unless it is given another time.
+/// The time that an [update](crate::Engine::update) waits for its answer unless it is given another.
 pub const UPDATE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many chunks of a history are read at once.
 pub const HISTORY_CHUNKS: usize = 1000;
 
-/// How long an orchestration is left alone for whose kind an engine that claimed it has no code. The pause doubles each
+/// The pause of an orchestration for whose kind an engine that claimed it has no code. The pause doubles each
 /// time the engine claims it again.
 pub const UNKNOWN_CODE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The longest of these pauses.
 pub const UNKNOWN_CODE_LONGEST: Duration = Duration::from_secs(60);
 
-/// Of how many orchestrations without code an engine remembers the last pause.
+/// The number of orchestrations without code whose last pause an engine remembers.
 pub const UNKNOWN_CODE_KEPT: usize = 65_536;
 
 /// The most turns of orchestrations that one engine does at once.

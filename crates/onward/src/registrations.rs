@@ -20,7 +20,7 @@ pub(crate) enum Target {
     Type {
         /// Its kind.
         kind: &'static str,
-        /// Whether it says that it is an orchestration.
+        /// True if it declares itself an orchestration.
         is_orchestration: bool,
     },
     /// What a pattern says.

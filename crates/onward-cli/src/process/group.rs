@@ -11,7 +11,7 @@ use tokio::process::Child;
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     running: Mutex<BTreeSet<i32>>,
-    /// Held while a program is started: until it is in `running`, nobody can tell it from an orphan.
+    /// Held while a program is started: until it is in `running`, it looks like an orphan.
     starting: Mutex<()>,
 }
 

@@ -28,7 +28,7 @@ fn assert_says(ran: &Ran, text: &str) {
     assert!(errors[0].contains(text) && ran.stdout.is_empty() && !ran.stderr.contains("WARN"), "{ran:?}");
 }
 
-/// How many tasks there are.
+/// Returns the number of tasks.
 fn tasks(place: &Place) -> usize {
     place.json(&["task", "list"]).len()
 }

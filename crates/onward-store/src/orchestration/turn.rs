@@ -155,7 +155,7 @@ pub struct InstanceRecord {
     pub bytes: u64,
     /// How many messages have come for it so far.
     pub received: u64,
-    /// How many of them wait for its next turn. Of an orchestration that has ended: how many its code was never offered.
+    /// The number of them that wait for its next turn; after its end, the number that its code was never offered.
     pub waiting: u64,
     /// The names of the events that it waits for, as its last turn said.
     #[serde(skip_serializing_if = "Vec::is_empty")]

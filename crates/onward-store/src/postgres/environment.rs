@@ -32,7 +32,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("passfile", "PGPASSFILE"),
 ];
 
-/// The permissions by which others than the owner can use a file.
+/// The permissions of users who do not own a file.
 const OF_OTHERS: u32 = 0o077;
 
 /// The parameters of a connection that a URL leaves open, by the names that a URL has for them.

@@ -147,7 +147,7 @@ impl Core {
                 self.sizes.record(&jobs, &outcomes);
                 Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
             }
-            // What was committed to a file that is no longer there cannot be tried again.
+            // A commit to a file that is no longer there cannot be tried again.
             Err(error) if jobs.len() == 1 || error.is_replaced() => {
                 if error.is_replaced() {
                     // Which wakes those who wait for something else.
@@ -225,7 +225,7 @@ impl Core {
         self.file.as_mut().map_or(Ok(()), |file| file.check_before(&self.connection))
     }
 
-    /// The same at other moments.
+    /// Checks the file outside a transaction.
     pub(super) fn check_file(&mut self) -> Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, Fate::NotWritten))
     }

@@ -52,7 +52,7 @@ pub(super) struct Bell {
     overdue: AtomicBool,
     rung: Mutex<bool>,
     changed: Condvar,
-    /// Whether the thread sleeps until it is rung, instead of looking once a second.
+    /// True if the thread sleeps until it is rung, instead of looking once a second.
     sleeps: AtomicBool,
     closed: AtomicBool,
 }

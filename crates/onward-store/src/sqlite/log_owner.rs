@@ -31,7 +31,7 @@ const EMPTY_LOG: u64 = 32;
 pub(super) struct Salts(pub(super) [u8; 8]);
 
 impl Salts {
-    /// Where they are (SQLite's file format, section 4.1).
+    /// Their place (SQLite's file format, section 4.1).
     pub(super) const OFFSET: u64 = 16;
 }
 

@@ -24,7 +24,7 @@ use crate::sqlite::log_owner::{LogOwner, Salts, with_suffix};
 /// A directory whose time is younger may change again without a change of its time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How often an identity is read that is not there, since another process may be writing its page.
+/// The number of reads of an identity that is not there, since another process may be writing its page.
 const READS: u32 = 10;
 
 const READ_PAUSE: Duration = Duration::from_millis(1);
@@ -56,7 +56,7 @@ pub(super) enum Loss {
     LogReplaced,
 }
 
-/// Whether the changes of a failed call count.
+/// The fate of the changes of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// They were not written.
@@ -163,7 +163,7 @@ impl Names {
                 Ok(_) if number > 0 => return Some(Loss::LogReplaced),
                 Ok(None) => return Some(Loss::Moved),
                 Ok(Some(_)) => return Some(Loss::Replaced),
-                // What cannot be looked at says nothing.
+                // A file that cannot be looked at proves nothing.
                 Err(_) => return None,
             }
         }
@@ -265,12 +265,12 @@ impl OwnFile {
         self.names.check(fate)
     }
 
-    /// Whether a checkpoint can have made the file have this identity.
+    /// Returns true if a checkpoint can have given the file this identity.
     fn goes_on_with(&self, found: Identity) -> bool {
         found.store == self.store && self.seen.is_none_or(|seen| found.generation >= seen.generation)
     }
 
-    /// The same before a transaction, with the write lock held.
+    /// Checks the file before a transaction, with the write lock held.
     pub(super) fn check_before(&mut self, connection: &Connection) -> Result<()> {
         self.check(connection, Fate::NotWritten)?;
         self.before = self.seen;

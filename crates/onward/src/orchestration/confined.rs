@@ -13,7 +13,7 @@ use onward_store::{
 };
 
 thread_local! {
-    /// Whether the code of an orchestration is being run on this thread.
+    /// True while the code of an orchestration runs on this thread.
     static IS_CONFINED: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 pub(super) struct Draft {
     pub(super) events: Vec<HistoryEvent>,
     pub(super) consumed: u64,
-    /// From where the code can be offered more, if the last arrival has it end.
+    /// The place from which the code can be offered more, if the last arrival has it end.
     pub(super) cut: Cut,
     submits: Vec<NewTask>,
     /// The operations of the submits; none of those that nobody waits for.
@@ -28,11 +28,11 @@ pub(super) struct Draft {
 /// A point before the arrival that had the code end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cut {
-    /// How many events are before it.
+    /// The number of events before it.
     pub(super) events: usize,
     /// Up to which message everything is before it.
     pub(super) consumed: u64,
-    /// Whether the arrival behind it comes from nowhere else again, such as the end of a step.
+    /// True if the arrival behind it comes only once, such as the end of a step.
     pub(super) holds: bool,
 }
 
@@ -109,7 +109,7 @@ impl Draft {
     }
 }
 
-/// What a message is in the history of code that has not begun; `None` if it is not for this code.
+/// Returns the event of a message in the history of code that has not begun; `None` if it is not for this code.
 pub(super) fn carried_event_of(message: &Message) -> Option<HistoryEvent> {
     match &message.body {
         MessageBody::Signal { name, payload } => {

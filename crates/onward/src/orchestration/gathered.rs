@@ -31,7 +31,7 @@ impl Woken {
         Some(place)
     }
 
-    /// Has whoever polls next be woken.
+    /// Wakes the next poller.
     fn register(&self, context: &Context<'_>) {
         self.lock().waker.clone_from(context.waker());
     }
@@ -60,7 +60,7 @@ impl Wake for PlaceWaker {
 
 /// Futures that are awaited together.
 pub(super) struct Gathered<F> {
-    /// Those that are not over, each with what wakes it.
+    /// The futures that are not over, each with its waker.
     waiting: Vec<Option<(Pin<Box<F>>, Waker)>>,
     left: usize,
     woken: Arc<Woken>,

@@ -616,7 +616,7 @@ impl Journal {
         replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
-    /// How many signals of each name nobody took.
+    /// The number of signals of each name that the code did not take.
     pub(super) fn unread(&self) -> Vec<HistoryEvent> {
         let state = self.state();
         let unread = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiting.is_empty());

@@ -27,7 +27,7 @@ impl Performance<'_> {
         let held = before.drain(events..).next().filter(|_| holds);
         self.run_again(&before).await?;
         self.draft.consumed = consumed;
-        // What waits, from the message that had the code end, comes with the answer.
+        // The reply has the messages that wait, from the one that had the code end.
         if self.write(AfterTurn::Continue).await?.is_ended() {
             return Err(Stop::Lost("another orchestration has taken its key".to_owned()));
         }

@@ -72,7 +72,7 @@ async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) -> TurnOu
         }
         Stop::Dead(error) => {
             tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
-            // What it waits for stays as it was, for whoever retries it.
+            // The events that it waits for stay, for a retry.
             let awaits = awaited(run, lease.task).await;
             (
                 Write::Turn(Box::new(Turn { awaits, ..Turn::new(lease, length, AfterTurn::Dead { error }) })),
@@ -91,7 +91,7 @@ async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
     run.inner.store.instance(task).await.ok().flatten().map_or_else(Vec::new, |instance| instance.awaits)
 }
 
-/// How a turn ended, and where its orchestration is to be kept if it is parked.
+/// The outcome of a turn, and the place of its orchestration if it is parked.
 type Closed<'a> = (TurnOutcome, Option<Leaving<'a>>);
 
 /// A turn under way.
@@ -112,9 +112,9 @@ pub(super) struct Performance<'a> {
     pub(super) steps: Steps,
     /// Until there is nothing left but to write.
     pub(super) slot: Option<Slot>,
-    /// How often an end was put off.
+    /// The number of times that an end was put off.
     pub(super) put_off: u32,
-    /// Whether the code had ended before the turn: it cannot be offered anything.
+    /// True if the code had ended before the turn: it cannot be offered anything.
     was_over: bool,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Performance<'a> {
             if !self.draft.is_urgent {
                 self.run_steps().await?;
             }
-            // What had the code end is written with the end, which may be put off.
+            // The arrival that had the code end is written with the end, which may be put off.
             if !self.live.machine.finish().is_some_and(Finish::is_end) {
                 self.write(AfterTurn::Continue).await?;
                 self.open_again();

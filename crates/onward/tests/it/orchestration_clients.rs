@@ -340,7 +340,7 @@ async fn an_update_of_what_has_ended_is_told_so(store: TestStore) {
     stop(&engine, run).await;
 }
 
-/// What an update that is not answered is told when its time is over.
+/// Returns the error of an update without an answer when its time is over.
 async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Option<Duration>) -> onward::Error {
     let asking = engine.clone();
     let asked = tokio::spawn(async move {

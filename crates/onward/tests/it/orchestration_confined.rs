@@ -20,7 +20,7 @@ on_every_store! {
     a_step_may_call_the_engine,
 }
 
-/// What `call` is told within the code of an orchestration.
+/// Returns the error that `call` returns within the code of an orchestration.
 async fn told<F, A, T, E>(store: &TestStore, call: F) -> String
 where
     F: Fn(Engine) -> A + Send + Sync + Clone + 'static,

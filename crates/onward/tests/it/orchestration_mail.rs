@@ -117,7 +117,7 @@ async fn signals_of(engine: &Engine, task: TaskId) -> (Vec<u64>, u64) {
     (numbers, unread)
 }
 
-/// What the code of an ended orchestration says that it has taken.
+/// Returns the numbers that the code of an ended orchestration reports as taken.
 async fn taken_by(engine: &Engine, task: TaskId, state: TaskState) -> Option<Vec<u64>> {
     let record = engine.store().task(task).await.unwrap()?;
     match state {

@@ -66,7 +66,7 @@ fn stopped() -> Failure {
     Failure::not_counted(record::how(End::Stopped), AFTER_STOP)
 }
 
-/// Faults of this process have been waited for, so what is left is of the line, or of nobody.
+/// Faults of this process have been waited for, so the others are faults of the line.
 fn not_run(template: &Template, why: NotRun) -> Failure {
     match why {
         NotRun::Stopped => stopped(),

@@ -68,7 +68,7 @@ impl Sinks {
         match self.stdout {
             Stdout::Output => {
                 print_raw(&result.stdout.bytes)?;
-                // Of a failure its end is shown beside the reason.
+                // The end of a failure is shown beside the reason.
                 if result.is_done() {
                     pass_on(&result.stderr.bytes);
                 }

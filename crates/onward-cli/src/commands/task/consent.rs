@@ -19,7 +19,7 @@ pub(super) enum Consent {
 /// Asks whether to go on with a change of `tasks` tasks, which `change` names.
 ///
 /// # Errors
-/// Wrong usage if there are more than [`MOST_UNASKED`] and nobody can be asked.
+/// Wrong usage if there are more than [`MOST_UNASKED`] and there is no terminal to ask at.
 pub(super) fn to(change: &str, tasks: u64, is_given: bool) -> anyhow::Result<Consent> {
     if is_given || tasks <= MOST_UNASKED {
         return Ok(Consent::Given);

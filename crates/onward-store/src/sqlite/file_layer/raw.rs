@@ -46,7 +46,7 @@ pub(in crate::sqlite) fn read_file(connection: &Connection, buffer: &mut [u8], o
     }
 }
 
-/// Whether the file of a connection is no longer at the path by which it was opened.
+/// Returns true if the file of a connection is no longer at the path by which it was opened.
 pub(in crate::sqlite) fn has_moved(connection: &Connection) -> bool {
     let mut moved: c_int = 0;
     // SAFETY: as in `read_file`; this request takes a pointer to an `int`.
