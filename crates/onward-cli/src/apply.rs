@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, WaitReason, Write};
+use onward_store::{Outcome, Refusal, Store, TaskId, TaskRecord, TaskState, WaitReason, Write};
 
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -85,13 +85,13 @@ async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<
     Ok(missing.is_some())
 }
 
-/// Completes when a task that waits may have expired; never if it does not expire.
+/// Completes when a task that waits may have expired; never if it does not expire or an attempt runs.
 async fn until_expiry(store: &dyn Store, record: &TaskRecord) {
-    match record.expires_at {
+    match record.expires_at.filter(|_| record.state != TaskState::Running) {
         Some(at) => tokio::time::sleep((at - store.clock().now()).max(SOONEST_SWEEP)).await,
         None => std::future::pending().await,
     }
 }
 
-/// The shortest time between two sweeps of a process that waits for a task. A running task is past its expiry without ending.
+/// The shortest time between two sweeps of a process that waits for a task.
 const SOONEST_SWEEP: Duration = Duration::from_secs(1);

@@ -54,7 +54,7 @@ async fn entity(_: Part, context: OrchestrationContext) -> Result<String, Failur
         }
     }
     let text = serde_json::to_string(&taken).unwrap_or_default();
-    if context.random() % 4 == 0 { Err(Failure::permanent(text)) } else { Ok(text) }
+    if context.random().is_multiple_of(4) { Err(Failure::permanent(text)) } else { Ok(text) }
 }
 
 async fn engine(store: &TestStore) -> Engine {
