@@ -42,6 +42,8 @@ impl Written {
 pub(crate) struct Decision {
     /// The next write: of which call, and which of that.
     at: (usize, usize),
+    /// No write between `at` and this one claims: the search for a claim continues here.
+    no_claim_before: (usize, usize),
     state: State,
     outcomes: Vec<Vec<Outcome>>,
     log: Vec<(i64, i64, String)>,
@@ -58,7 +60,7 @@ impl Decision {
         // Something happens to most of what is loaded.
         state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
-        Self { at: (0, 0), state, outcomes: Vec::new(), log: Vec::new(), forget_before: 0, seen }
+        Self { at: (0, 0), no_claim_before: (0, 0), state, outcomes: Vec::new(), log: Vec::new(), forget_before: 0, seen }
     }
 
     /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
@@ -106,12 +108,21 @@ impl Decision {
         left.iter().enumerate().map(of_call).find_map(<[Write]>::first)
     }
 
-    /// Whether no claim is left to be decided: what is new stays as it is.
-    pub(crate) fn is_behind_claims(&self, calls: &[&[Write]]) -> bool {
-        let (call, write) = self.at;
-        let left = calls.get(call..).unwrap_or_default();
-        let of_call = |(at, call): (usize, &&[Write])| !call.iter().skip(if at == 0 { write } else { 0 }).any(claims);
-        left.iter().enumerate().all(of_call)
+    /// Returns whether no claim is left to be decided: what is new stays as it is.
+    ///
+    /// Looks at each write once in all: it is asked again after every few writes, and a call has thousands.
+    pub(crate) fn is_behind_claims(&mut self, calls: &[&[Write]]) -> bool {
+        let (mut call, mut write) = self.at.max(self.no_claim_before);
+        while let Some(writes) = calls.get(call) {
+            let left = writes.get(write..).unwrap_or_default();
+            if let Some(ahead) = left.iter().position(claims) {
+                self.no_claim_before = (call, write + ahead);
+                return false;
+            }
+            (call, write) = (call + 1, 0);
+        }
+        self.no_claim_before = (call, write);
+        true
     }
 
     /// Knows from now on what a part of the store knows, of which everything that is here was taken.
