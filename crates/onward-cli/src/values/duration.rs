@@ -1,14 +1,16 @@
-//! Durations: `250ms`, `5s`, `2m`, `1h30m`.
+//! Durations: `250ms`, `5s`, `2m`, `1h30m`, `7d`; a number alone counts seconds.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Reads a duration.
+/// Reads a duration. A number without a unit counts seconds, as for `sleep` and `timeout`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it as 250ms, 5s, 2m, 1h30m or 7d");
-    if text == "0" {
-        return Ok(Duration::ZERO);
+    if text.starts_with(|first: char| first.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        return text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wrong);
     }
     let parsed = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
         // The parser leaves days out, because a civil day need not have 24 hours; here a day always has.
@@ -34,13 +36,14 @@ mod tests {
 
     #[test]
     fn the_forms_that_the_help_names_are_read() {
-        let read = ["250ms", "5s", "2m", "1h30m", "7d", "0"].map(|text| parse_duration(text).unwrap().as_millis());
-        assert_eq!(read, [250, 5_000, 120_000, 5_400_000, 604_800_000, 0]);
+        let read =
+            ["250ms", "5s", "2m", "1h30m", "7d", "0", "5", "0.5"].map(|text| parse_duration(text).unwrap().as_millis());
+        assert_eq!(read, [250, 5_000, 120_000, 5_400_000, 604_800_000, 0, 5_000, 500]);
     }
 
     #[test]
     fn what_is_not_a_duration_is_refused_with_examples() {
-        for text in ["", "5", "-5s", "soon", "5 parsecs"] {
+        for text in ["", "-5", "-5s", ".", "1.2.3", "soon", "5 parsecs"] {
             assert!(parse_duration(text).unwrap_err().contains("write it as 250ms"), "{text}");
         }
     }

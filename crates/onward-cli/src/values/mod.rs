@@ -5,13 +5,17 @@ mod bytes;
 mod duration;
 mod jobs;
 mod kind;
+mod priority;
 mod rate;
 mod tag;
+mod time;
 
 pub(crate) use backoff::parse_backoff;
 pub(crate) use bytes::{parse_bytes, parse_size};
 pub(crate) use duration::{parse_duration, parse_positive_duration};
 pub(crate) use jobs::Jobs;
 pub(crate) use kind::parse_kind;
+pub(crate) use priority::parse_priority;
 pub(crate) use rate::Rate;
 pub(crate) use tag::{Tag, tags_of};
+pub(crate) use time::{coming_time_in, parse_coming_time, parse_past_time};

@@ -17,6 +17,8 @@ on_every_store! {
     a_purge_counts_first_and_removes_when_meant,
     only_a_queue_without_live_tasks_can_be_deleted,
     a_queue_that_is_not_there_is_named,
+    a_wait_ends_when_the_queue_is_empty,
+    a_wait_that_takes_too_long_counts_what_is_left,
     statistics_tell_how_it_went_by_kind,
     the_history_tells_how_tasks_ended_today,
     a_queue_is_shown_with_how_long_its_oldest_task_has_waited,
@@ -26,6 +28,23 @@ on_every_store! {
 fn with_tasks(place: Place) -> Place {
     place.onward_with(&["submit", "--kind", "k", "--queue", "mail", "--lines"], "a\nb\nc\n");
     place
+}
+
+/// Shows: Q10
+fn a_wait_ends_when_the_queue_is_empty(place: Place) {
+    let place = with_tasks(place);
+    let wait = place.start(&["queue", "wait", "mail", "--json"], "");
+    place.onward(&["work", "--kind", "k", "--until-idle", "--", "true"]);
+    let ran = wait.wait();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &said["queue"], &said["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
+}
+
+/// Shows: Q10
+fn a_wait_that_takes_too_long_counts_what_is_left(place: Place) {
+    let ran = with_tasks(place).onward(&["queue", "wait", "mail", "--timeout", "50ms"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("3 tasks in mail"), "{}", ran.stderr);
 }
 
 /// Shows: Q1, Q10

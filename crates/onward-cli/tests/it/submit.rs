@@ -12,11 +12,55 @@ on_every_store! {
     a_submit_waits_for_the_result_where_asked,
     a_submit_that_waits_reports_that_no_worker_serves_its_kind,
     a_submit_that_waits_ends_when_the_deadline_passes_without_a_worker,
+    a_submit_that_waits_gives_up_after_its_time,
+    times_are_written_as_people_write_them,
+    priorities_have_names,
+    a_number_alone_counts_seconds,
     a_submit_that_waits_exits_with_1_when_its_task_fails,
     a_task_waits_for_those_that_it_depends_on,
     an_unknown_dependency_exits_with_1,
     a_submitted_task_shows_its_series,
     a_payload_that_is_too_large_is_wrong_usage,
+}
+
+/// Shows: T1
+fn a_submit_that_waits_gives_up_after_its_time(place: Place) {
+    let ran = place.onward(&["submit", "--kind", "mail", "--wait", "--wait-timeout", "50ms"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("50ms") && ran.stderr.contains("onward task wait"), "{}", ran.stderr);
+    assert_eq!(place.json(&["task", "show", "1"])[0]["state"], "waiting");
+}
+
+/// Shows: T5
+fn times_are_written_as_people_write_them(place: Place) {
+    let zone = [("TZ", "Asia/Tokyo".to_owned())];
+    place.onward_as(&zone, &["submit", "--kind", "mail", "--at", "2090-11-27 12:00"]);
+    assert_eq!(place.json(&["task", "show", "1"])[0]["run_at"], "2090-11-27T03:00:00Z");
+    let ran = place.onward(&["submit", "--kind", "mail", "--at", "noon"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--at") && ran.stderr.contains("tomorrow 9:00"), "{}", ran.stderr);
+    let listed = |option: &str, time: &str| place.json(&["task", "list", option, time]).len();
+    assert_eq!([listed("--since", "1h"), listed("--since", "now"), listed("--until", "1h ago")], [1, 0, 0]);
+}
+
+/// Shows: T4
+fn priorities_have_names(place: Place) {
+    place.onward(&["submit", "--kind", "mail", "--priority", "urgent"]);
+    place.onward(&["submit", "--kind", "mail", "--priority", "low"]);
+    let listed = place.json(&["task", "list", "--min-priority", "high"]);
+    assert_eq!(listed.iter().map(|task| task["priority"].clone()).collect::<Vec<_>>(), [255]);
+    let ran = place.onward(&["submit", "--kind", "mail", "--priority", "asap"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("low, normal, high, urgent"), "{}", ran.stderr);
+}
+
+/// Shows: T7
+fn a_number_alone_counts_seconds(place: Place) {
+    place.onward(&["submit", "--kind", "mail", "--timeout", "5"]);
+    place.onward(&["submit", "--kind", "mail", "--timeout", "5s"]);
+    let [number, unit] = ["1", "2"].map(|task| place.json(&["task", "show", task])[0]["timeout"].clone());
+    assert!(!number.is_null());
+    assert_eq!(number, unit);
 }
 
 /// Shows: T2

@@ -20,6 +20,8 @@ use crate::terminal::{read_until, terminal};
 on_every_store! {
     it_draws_what_another_process_does_and_ends_with_q,
     the_activities_of_an_orchestration_are_among_what_runs_and_the_dead_letters,
+    in_an_empty_directory_it_waits_for_a_store not on postgres,
+    all_pauses_end_with_one_key,
     without_a_terminal_it_names_what_programs_use,
     while_nothing_happens_it_writes_nothing_to_the_store not on postgres,
 }
@@ -73,6 +75,34 @@ fn it_draws_what_another_process_does_and_ends_with_q(place: Place) {
     read_until(&mut outer, "parcels");
     outer.write_all(b"q").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Shows: Q10, B2
+fn in_an_empty_directory_it_waits_for_a_store(place: Place) {
+    let (mut outer, inner) = terminal();
+    let mut child = top(&place, &inner);
+    // Blanks between words are not drawn.
+    read_until(&mut outer, "There");
+    assert!(!place.path("onward.db").exists(), "a view made a store");
+    place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
+    read_until(&mut outer, "letters");
+    outer.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Shows: Q10, T14
+fn all_pauses_end_with_one_key(place: Place) {
+    place.onward(&["submit", "--kind", "send", "--queue", "letters"]);
+    place.onward(&["queue", "pause", "letters"]);
+    place.onward(&["queue", "pause", "--all"]);
+    let (mut outer, inner) = terminal();
+    let mut child = top(&place, &inner);
+    read_until(&mut outer, "paused");
+    outer.write_all(b"R").unwrap();
+    read_until(&mut outer, "pauses");
+    outer.write_all(b"q").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(place.json(&["queue", "show", "letters"])[0]["pauses"], serde_json::json!([]));
 }
 
 #[derive(Serialize, Deserialize)]

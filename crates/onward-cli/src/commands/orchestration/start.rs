@@ -15,7 +15,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
-use crate::values::{Tag, parse_duration, parse_kind, tags_of};
+use crate::values::{Tag, parse_duration, parse_kind, parse_priority, tags_of};
 
 /// Arguments of `onward orchestration start`.
 #[derive(Debug, Args)]
@@ -44,9 +44,9 @@ pub(crate) struct Arguments {
     /// The queue in which it waits for its turns
     #[arg(long, default_value = "default")]
     queue: Name,
-    /// How urgent its turns are: 0 to 255, higher first
-    #[arg(long, default_value_t = Priority::NORMAL.0)]
-    priority: u8,
+    /// How urgent its turns are: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
+    #[arg(long, value_parser = parse_priority, default_value = "normal")]
+    priority: Priority,
     /// A tag that it can be found by; may be given several times
     #[arg(long = "tag", value_name = "KEY=VALUE")]
     tags: Vec<Tag>,
@@ -68,7 +68,7 @@ impl Arguments {
         Ok(NewTask {
             queue: self.queue.clone(),
             payload: read_json("payload", &self.payload)?,
-            priority: Priority(self.priority),
+            priority: self.priority,
             when: self.after.map_or(When::Now, When::After),
             unique: self.key.as_ref().map(unique),
             tags: tags_of(&self.tags)?,

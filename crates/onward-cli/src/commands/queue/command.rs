@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use onward_store::Name;
 
-use super::{collections, delete, history, list, mode, pause, purge, resume, scope, set, show};
+use super::{collections, delete, history, list, mode, pause, purge, resume, scope, set, show, wait};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Pause(pause::Arguments),
     /// End a pause
     Resume(scope::Scoped),
+    /// Wait until queues have no task that waits, runs or is scheduled: onward queue wait mail && notify-send done
+    Wait(wait::Arguments),
     /// Remove tasks of a queue without a trace
     Purge(purge::Arguments),
     /// Forget a queue in which nothing is live; its ended tasks stay in history
@@ -51,6 +53,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Mode(arguments) => mode::run(options, arguments).await,
         Command::Pause(arguments) => pause::run(options, arguments).await,
         Command::Resume(arguments) => resume::run(options, arguments).await,
+        Command::Wait(arguments) => wait::run(options, arguments).await,
         Command::Purge(arguments) => purge::run(options, arguments).await,
         Command::Delete(queue) => delete::run(options, queue).await,
     }

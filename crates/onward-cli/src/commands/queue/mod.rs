@@ -12,6 +12,7 @@ mod resume;
 mod scope;
 mod set;
 mod show;
+mod wait;
 
 pub(crate) use command::{Command, run};
 pub(crate) use list::table;

@@ -12,15 +12,15 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line};
 use crate::store_file;
-use crate::values::parse_positive_duration;
+use crate::values::{parse_coming_time, parse_positive_duration};
 
 /// Arguments of `onward queue pause`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     scope: scope::Scoped,
-    /// Resume by itself at this time (RFC 3339)
-    #[arg(long, value_name = "TIME", conflicts_with = "duration")]
+    /// Resume by itself at this time: 'tomorrow 9:00', '2026-11-27 12:00', 12:00 (the next), 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_coming_time, conflicts_with = "duration")]
     until: Option<Timestamp>,
     /// Resume by itself after this long
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_positive_duration)]

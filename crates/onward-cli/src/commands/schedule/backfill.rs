@@ -9,17 +9,18 @@ use super::trigger::text;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line, remark};
+use crate::values::parse_past_time;
 
 /// Arguments of `onward schedule backfill`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     schedule: Schedule,
-    /// From this time on (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// From this time on: '2026-11-27 12:00', yesterday, 7d (ago), 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     from: Timestamp,
-    /// Up to, but not including, this time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Up to, but not including, this time (written as for --from)
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     until: Timestamp,
     /// What to do while the task of the firing before is active
     #[arg(long, value_name = "POLICY", default_value = "allow")]

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::command::{OverlapPolicy, on};
 use crate::commands::submit::TaskOptions;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{moment, print_json, print_line};
 use crate::store_file;
-use crate::values::{parse_duration, parse_positive_duration};
+use crate::values::{coming_time_in, parse_duration, parse_positive_duration};
 
 /// Arguments of `onward schedule set`.
 #[derive(Debug, Args)]
@@ -25,12 +25,12 @@ pub(crate) struct Arguments {
     /// The time zone whose wall clock the cron expression follows, such as Europe/Berlin
     #[arg(long, value_name = "ZONE", default_value = "UTC", conflicts_with = "every")]
     zone: String,
-    /// No firing before this time (RFC 3339); an interval counts from it
+    /// No firing before this time; an interval counts from it: '2026-11-27 12:00' and 'tomorrow 9:00' (in --zone), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME")]
-    start: Option<Timestamp>,
-    /// No firing at or after this time (RFC 3339)
+    start: Option<String>,
+    /// No firing at or after this time (written as for --start)
     #[arg(long, value_name = "TIME")]
-    end: Option<Timestamp>,
+    end: Option<String>,
     /// Put each firing off by a part of this, so that not everything starts at once; at most a day
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0")]
     jitter: Duration,
@@ -59,6 +59,8 @@ struct When {
 impl Arguments {
     fn described(self) -> anyhow::Result<NewSchedule> {
         let task = self.task.task_with_payload()?;
+        let [starts_at, ends_at] =
+            [("--start", &self.start), ("--end", &self.end)].map(|(option, text)| moment_of(option, text, &self.zone));
         let recurrence = match (self.when.every, self.when.cron) {
             (Some(interval), _) => Recurrence::Every(interval),
             (None, cron) => Recurrence::Cron { expression: cron.unwrap_or_default(), zone: self.zone },
@@ -67,11 +69,17 @@ impl Arguments {
             overlap: self.overlap.into(),
             catch_up: self.catch_up,
             jitter: self.jitter,
-            starts_at: self.start,
-            ends_at: self.end,
+            starts_at: starts_at?,
+            ends_at: ends_at?,
             ..NewSchedule::new(self.schedule, recurrence, task)
         })
     }
+}
+
+fn moment_of(option: &str, text: &Option<String>, zone: &str) -> anyhow::Result<Option<Timestamp>> {
+    let Some(text) = text else { return Ok(None) };
+    let at = coming_time_in(zone, text).map_err(|why| wrong_usage(format!("{option}: {why}")))?;
+    Ok(Some(at))
 }
 
 /// Makes or changes a schedule.

@@ -1,21 +1,24 @@
 //! What `onward submit` takes.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use clap::Args;
 use onward_store::{NewTask, Timestamp, When};
 
 use super::task_options::TaskOptions;
+use crate::values::{parse_coming_time, parse_positive_duration};
 
 /// Arguments of `onward submit`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) task: TaskOptions,
-    /// Due at this time (RFC 3339, such as 2026-05-04T10:00:00Z)
-    #[arg(long, value_name = "TIME", conflicts_with = "after")]
+    /// Due at this time: '2026-11-27 12:00', 'tomorrow 9:00', 12:00 (the next), 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_coming_time, conflicts_with = "after")]
     at: Option<Timestamp>,
-    /// No attempt runs past this time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// No attempt runs past this time (written as for --at)
+    #[arg(long, value_name = "TIME", value_parser = parse_coming_time)]
     deadline: Option<Timestamp>,
     /// One task per line of the payload (default: stdin), in batches; empty lines are left out
     #[arg(long, conflicts_with = "key")]
@@ -23,6 +26,9 @@ pub(crate) struct Arguments {
     /// Wait for the end and print the result; exit with 1 if it did not complete
     #[arg(long)]
     pub(super) wait: bool,
+    /// Give up waiting after this long, with exit code 1; the task goes on. Default: wait for ever
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "wait")]
+    pub(super) wait_timeout: Option<Duration>,
 }
 
 impl Arguments {

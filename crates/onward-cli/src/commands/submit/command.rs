@@ -1,5 +1,7 @@
 //! Handing in one task.
 
+use std::time::Duration;
+
 use onward_store::{Outcome, Store, Submitted, TaskId, TaskRecord, TaskState, Write};
 use serde_json::json;
 
@@ -24,7 +26,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     };
     let rejected = matches!(submitted, Submitted::Rejected { .. });
     if arguments.wait && !rejected {
-        return wait(options, &*store, submitted.id()).await;
+        let task = submitted.id();
+        return within(arguments.wait_timeout, wait(options, &*store, task)).await;
     }
     if options.json {
         print_json(&json!(submitted))?;
@@ -32,6 +35,22 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         print_line(said(submitted))?;
     }
     Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
+}
+
+/// Waits for at most this long.
+///
+/// # Errors
+/// If the time is over.
+pub(super) async fn within(
+    timeout: Option<Duration>,
+    waiting: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
+    let Some(timeout) = timeout else { return waiting.await };
+    tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
+        Err(anyhow::anyhow!(
+            "no end within {timeout:?} (--wait-timeout); the work goes on, and onward task wait waits again"
+        ))
+    })
 }
 
 /// Waits for the end of a task, prints its result, and answers whether it completed.

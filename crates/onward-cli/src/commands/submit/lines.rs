@@ -4,7 +4,7 @@ use onward_store::{Outcome, Store, Submitted, TaskId, Write};
 use serde_json::json;
 
 use super::arguments::Arguments;
-use super::command::wait;
+use super::command::{wait, within};
 use super::task_options::PAYLOAD_FILE;
 use crate::apply::unexpected;
 use crate::exit_code::{ExitCode, wrong_usage};
@@ -21,7 +21,10 @@ pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let lines = Lines::new(input::open(PAYLOAD_FILE, arguments.task.payload_file.as_deref())?, Delimiter::LineFeed);
     let store = store_file::open_or_create(options).await?;
     let tasks = submit_all(options, &*store, &arguments, lines).await?;
-    if arguments.wait { wait_for_all(options, &*store, &tasks).await } else { Ok(ExitCode::Done) }
+    if !arguments.wait {
+        return Ok(ExitCode::Done);
+    }
+    within(arguments.wait_timeout, wait_for_all(options, &*store, &tasks)).await
 }
 
 /// Answers the numbers of the tasks if somebody is going to wait for them, and else keeps nothing.

@@ -13,7 +13,7 @@ use onward_store::{
 
 use super::io_options::IoOptions;
 use super::payload::read_payload;
-use crate::values::{Tag, parse_backoff, parse_duration, parse_kind, parse_positive_duration, tags_of};
+use crate::values::{Tag, parse_backoff, parse_duration, parse_kind, parse_positive_duration, parse_priority, tags_of};
 
 /// The flag that names a file with the payload.
 pub(super) const PAYLOAD_FILE: &str = "--payload-file";
@@ -33,9 +33,9 @@ pub(crate) struct TaskOptions {
     /// The series it belongs to: it prefers the worker that ran the series last (see onward queue set --affinity-wait)
     #[arg(long, value_name = "SERIES")]
     affinity: Option<Name>,
-    /// How urgent it is: 0 to 255, higher first
-    #[arg(long, default_value_t = Priority::NORMAL.0)]
-    priority: u8,
+    /// How urgent it is: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
+    #[arg(long, value_parser = parse_priority, default_value = "normal")]
+    priority: Priority,
     /// A key: one active task of this kind at a time has it
     #[arg(long)]
     key: Option<String>,
@@ -181,7 +181,7 @@ impl TaskOptions {
             queue: self.queue.clone(),
             group: self.group.clone(),
             payload,
-            priority: Priority(self.priority),
+            priority: self.priority,
             when: self.after.map_or(When::Now, When::After),
             unique: self.unique(),
             parent: self.parent,

@@ -3,7 +3,7 @@
 use clap::Args;
 use onward_store::{Name, Priority, TaskFilter, TaskId, TaskState, Timestamp};
 
-use crate::values::{Tag, tags_of};
+use crate::values::{Tag, parse_past_time, parse_priority, tags_of};
 
 /// Conditions, all of which must hold.
 #[derive(Debug, Clone, Default, Args)]
@@ -39,24 +39,24 @@ pub(crate) struct FilterArguments {
     /// Only members of this bundle
     #[arg(long, value_name = "TASK")]
     bundle: Option<TaskId>,
-    /// Only tasks submitted at or after this time (RFC 3339, such as 2026-05-04T10:00:00Z)
-    #[arg(long, value_name = "TIME")]
+    /// Only tasks submitted at or after this time: 1h (ago), 'yesterday 9:00', '2026-11-27 12:00', 12:00 (the last), 2026-11-27T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     since: Option<Timestamp>,
     /// Only tasks submitted before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     until: Option<Timestamp>,
     /// Only tasks that ended at or after this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     finished_since: Option<Timestamp>,
     /// Only tasks that ended before this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     finished_until: Option<Timestamp>,
-    /// Only tasks at least so urgent (0 to 255)
-    #[arg(long, value_name = "PRIORITY")]
-    min_priority: Option<u8>,
-    /// Only tasks at most so urgent (0 to 255)
-    #[arg(long, value_name = "PRIORITY")]
-    max_priority: Option<u8>,
+    /// Only tasks at least so urgent (a name or 0 to 255)
+    #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
+    min_priority: Option<Priority>,
+    /// Only tasks at most so urgent (a name or 0 to 255)
+    #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
+    max_priority: Option<Priority>,
 }
 
 impl FilterArguments {
@@ -88,8 +88,8 @@ impl FilterArguments {
             tags: tags_of(&self.tags)?,
             tag_key_prefix: self.tag_key_prefix.clone(),
             key_prefix: self.key_prefix.clone(),
-            priority_from: self.min_priority.map(Priority),
-            priority_to: self.max_priority.map(Priority),
+            priority_from: self.min_priority,
+            priority_to: self.max_priority,
             cancel_requested: None,
             bundle: self.bundle,
             orchestration: None,

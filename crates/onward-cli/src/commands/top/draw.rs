@@ -6,24 +6,27 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 use unicode_width::UnicodeWidthStr;
 
 use super::model::Model;
-use super::overlay::Overlay;
+use super::overlay::{Overlay, Question};
 use super::pane::{self, Pane, Tone};
 use crate::commands::queue::scope_text;
 use crate::output::{Align, show_task};
 
-const KEYS: &str = "q quit  tab pane  ↑↓ select  enter show  p pause  r retry  / filter  ? help";
+const KEYS: &str = "q quit  tab pane  ↑↓ select  enter show  p pause  r retry  c cancel  / filter  ? help";
 
 const HELP: &str = "\
 q, Ctrl-C    quit
 tab, 1 to 6  another pane; shift-tab goes back
 ↑ ↓, k j     select; page up, page down, g and G (home, end) go further
+← →, h l     more columns, where not all fit
 enter        show the selected task
 p            pause the selected queue, or resume it
+R            end all pauses
 r            try the selected dead letter again, after a question
+c            cancel the selected running task, after a question
 /            filter all panes by a text; esc takes the filter away
 any key      closes this
 
@@ -41,6 +44,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     draw_pane(frame, below, model, model.below());
     frame.render_widget(footer(model), foot);
     draw_overlay(frame, model);
+}
+
+/// Draws the view of a store that is not there yet.
+pub(super) fn draw_missing(frame: &mut Frame<'_>, location: &str) {
+    let text = format!(
+        "onward top  {location}\n\nThere is no store at {location} yet. This view begins when a command makes it, \
+         such as onward submit or onward work.\n\nq quit"
+    );
+    frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), frame.area());
 }
 
 fn heading(model: &Model) -> Vec<Line<'static>> {
@@ -92,10 +104,11 @@ fn draw_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, pane: Pane) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let rows = model.rows(pane);
-    let widths = fitting(pane, &rows, inner.width);
     let columns = pane.columns();
+    let in_sight = in_sight(columns.len(), model.shift_of(pane));
+    let widths = fitting(pane, &rows, &in_sight, inner.width);
     let shown = |cells: &[String]| {
-        let cells = cells.iter().zip(columns).take(widths.len());
+        let cells = in_sight.iter().take(widths.len()).filter_map(|at| cells.get(*at).zip(columns.get(*at)));
         cells.map(|(cell, (_, align))| aligned(cell.clone(), *align)).collect::<Vec<_>>()
     };
     let titles: Vec<String> = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
@@ -140,11 +153,17 @@ fn style(tone: Tone) -> Style {
     }
 }
 
+/// Returns the columns that a pane has after its shift: the first one names the row, and stays.
+fn in_sight(columns: usize, shift: usize) -> Vec<usize> {
+    std::iter::once(0).chain(1 + shift..columns).collect()
+}
+
 /// How wide the columns are: as their widest cells, as many as fit; the first has what there is.
-fn fitting(pane: Pane, rows: &[pane::Row], width: u16) -> Vec<u16> {
+fn fitting(pane: Pane, rows: &[pane::Row], in_sight: &[usize], width: u16) -> Vec<u16> {
     let mut widths = Vec::new();
     let mut left = width;
-    for (index, (title, _)) in pane.columns().iter().enumerate() {
+    for index in in_sight.iter().copied() {
+        let Some((title, _)) = pane.columns().get(index) else { break };
         let cells = rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.width());
         let wanted = cells.max().unwrap_or(0).max(title.width());
         let wanted = u16::try_from(wanted).unwrap_or(u16::MAX);
@@ -171,10 +190,14 @@ fn draw_overlay(frame: &mut Frame<'_>, model: &Model) {
             let text = anstream::adapter::strip_str(&show_task(task, None)).to_string();
             draw_popup(frame, " task ", text, *line);
         }
-        Overlay::Retry(task) => {
-            let text =
-                format!("Try task {task} again, with its attempts counted from zero?\n\ny yes   any other key no");
-            draw_popup(frame, " retry ", text, 0);
+        Overlay::Ask(question) => {
+            let (title, question) = match question {
+                Question::Retry(task) => {
+                    (" retry ", format!("Try task {task} again, with its attempts counted from zero?"))
+                }
+                Question::Cancel(task) => (" cancel ", format!("Cancel task {task}, which runs?")),
+            };
+            draw_popup(frame, title, format!("{question}\n\ny yes   any other key no"), 0);
         }
     }
 }

@@ -46,6 +46,8 @@ fn of(key: &KeyEvent) -> Option<Key> {
         KeyCode::Char(character) => Key::Character(character),
         KeyCode::Up => Key::Up,
         KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
         KeyCode::PageUp => Key::PageUp,
         KeyCode::PageDown => Key::PageDown,
         KeyCode::Home => Key::Home,

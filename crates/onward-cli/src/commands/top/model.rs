@@ -2,7 +2,7 @@
 
 use onward_store::{Name, QueueRecord, TaskId, TaskRecord};
 
-use super::overlay::Overlay;
+use super::overlay::{Overlay, Question};
 use super::pane::{Pane, Row};
 use super::rates::{Rate, Rates};
 use super::reading::{Moment, Reading};
@@ -18,6 +18,8 @@ const FILTER: usize = 64;
 pub(super) enum Key {
     Up,
     Down,
+    Left,
+    Right,
     PageUp,
     PageDown,
     Home,
@@ -40,6 +42,8 @@ pub(super) enum Wish {
     Resume(Name),
     Show(TaskId),
     Retry(TaskId),
+    Cancel(TaskId),
+    ResumeAll,
 }
 
 /// Which row of a pane is selected. It follows what it is on.
@@ -71,6 +75,8 @@ pub(super) struct Model {
     now: Moment,
     focus: Focus,
     cursors: [Cursor; Pane::ALL.len()],
+    /// The number of columns behind the first one that each pane leaves out.
+    shifts: [usize; Pane::ALL.len()],
     filter: String,
     pub(super) overlay: Overlay,
     note: Option<String>,
@@ -134,10 +140,13 @@ impl Model {
                 Key::Up | Key::Character('k') => scroll(line, -1),
                 _ => self.close(),
             },
-            Overlay::Retry(task) => {
-                let task = *task;
+            Overlay::Ask(question) => {
+                let wish = match *question {
+                    Question::Retry(task) => Wish::Retry(task),
+                    Question::Cancel(task) => Wish::Cancel(task),
+                };
                 self.close();
-                (key == Key::Character('y')).then_some(Wish::Retry(task))
+                (key == Key::Character('y')).then_some(wish)
             }
         }
     }
@@ -154,6 +163,10 @@ impl Model {
             Key::Character('/') => self.overlay = Overlay::Filter,
             Key::Character('p') => return self.pause_or_resume(),
             Key::Character('r') => self.ask_to_retry(),
+            Key::Character('c') => self.ask_to_cancel(),
+            Key::Character('R') => return self.resume_all(),
+            Key::Right | Key::Character('l') => self.shift(1),
+            Key::Left | Key::Character('h') => self.shift(-1),
             Key::Enter => return self.selected_task().map(Wish::Show),
             Key::Tab => self.turn_to(self.focus.pane.index() + 1),
             Key::BackTab => self.turn_to(self.focus.pane.index() + Pane::ALL.len() - 1),
@@ -214,9 +227,31 @@ impl Model {
 
     fn ask_to_retry(&mut self) {
         match self.selected_task().filter(|_| self.focus.pane == Pane::Dead) {
-            Some(task) => self.overlay = Overlay::Retry(task),
+            Some(task) => self.overlay = Overlay::Ask(Question::Retry(task)),
             None => self.say("select a dead letter to try it again: 3 turns to them"),
         }
+    }
+
+    fn ask_to_cancel(&mut self) {
+        match self.selected_task().filter(|_| self.focus.pane == Pane::Running) {
+            Some(task) => self.overlay = Overlay::Ask(Question::Cancel(task)),
+            None => self.say("select a running task to cancel it: 2 turns to them"),
+        }
+    }
+
+    fn resume_all(&mut self) -> Option<Wish> {
+        if self.reading.pauses.is_empty() {
+            self.say("nothing is paused");
+            return None;
+        }
+        Some(Wish::ResumeAll)
+    }
+
+    /// Moves the columns behind the first one sideways. The last column always stays in sight.
+    fn shift(&mut self, by: isize) {
+        let most = self.focus.pane.columns().len().saturating_sub(2);
+        let shift = &mut self.shifts[self.focus.pane.index()];
+        *shift = shift.saturating_add_signed(by).min(most);
     }
 
     fn settle(&mut self) {
@@ -245,6 +280,11 @@ impl Model {
     /// The place of the selected row of a pane.
     pub(super) fn selected(&self, pane: Pane) -> usize {
         self.cursors[pane.index()].index
+    }
+
+    /// Returns the number of columns behind the first one that a pane leaves out.
+    pub(super) fn shift_of(&self, pane: Pane) -> usize {
+        self.shifts[pane.index()]
     }
 
     /// The pane that has the keys.

@@ -14,6 +14,15 @@ pub(super) enum Overlay {
     Filter,
     /// All that is known of a task, from a line on.
     Task(Box<TaskRecord>, u16),
-    /// Whether a task is really meant to be tried again.
+    /// A question that `y` affirms.
+    Ask(Question),
+}
+
+/// A change that is made once it is confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// A dead letter is tried again.
     Retry(TaskId),
+    /// A running task is cancelled.
+    Cancel(TaskId),
 }

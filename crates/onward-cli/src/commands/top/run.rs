@@ -1,6 +1,7 @@
 //! The loop: hints, keys and seconds in, pictures out.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,13 +11,15 @@ use ratatui::DefaultTerminal;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-use super::draw::draw;
+use super::draw::{draw, draw_missing};
 use super::keys::{self, Input};
-use super::model::{Model, Wish};
+use super::model::{Key, Model, Wish};
 use super::reading::{Moment, Reading};
 use crate::apply::apply_one;
 use crate::exit_code::{ExitCode, wrong_usage};
+use crate::location::Location;
 use crate::options::GlobalOptions;
+use crate::output::counted;
 use crate::process::Interrupts;
 use crate::store_file;
 
@@ -39,10 +42,19 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
     }
-    let store = store_file::open_existing(options).await?;
-    let interrupts = Interrupts::listen()?;
-    let terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
+    // A store that cannot be opened is reported on the terminal as it was; a missing one is waited for.
+    let opened = if is_missing(options) { None } else { Some(store_file::open_existing(options).await?) };
+    let mut interrupts = Interrupts::listen()?;
+    let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
     let restored = Restored;
+    let mut inputs = keys::listen();
+    let store = match opened {
+        Some(store) => store,
+        None => match awaited(options, &mut terminal, &mut inputs, &mut interrupts).await? {
+            Some(store) => store,
+            None => return Ok(ExitCode::Done),
+        },
+    };
     let view = View {
         model: Model::new(options.store.to_string()),
         changes: store.changes(),
@@ -50,9 +62,35 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         store: &*store,
         terminal,
     };
-    let ended = view.run(keys::listen(), interrupts).await;
+    let ended = view.run(inputs, interrupts).await;
     drop(restored);
     ended.map(|()| ExitCode::Done)
+}
+
+fn is_missing(options: &GlobalOptions) -> bool {
+    matches!(&options.store, Location::File(path) if !path.exists())
+}
+
+/// Waits until another process makes the store, and opens it. Returns `None` if a key ends the view before.
+async fn awaited(
+    options: &GlobalOptions,
+    terminal: &mut DefaultTerminal,
+    inputs: &mut Receiver<Input>,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Option<Arc<dyn Store>>> {
+    while is_missing(options) {
+        terminal.draw(|frame| draw_missing(frame, &options.store.to_string()))?;
+        tokio::select! {
+            () = interrupts.next() => return Ok(None),
+            input = inputs.recv() => match input {
+                None | Some(Input::Key(Key::Interrupt | Key::Escape | Key::Character('q'))) => return Ok(None),
+                Some(_) => {}
+            },
+            () = tokio::time::sleep(TICK) => {}
+        }
+    }
+    // Its maker holds the lock until the store is complete, so this waits for that.
+    store_file::open_existing(options).await.map(Some)
 }
 
 /// Gives the terminal back as it was, however the view ends.
@@ -148,6 +186,11 @@ impl View<'_> {
                 let resume = Write::Resume { scope: Scope::Queue(queue.clone()) };
                 self.write(resume, format!("resumed queue {queue}")).await
             }
+            Wish::ResumeAll => self.resume_all().await,
+            Wish::Cancel(task) => {
+                let cancel = Write::Cancel { task };
+                self.write(cancel, format!("task {task} is cancelled, or will be when its attempt has stopped")).await
+            }
             Wish::Retry(task) => self.write(Write::Retry { task }, format!("task {task} waits again")).await,
         };
         match said {
@@ -155,6 +198,13 @@ impl View<'_> {
             Ok(None) => {}
             Err(error) => self.model.say(format!("{error:#}")),
         }
+    }
+
+    async fn resume_all(&mut self) -> anyhow::Result<Option<String>> {
+        let pauses = self.store.pauses().await?;
+        let count = u64::try_from(pauses.len())?;
+        let resume = pauses.into_iter().map(|pause| Write::Resume { scope: pause.scope }).collect();
+        self.write(Write::All(resume), format!("ended {}", counted(count, "pause"))).await
     }
 
     async fn show(&mut self, task: TaskId) -> anyhow::Result<Option<String>> {

@@ -157,7 +157,7 @@ async fn a_look_shows_queues_running_tasks_and_what_they_add_up_to() {
     │                                                                                          │
     │                                                                                          │
     └──────────────────────────────────────────────────────────────────────────────────────────┘
-    q quit  tab pane  ↑↓ select  enter show  p pause  r retry  / filter  ? help
+    q quit  tab pane  ↑↓ select  enter show  p pause  r retry  c cancel  / filter  ? help
     ");
 }
 
@@ -273,6 +273,38 @@ async fn r_retries_a_dead_letter_once_it_is_confirmed() {
     assert_eq!(view.press("n"), None);
     assert_eq!(view.press("ry"), Some(Wish::Retry(TaskId(2))));
     assert_eq!(view.model.overlay, Overlay::None);
+}
+
+/// Shows: Q10, T9
+#[tokio::test]
+async fn c_cancels_a_running_task_once_it_is_confirmed() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("2c"), None);
+    assert!(view.picture().contains("Cancel task 1, which runs?"), "{}", view.picture());
+    assert_eq!(view.press("y"), Some(Wish::Cancel(TaskId(1))));
+}
+
+/// Shows: Q10, T14
+#[tokio::test]
+async fn a_capital_r_ends_all_pauses_where_there_are_any() {
+    let mut view = View::new().await;
+    assert_eq!(view.press("R"), None);
+    assert!(view.picture().contains("nothing is paused"), "{}", view.picture());
+    view.apply(Write::Pause { scope: Scope::All, until: None }).await;
+    view.look().await;
+    assert_eq!(view.press("R"), Some(Wish::ResumeAll));
+}
+
+/// Shows: Q10
+#[tokio::test]
+async fn columns_that_do_not_fit_come_into_sight_sideways() {
+    let mut view = View::new().await;
+    assert!(!view.picture().contains("EXPIRED"), "{}", view.picture());
+    view.press("llllllll");
+    let picture = view.picture();
+    assert!(picture.contains("EXPIRED") && picture.contains("video"), "{picture}");
+    view.press("llllllllllllllllllllllllhhhhhhhhhhhhhhhhhhhhhhhhhhhhh");
+    assert!(!view.picture().contains("EXPIRED"), "{}", view.picture());
 }
 
 /// Shows: Q10

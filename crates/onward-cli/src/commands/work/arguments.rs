@@ -11,7 +11,7 @@ use onward::Preemption;
 use onward_store::{Name, Priority};
 
 use super::pressure::PressureOptions;
-use crate::values::{Jobs, parse_duration, parse_kind};
+use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
 
 /// Arguments of `onward work`.
 #[derive(Debug, Args)]
@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
     pub(super) lease: Duration,
     /// Have commands give way to tasks of at least this priority: the least urgent that runs is stopped, if it is at least 64 levels less
     /// urgent, and tried again later
-    #[arg(long, value_name = "PRIORITY")]
-    preempt_from: Option<u8>,
+    #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
+    preempt_from: Option<Priority>,
     #[command(flatten)]
     pub(super) pressure: PressureOptions,
     /// While it works, forget tasks this long after they have ended (see onward store prune)
@@ -90,7 +90,7 @@ Example:
 impl Arguments {
     /// What gives way to what.
     pub(super) fn preemption(&self) -> Option<Preemption> {
-        self.preempt_from.map(|from| Preemption { from: Priority(from), ..Preemption::default() })
+        self.preempt_from.map(|from| Preemption { from, ..Preemption::default() })
     }
 
     /// How many commands run at once.

@@ -60,7 +60,15 @@ impl Decision {
         // Something happens to most of what is loaded.
         state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
-        Self { at: (0, 0), no_claim_before: (0, 0), state, outcomes: Vec::new(), log: Vec::new(), forget_before: 0, seen }
+        Self {
+            at: (0, 0),
+            no_claim_before: (0, 0),
+            state,
+            outcomes: Vec::new(),
+            log: Vec::new(),
+            forget_before: 0,
+            seen,
+        }
     }
 
     /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
