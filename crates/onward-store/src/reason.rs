@@ -9,6 +9,7 @@ use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
 use crate::name::Name;
+use crate::served::ServedCode;
 use crate::task::{Priority, SessionId, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -103,6 +104,33 @@ pub enum WaitReason {
     },
     /// No worker has the store open.
     NoWorker,
+    /// It is an orchestration, and no worker that serves its queue has code that goes on with it.
+    NoCode {
+        /// Its kind.
+        kind: Name,
+        /// Its queue.
+        queue: Name,
+        /// The version of the code that began it; `None` if it has not begun.
+        version: Option<u32>,
+        /// The versions of the code of its kind that workers of its queue have; at most [`limits::NAMED_WORKERS`].
+        versions: Vec<ServedCode>,
+        /// The names of workers that have code that goes on with it, in other queues; at most [`limits::NAMED_WORKERS`].
+        code_served_by: Vec<String>,
+    },
+    /// It expires unless an attempt has started by then. It is named beside the reasons for which none starts.
+    Expires {
+        /// When.
+        at: Timestamp,
+        /// True if that is its deadline, and false if it is the end of its time to live.
+        deadline: bool,
+    },
+    /// It has expired and will not run.
+    Expired {
+        /// When.
+        at: Timestamp,
+        /// True if that was its deadline, and false if it was the end of its time to live.
+        deadline: bool,
+    },
     /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
     Pressure {
         /// The source of the pressure.
@@ -214,6 +242,21 @@ impl fmt::Display for WaitReason {
             }
             Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
+            Self::NoCode { kind, queue, version, versions, code_served_by } => {
+                no_code(f, (kind, queue), *version, versions, code_served_by)
+            }
+            Self::Expires { at, deadline: true } => {
+                write!(f, "its deadline is {at}: it expires then unless an attempt has started")
+            }
+            Self::Expires { at, deadline: false } => {
+                write!(f, "its time to live ends at {at}: it expires then unless an attempt has started")
+            }
+            Self::Expired { at, deadline: true } => {
+                write!(f, "it expired at {at}, its deadline, and will not run; submit it again with a later one")
+            }
+            Self::Expired { at, deadline: false } => {
+                write!(f, "it expired at {at}, when its time to live was over, and will not run unless it is retried")
+            }
             Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
@@ -272,6 +315,44 @@ fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
         "every worker that serves it is at work (workers: {workers}, tasks in hand: {running}); it starts when one of them has a slot free, \
          sooner with more workers or slots"
     )
+}
+
+/// That no worker has the code of an orchestration, and who has other versions of it.
+fn no_code(
+    f: &mut fmt::Formatter<'_>,
+    (kind, queue): (&Name, &Name),
+    version: Option<u32>,
+    versions: &[ServedCode],
+    code_served_by: &[String],
+) -> fmt::Result {
+    let with = code_served_by.join("`, `");
+    if !code_served_by.is_empty() {
+        return write!(
+            f,
+            "no worker of the queue `{queue}` has the code of the orchestration `{kind}`; start one. `{with}` have it, in other queues"
+        );
+    }
+    match version.filter(|_| !versions.is_empty()) {
+        None => write!(f, "no worker has the code of the orchestration `{kind}`; start one that registers it"),
+        Some(version) => {
+            let others: Vec<String> = versions.iter().map(version_text).collect();
+            write!(
+                f,
+                "version {version} of the orchestration `{kind}` began it, and no worker goes on with that (workers have {}); start one with \
+                 that version, or have a later one say `since`",
+                others.join(", ")
+            )
+        }
+    }
+}
+
+/// The version of some code, and from which one on it goes on with orchestrations.
+fn version_text(code: &ServedCode) -> String {
+    if code.since == code.version {
+        format!("version {}", code.version)
+    } else {
+        format!("version {}, which goes on with those since {}", code.version, code.since)
+    }
 }
 
 /// That no worker serves a task, and who serves its kind or its queue alone.
