@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+mod crowd;
 mod damaged;
 mod doctor;
 mod doctor_state;
@@ -28,6 +29,7 @@ mod postgres;
 mod processes;
 mod prune;
 mod queue;
+mod reading;
 mod schedule;
 mod store;
 mod stores;

@@ -29,6 +29,7 @@ on_every_store! {
     a_start_waits_for_the_result_where_asked,
     nobody_waits_longer_than_asked,
     what_is_no_orchestration_is_told_with_what_to_do,
+    what_is_no_orchestration_keeps_no_other_from_what_is_done,
     a_payload_that_is_no_json_is_wrong_usage,
     a_key_in_the_place_of_a_number_is_told_its_flag,
     a_payload_behind_the_kind_is_told_its_place,
@@ -476,6 +477,25 @@ fn nobody_waits_longer_than_asked(place: Place) {
         let ran = place.onward(&[&["orchestration"], words, &["--timeout", "1ms"]].concat());
         assert_eq!(ran.code, Some(1), "{words:?}: {}", ran.stderr);
     }
+}
+
+/// Shows: D10
+fn what_is_no_orchestration_keeps_no_other_from_what_is_done(place: Place) {
+    for _ in 0..2 {
+        assert_eq!(place.onward(&["orchestration", "start", "order"]).code, Some(0));
+    }
+    place.onward(&["submit", "--kind", "plain"]);
+    for verb in ["show", "tree", "status", "pause", "resume", "cancel", "retry", "terminate", "wait", "delete"] {
+        let ran = place.onward(&["orchestration", verb, "999", "3", "2", "1"]);
+        assert_eq!(ran.code, Some(1), "{verb}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        for part in ["999", "task 3 of the kind `plain` is no orchestration"] {
+            assert!(ran.stderr.contains(part), "{verb}: {said}");
+        }
+        let is_of = |task: &str| said.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == task);
+        assert!(is_of("1") && is_of("2"), "{verb}: {said}");
+    }
+    assert_eq!(place.onward(&["orchestration", "list"]).stdout.lines().count(), 1, "two were not deleted");
 }
 
 /// Shows: D10

@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
     }
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
     let terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
     let restored = Restored;
