@@ -58,14 +58,15 @@ pub(crate) async fn open_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<
 /// Opens the store for a command that only reads, and so waits for no writer and needs no room: a missing one is an error.
 pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
-        Location::File(path) => Ok(Arc::new(open_file_to_read(path).await?)),
+        Location::File(path) => Ok(Arc::new(open_file_to_read(options, path).await?)),
         Location::Server(_) => open_existing(options).await,
     }
 }
 
 /// Opens the store of a file as [`open_to_read`] does.
-pub(crate) async fn open_file_to_read(path: &Path) -> anyhow::Result<SqliteReader> {
-    SqliteStore::options().open_to_read(path).await.context(CANNOT_OPEN)
+pub(crate) async fn open_file_to_read(options: &GlobalOptions, path: &Path) -> anyhow::Result<SqliteReader> {
+    let opening = SqliteStore::options().durability(options.durability.into());
+    opening.open_to_read(path).await.context(CANNOT_OPEN)
 }
 
 async fn open(options: &GlobalOptions, need: Need) -> anyhow::Result<Arc<dyn Store>> {

@@ -495,7 +495,7 @@ fn what_is_no_orchestration_keeps_no_other_from_what_is_done(place: Place) {
         let is_of = |task: &str| said.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == task);
         assert!(is_of("1") && is_of("2"), "{verb}: {said}");
     }
-    assert_eq!(place.onward(&["orchestration", "list"]).stdout.lines().count(), 1, "two were not deleted");
+    assert!(place.json(&["orchestration", "list"]).is_empty(), "they were not deleted");
 }
 
 /// Shows: D10
@@ -704,7 +704,9 @@ fn an_update_is_answered_by_the_code(place: Place) {
     assert_eq!(answered.stdout, "7\n", "{}", answered.stderr);
     let nobody = place.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
     assert!(nobody.code == Some(1) && nobody.stderr.contains("`D`"), "{}", nobody.stderr);
-    assert!(place.onward(&["orchestration", "history", "9"]).stdout.contains("update `add`: 4"));
+    let history = place.onward(&["orchestration", "history", "9"]);
+    // The first may have come before the code began, and then stands in the history as what was there.
+    assert!(history.stdout.contains("update `add`: 6"), "{history:?}");
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
 }
 

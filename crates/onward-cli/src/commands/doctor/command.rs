@@ -36,7 +36,7 @@ async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> 
         findings.extend(of_disk);
         return Ok(exit_code(&findings));
     }
-    let store = match store_file::open_file_to_read(path).await {
+    let store = match store_file::open_file_to_read(options, path).await {
         Ok(store) => store,
         Err(error) => return cannot_open(options, &error),
     };
