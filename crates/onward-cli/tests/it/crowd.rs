@@ -23,8 +23,7 @@ fn assert_all_succeed(children: Vec<Child>) {
 }
 
 fn tasks(place: &Place) -> u64 {
-    let counted = place.onward(&["task", "count"]).stdout;
-    counted.trim().parse().unwrap_or_else(|_| panic!("{counted}"))
+    place.onward(&["task", "count"]).stdout.trim().parse().unwrap()
 }
 
 /// Shows: T21
@@ -71,7 +70,7 @@ fn a_process_that_is_killed_while_it_waits_for_the_writer_keeps_no_other_from_it
     let other = Connection::open(place.path("onward.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut waiting = submit_at_once(&place, 3);
-    await_queue(&place, 2);
+    await_queue(&place, 3);
     waiting.iter_mut().for_each(|child| child.kill().unwrap());
     for mut child in waiting {
         child.wait().unwrap();
@@ -82,11 +81,30 @@ fn a_process_that_is_killed_while_it_waits_for_the_writer_keeps_no_other_from_it
     assert_eq!(tasks(&place), 4);
 }
 
-/// Waits until so many processes wait for their turn to write.
+/// Shows: T21
+#[test]
+fn processes_write_in_the_order_in_which_they_came() {
+    let place = Place::new();
+    assert_eq!(place.onward(&["store", "create"]).code, Some(0));
+    let other = Connection::open(place.path("onward.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut waiting = Vec::new();
+    for number in 0..20 {
+        waiting.push(place.spawn(&["submit", "--kind", "k", &number.to_string()]));
+        await_queue(&place, number + 1);
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_all_succeed(waiting);
+    let tasks = place.json(&["task", "list", "--payload"]);
+    let order: Vec<_> = tasks.iter().rev().map(|task| task["payload"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(order, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+/// Waits until so many processes wait to write, the first of them for the write lock and the others for their turn.
 fn await_queue(place: &Place, count: usize) {
     use std::os::unix::fs::MetadataExt as _;
     let inode = format!(":{} ", fs::metadata(place.path("onward.db-sessions")).unwrap().ino());
-    let waits = |line: &&str| line.contains("-> FLOCK") && line.contains(&inode);
+    let waits = |line: &&str| line.contains("FLOCK") && line.contains(&inode);
     while fs::read_to_string("/proc/locks").unwrap().lines().filter(waits).count() < count {
         std::thread::yield_now();
     }

@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+#[cfg(target_os = "linux")]
 mod crowd;
 mod damaged;
 mod doctor;

@@ -149,7 +149,7 @@ impl Presence {
 
     /// Whether a process works on the store.
     pub(super) fn is_here(&self, name: &str) -> bool {
-        name == self.name || self.neighbours.marks().contains_key(name) || is_held(&self.directory.join(name))
+        name == self.name || self.neighbours.marks().contains_key(name) || is_process_here(&self.directory, name)
     }
 
     /// Looks which lasting processes are here; returns whether that has changed. Marks of those that have ended are removed, and
@@ -208,12 +208,17 @@ pub(super) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
 /// Returns the processes of these whose mark beside a store is not held any more.
 pub(super) fn ended(store: &Path, processes: BTreeSet<String>) -> BTreeSet<String> {
     let marks = marks_of(store);
-    processes.into_iter().filter(|process| !is_held(&marks.join(process))).collect()
+    processes.into_iter().filter(|process| !is_process_here(&marks, process)).collect()
 }
 
 /// The inode of the file that the owner of a mark has open.
 fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
+}
+
+/// Whether the process with this name lives. One without a name has no mark, and its path would be that of the directory.
+fn is_process_here(marks: &Path, name: &str) -> bool {
+    !name.is_empty() && is_held(&marks.join(name))
 }
 
 /// Whether the owner of a mark lives.

@@ -211,6 +211,7 @@ impl Drop for Turn<'_> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    #[cfg(target_os = "linux")]
     use std::sync::mpsc;
 
     use rusqlite::Connection;
@@ -237,6 +238,7 @@ mod tests {
         assert!(other.enter().unwrap().is_some());
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn those_who_wait_enter_in_the_order_in_which_they_came() {
         let (directory, [first]) = turnstiles();
@@ -268,6 +270,7 @@ mod tests {
         assert!(other.enter().unwrap().is_some());
     }
 
+    #[cfg(target_os = "linux")]
     /// Waits until so many wait for the lock of this directory.
     fn await_waiting(directory: &Path, count: usize) {
         use std::os::unix::fs::MetadataExt as _;

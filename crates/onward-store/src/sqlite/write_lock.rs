@@ -108,6 +108,7 @@ fn holder_in(line: &str, inode: u64) -> Option<u32> {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_line_of_the_systems_locks_names_the_holder_of_the_write_lock_alone() {
         let read = |line| holder_in(line, 131);
