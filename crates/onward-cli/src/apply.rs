@@ -19,20 +19,20 @@ pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result
     }
 }
 
-/// Does something to each of the tasks that a command names, also to those behind one to which it
+/// Does something to each of the things that a command names, also to those behind one to which it
 /// cannot be done. Each refusal is reported, and the command then ends with [`ExitCode::Failed`].
 ///
 /// # Errors
-/// A refusal where one task is named. What the store or the output reports, which ends the loop.
-pub(crate) async fn for_each(
-    tasks: Vec<TaskId>,
+/// A refusal where one thing is named. What the store or the output reports, which ends the loop.
+pub(crate) async fn for_each<T>(
+    named: Vec<T>,
     options: &GlobalOptions,
-    action: impl AsyncFn(TaskId) -> anyhow::Result<()>,
+    action: impl AsyncFn(T) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
-    let is_single = tasks.len() == 1;
+    let is_single = named.len() == 1;
     let mut code = ExitCode::Done;
-    for task in tasks {
-        match action(task).await {
+    for one in named {
+        match action(one).await {
             Ok(()) => {}
             Err(error) if is_single || !is_refused(&error) => return Err(error),
             Err(error) => {
@@ -44,7 +44,7 @@ pub(crate) async fn for_each(
     Ok(code)
 }
 
-/// Returns true if the task was refused, and not the command as a whole.
+/// Returns true if one thing was refused, and not the command as a whole.
 fn is_refused(error: &anyhow::Error) -> bool {
     !error.chain().any(|cause| cause.is::<onward_store::Error>() || cause.is::<std::io::Error>())
 }

@@ -45,6 +45,11 @@ impl ExitCode {
         }
     }
 
+    /// This code, or [`Failed`](Self::Failed) if something else failed too.
+    pub(crate) fn or_failed(self, failed: bool) -> Self {
+        if failed && self == Self::Done { Self::Failed } else { self }
+    }
+
     /// The code for an error that ended a command: decided by the innermost cause that is one of ours.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(of_cause).unwrap_or(Self::Failed)

@@ -106,7 +106,8 @@ pub use schedule::{
 pub use served::{Served, ServedCode};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,
+    AppliedInTransaction, CheckReport, CommitCounts, Compacted, LockHolder, SqliteOptions, SqliteReader, SqliteStore,
+    SubmittedInTransaction,
 };
 pub use store::{
     Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,

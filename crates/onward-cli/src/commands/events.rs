@@ -24,7 +24,10 @@ pub(crate) struct Arguments {
 
 /// Shows events in order; with `--follow` until it is interrupted.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = match arguments.follow {
+        true => store_file::open_to_stay(options).await?,
+        false => store_file::open_to_read(options).await?,
+    };
     let mut changes = store.changes();
     let mut cursor = arguments.after.unwrap_or(EventCursor::START);
     loop {

@@ -15,7 +15,7 @@ use crate::store_file;
 
 /// Shows how much there is and how it went.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let overview = Overview::of_store(&*store).await?;
     if options.json {
         print_json(&in_seconds(serde_json::to_value(&overview)?))?;

@@ -6,26 +6,26 @@ use crate::harness::{Place, Ran, numbers};
 
 const PAGE_BYTES: usize = 4096;
 
-/// A store of 3000 tasks that wait, of which one page of their rows is overwritten.
+/// A store of tasks that wait, of which one page of their rows is overwritten. They are so few that each process reads their rows.
 fn place_with_damaged_tasks() -> Place {
     let place = Place::new();
-    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads());
-    overwrite_page_with(&place, b"payload 1500");
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads(200));
+    overwrite_page_with(&place, b"payload 150");
     place
 }
 
 /// The same where they have ended, which makes a store that opens.
 fn place_with_damaged_history() -> Place {
     let place = Place::new();
-    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads());
+    place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads(3000));
     assert_eq!(place.onward(&["task", "cancel", "--kind", "k", "--yes"]).code, Some(0));
     assert_eq!(place.onward(&["store", "compact"]).code, Some(0));
     overwrite_page_with(&place, b"payload 1500");
     place
 }
 
-fn payloads() -> String {
-    numbers(3000).lines().map(|number| format!("payload {number}\n")).collect()
+fn payloads(count: u32) -> String {
+    numbers(count).lines().map(|number| format!("payload {number}\n")).collect()
 }
 
 fn overwrite_page_with(place: &Place, text: &[u8]) {

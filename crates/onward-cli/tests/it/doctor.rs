@@ -25,7 +25,19 @@ fn a_healthy_store_passes_every_check() {
     let (of_disk, of_store): (Vec<_>, Vec<_>) =
         levels(&place).into_iter().partition(|(check, _)| check == "sync" || check == "space");
     assert_eq!(of_disk.len(), 2);
-    let all_fine = ["file", "wal", "schema", "integrity", "page-checksums", "unused", "durability", "sessions", "dead"];
+    let all_fine = [
+        "file",
+        "wal",
+        "lock",
+        "watch",
+        "schema",
+        "integrity",
+        "page-checksums",
+        "unused",
+        "durability",
+        "sessions",
+        "dead",
+    ];
     assert_eq!(of_store, all_fine.map(|check| (check.to_owned(), "ok".to_owned())));
 }
 

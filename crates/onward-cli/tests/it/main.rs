@@ -4,6 +4,8 @@
 
 mod aggregate;
 mod bulk;
+#[cfg(target_os = "linux")]
+mod crowd;
 mod damaged;
 mod doctor;
 mod doctor_state;
@@ -28,6 +30,7 @@ mod postgres;
 mod processes;
 mod prune;
 mod queue;
+mod reading;
 mod schedule;
 mod store;
 mod stores;

@@ -17,6 +17,7 @@ on_every_store! {
     dead_letters_are_listed_tried_again_and_purged_apart_from_failures,
     what_a_store_refuses_exits_with_1,
     a_task_that_is_not_there_keeps_no_other_from_what_is_done,
+    a_task_that_is_not_there_keeps_no_other_from_what_is_shown,
     events_tell_what_happened_and_go_on_behind_a_cursor,
     nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it,
     a_tree_shows_a_task_with_its_descendants,
@@ -142,6 +143,21 @@ fn a_task_that_is_not_there_keeps_no_other_from_what_is_done(place: Place) {
         assert_eq!(ran.stdout, format!("task 2 {done}\ntask 1 {done}\n"));
         assert!(ran.stderr.contains("999") && ran.stderr.lines().count() == 1, "{verb}: {}", ran.stderr);
     }
+}
+
+/// Shows: T13, T17
+fn a_task_that_is_not_there_keeps_no_other_from_what_is_shown(place: Place) {
+    let place = with_tasks(place);
+    for verb in [&["run"][..], &["move", "--to", "other"], &["show"], &["why"], &["tree"]] {
+        let ran = place.onward(&[&["task"], verb, &["999", "2", "1"]].concat());
+        assert_eq!(ran.code, Some(1), "{verb:?}");
+        let is_of = |task: &str| ran.stdout.lines().any(|line| line.split_whitespace().any(|word| word == task));
+        assert!(is_of("1") && is_of("2"), "{verb:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("999") && ran.stderr.lines().count() == 1, "{verb:?}: {}", ran.stderr);
+    }
+    place.onward(&["task", "cancel", "1", "2"]);
+    let ran = place.onward(&["task", "wait", "999", "2", "1"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "task 2 cancelled\ntask 1 cancelled\n"), "{}", ran.stderr);
 }
 
 /// Shows: T16

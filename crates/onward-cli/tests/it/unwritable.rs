@@ -5,9 +5,15 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use crate::harness::{Place, Ran};
 
-/// Commands that write, and one that reads.
-const COMMANDS: &[&[&str]] =
-    &[&["submit", "--kind", "k", "two"], &["work", "--kind", "k", "--until-idle", "--", "cat"], &["task", "list"]];
+/// Commands that write.
+const WRITES: &[&[&str]] = &[
+    &["submit", "--kind", "k", "two"],
+    &["work", "--kind", "k", "--until-idle", "--", "cat"],
+    &["task", "cancel", "1"],
+];
+
+/// A command that reads.
+const READS: &[&[&str]] = &[&["task", "list"]];
 
 fn place_with_task() -> Place {
     let place = Place::new();
@@ -19,10 +25,10 @@ fn allow(place: &Place, name: &str, mode: u32) {
     set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
 }
 
-/// Every command is refused, and the store is as it was, to the byte.
-fn assert_is_refused(place: &Place) {
+/// The commands are refused, and the store is as it was, to the byte.
+fn assert_are_refused(place: &Place, commands: &[&[&str]]) {
     let before = read(place.path("onward.db")).unwrap();
-    for command in COMMANDS {
+    for command in commands {
         let Ran { code, stderr, .. } = place.onward_unprivileged(command);
         assert_eq!(code, Some(3), "{command:?}: {stderr}");
         assert!(stderr.contains("onward.db") && stderr.contains("check the permissions"), "{command:?}: {stderr}");
@@ -32,11 +38,14 @@ fn assert_is_refused(place: &Place) {
 
 /// Shows: B11, T21
 #[test]
-fn a_file_that_its_user_may_not_write_exits_with_3_and_the_remedy_and_is_left_alone() {
+fn a_file_that_its_user_may_not_write_is_read_and_every_write_exits_with_3_and_the_remedy() {
     let place = place_with_task();
     allow(&place, ".", 0o777);
     allow(&place, "onward.db", 0o444);
-    assert_is_refused(&place);
+    assert_are_refused(&place, WRITES);
+    let ran = place.onward_unprivileged(READS[0]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("waiting"), "{}{}", ran.stdout, ran.stderr);
+    assert_are_refused(&place, WRITES);
 }
 
 /// Shows: B11, T21
@@ -45,5 +54,6 @@ fn a_directory_that_its_user_may_not_write_exits_with_3_and_the_remedy_and_its_s
     let place = place_with_task();
     allow(&place, "onward.db", 0o666);
     allow(&place, ".", 0o555);
-    assert_is_refused(&place);
+    assert_are_refused(&place, WRITES);
+    assert_are_refused(&place, READS);
 }

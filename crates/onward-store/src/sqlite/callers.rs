@@ -343,7 +343,7 @@ mod tests {
         let store = open(&directory).await;
         submit(&store).committed();
         let mut core = store.core();
-        core.look().unwrap();
+        core.look(true).unwrap();
         assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
         core.settle().unwrap();
         assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
@@ -371,7 +371,7 @@ mod tests {
         let store = open(&directory).await;
         let mut news = store.news();
         submit(&store).committed();
-        store.core().look().unwrap();
+        store.core().look(true).unwrap();
         assert_eq!(heard(&store, &mut news).await, Some(Heard::News([LAST].into())));
     }
 
@@ -381,7 +381,7 @@ mod tests {
         let store = open(&directory).await;
         let mut news = store.news();
         drop(submit(&store));
-        store.core().look().unwrap();
+        store.core().look(true).unwrap();
         assert_eq!(heard(&store, &mut news).await, Some(Heard::Missed));
     }
 

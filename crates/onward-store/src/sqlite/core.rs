@@ -84,6 +84,10 @@ pub(super) struct Core {
     next_task_seen: i64,
     /// The number of the next entry of the log then.
     next_entry_seen: i64,
+    /// The version of the data when this process last looked for what others wrote.
+    version_noticed: i64,
+    /// Whether a brief process has taken tasks, or may.
+    has_sessions: bool,
 }
 
 impl fmt::Debug for Core {
@@ -131,6 +135,8 @@ impl Core {
             settled_for_callers: false,
             next_task_seen: 0,
             next_entry_seen: 0,
+            version_noticed: -1,
+            has_sessions: false,
         }
     }
 
@@ -138,8 +144,11 @@ impl Core {
     /// fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
-        if self.bell.as_ref().is_some_and(|bell| bell.take_overdue()) && self.check_file().is_ok() {
+        if self.is_to_copy_log() && self.check_file().is_ok() {
             housekeeping::checkpoint(&self.connection);
+        }
+        if let Err(error) = self.prepare_for_sessions(&jobs) {
+            return Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect());
         }
         let tags = jobs.iter().any(|job| job.tags);
         match self.transact(jobs.iter().map(|job| job.writes.as_slice()), tags) {
@@ -157,6 +166,32 @@ impl Core {
             }
             Err(_) => Answers(jobs.into_iter().map(|job| self.commit_alone(job)).collect()),
         }
+    }
+
+    /// Whether this commit is to copy the log back first: where there is little room, and in a process without housekeeping.
+    fn is_to_copy_log(&self) -> bool {
+        let is_brief = self.is_brief();
+        self.bell.as_ref().is_some_and(|bell| bell.take_overdue() || is_brief && bell.take_copy())
+    }
+
+    /// Does what a lasting process does when it opens the store, before a brief one takes tasks: sessions lapse whose process has
+    /// ended, and those of processes that live get a lease, for alone they need not renew it.
+    fn prepare_for_sessions(&mut self, jobs: &[Job]) -> Result<()> {
+        let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
+        if !self.is_brief() || self.has_sessions || !jobs.iter().any(|job| job.writes.iter().any(takes)) {
+            return Ok(());
+        }
+        let mut presence = self.presence.take();
+        let lapsed = self.in_transaction(|transaction| {
+            if let Some(presence) = &mut presence {
+                presence.look(true)?;
+                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
+            }
+            transaction.finish()
+        });
+        self.presence = presence;
+        self.has_sessions = lapsed.is_ok();
+        lapsed
     }
 
     fn commit_alone(&mut self, job: Job) -> (Job, Result<Vec<Outcome>>) {
@@ -261,9 +296,12 @@ impl Core {
     }
 
     fn begin(&self) -> Result<()> {
-        let _turn = self.presence.as_ref().and_then(Presence::turn);
-        self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        Ok(())
+        let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
+        let Some(presence) = &self.presence else { return Ok(begin()?) };
+        let turnstile = presence.turnstile();
+        // A process that is alone need not ask. One that comes for a few calls says so first.
+        let _turn = if presence.hears_all() { None } else { turnstile.enter()? };
+        begin().map_err(|failure| turnstile.lock().name_holder(failure))
     }
 
     fn with_transaction<T>(
@@ -356,21 +394,22 @@ impl Core {
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
     }
 
-    /// Looks who is here, and leaves it to be settled; answers whether that has changed.
-    pub(super) fn look_who_is_here(&mut self) -> Result<bool> {
-        let changed = self.presence.as_mut().map_or(Ok(false), Presence::look)?;
+    /// Looks who is here, and leaves it to be settled; answers whether that has changed. With `sweep`, marks of brief processes that
+    /// have ended are removed.
+    pub(super) fn look_who_is_here(&mut self, sweep: bool) -> Result<bool> {
+        let changed = self.presence.as_mut().map_or(Ok(false), |presence| presence.look(sweep))?;
         self.unsettled |= changed;
         Ok(changed)
     }
 
     /// Whether a process was here at the last look.
     pub(super) fn is_here(&self, process: &str) -> bool {
-        self.presence.as_ref().is_none_or(|presence| process == presence.name() || presence.is_neighbour(process))
+        self.presence.as_ref().is_none_or(|presence| presence.is_here(process))
     }
 
     /// Looks who works on this file, and settles what has changed; who has gone may have left something unsaid.
-    pub(super) fn look(&mut self) -> Result<()> {
-        self.look_who_is_here()?;
+    pub(super) fn look(&mut self, sweep: bool) -> Result<()> {
+        self.look_who_is_here(sweep)?;
         self.unsettled |= self.callers_write() && !self.settled_for_callers;
         if !self.unsettled {
             return Ok(());
@@ -410,8 +449,8 @@ impl Core {
         let outcome = self.in_transaction(|transaction| {
             if let Some(presence) = &mut presence {
                 // Inside the transaction: whoever came before it is seen here, so no session in the file belongs to a stranger.
-                presence.look()?;
-                transaction.lapse_ended_processes(presence.name(), |name| presence.is_neighbour(name))?;
+                presence.look(true)?;
+                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
             }
             let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
             let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
@@ -445,9 +484,32 @@ impl Core {
 }
 
 impl Core {
-    /// Whether nobody writes to the file but this connection.
-    pub(super) fn is_alone(&self) -> bool {
-        !self.callers_write() && self.presence.as_ref().is_none_or(Presence::is_alone)
+    /// Whether this process is woken by everything that others write to the file.
+    pub(super) fn hears_all(&self) -> bool {
+        !self.callers_write() && self.presence.as_ref().is_none_or(Presence::hears_all)
+    }
+
+    /// Whether this process makes a few calls and ends.
+    pub(super) fn is_brief(&self) -> bool {
+        self.presence.as_ref().is_some_and(Presence::is_brief)
+    }
+
+    /// Whether this process may have sessions.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.has_sessions || !self.is_brief()
+    }
+
+    /// Wakes all in this process if another one has written since the last time, where the system does not wake them.
+    pub(super) fn notice_writes(&mut self) -> Result<()> {
+        if self.presence.as_ref().is_none_or(Presence::is_watching) {
+            return Ok(());
+        }
+        let version = self.version()?;
+        if std::mem::replace(&mut self.version_noticed, version) != version {
+            self.news.tell_missed();
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+        }
+        Ok(())
     }
 
     fn callers_write(&self) -> bool {

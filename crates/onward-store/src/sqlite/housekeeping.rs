@@ -3,8 +3,8 @@
 //! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
 //! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little while
 //! nobody writes, in this process or another, so that the log can start anew instead of growing without end: a task waits that long at
-//! such a moment. While others write to the file, the thread looks once a second whether their processes still live and whether they
-//! left something unsaid; alone, it sleeps until it is woken.
+//! such a moment. While others write to the file, or the system does not tell of it, the thread looks once a second whether their
+//! processes still live and whether they left something unsaid; alone, it sleeps until it is woken.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -121,7 +121,7 @@ impl Bell {
     }
 
     /// Whether the log is to be copied; says so once.
-    fn take_copy(&self) -> bool {
+    pub(super) fn take_copy(&self) -> bool {
         self.copy.swap(false, Ordering::AcqRel)
     }
 
@@ -174,7 +174,7 @@ fn room_for_log(log: &Path) -> Option<i32> {
 /// Starts the thread; it ends when the bell is closed.
 pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Core>>) -> Result<JoinHandle<()>> {
     let run = move || {
-        let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).is_alone();
+        let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).hears_all();
         while let Some(reason) = bell.wait(alone) {
             if has_lost_file(&core, &connection) {
                 // There is nothing left to look after. Whoever waits for this store hears of it from its next call.
@@ -188,17 +188,17 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
                 bell.fit_disk();
             }
             let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = core.look()
+            if let Err(error) = core.look(reason == Reason::Time)
                 && !error.is_replaced()
             {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
             }
             if reason == Reason::Time
-                && let Err(error) = core.notice_tasks()
+                && let Err(error) = core.notice_writes().and_then(|()| core.notice_tasks())
             {
                 tracing::warn!(%error, "it could not be told whether others have added tasks; it is tried again");
             }
-            alone = core.is_alone();
+            alone = core.hears_all();
         }
     };
     std::thread::Builder::new()

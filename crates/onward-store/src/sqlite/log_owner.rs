@@ -140,7 +140,7 @@ pub(super) fn check_log(connection: &Connection, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn log_bytes(path: &Path) -> u64 {
+pub(super) fn log_bytes(path: &Path) -> u64 {
     fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len())
 }
 

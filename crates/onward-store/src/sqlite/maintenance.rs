@@ -9,11 +9,13 @@ use crate::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::failure::in_file;
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
-use crate::sqlite::log_owner::check_log;
+use crate::sqlite::log_owner::{check_log, log_bytes};
 use crate::sqlite::migrations::{self, MIGRATIONS};
 use crate::sqlite::names::SERIES_LINES;
 use crate::sqlite::open::{check_before_open, connect, connect_first, has_page_checksums, open_through, real_path};
+use crate::sqlite::presence::check_watch;
 use crate::sqlite::store::SqliteStore;
+use crate::sqlite::write_lock::{LockHolder, WriteLock};
 
 /// How many pages a backup copies between two looks at its progress.
 const STEP: i32 = 1024;
@@ -125,26 +127,23 @@ impl SqliteStore {
     #[expect(clippy::unused_async, reason = "reading elsewhere will wait, and callers should not care")]
     pub async fn check(&self) -> Result<CheckReport> {
         let path = self.location_for_maintenance()?;
-        let mut log = path.clone().into_os_string();
-        log.push("-wal");
-        self.read(|connection| {
-            let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
-            let integrity = integrity(connection)?;
-            let consistency = match consistency(connection) {
-                // What cannot be read has been found already.
-                Err(error) if error.is_corrupt() && !integrity.is_empty() => Vec::new(),
-                consistency => consistency?,
-            };
-            Ok(CheckReport {
-                integrity,
-                consistency,
-                page_checksums: has_page_checksums(connection)?,
-                schema: migrations::schema_of(connection)?,
-                database_bytes: file_bytes(&path),
-                log_bytes: file_bytes(Path::new(&log)),
-                free_bytes: number("PRAGMA freelist_count")? * number("PRAGMA page_size")?,
-            })
-        })
+        self.read(|connection| check_file(connection, &path))
+    }
+
+    /// Returns the process that holds the write lock of a store at this moment, of Onward or of another program. `None` if none does,
+    /// or the system does not say which; Linux alone does. Opens nothing.
+    #[must_use]
+    pub fn lock_holder(path: impl AsRef<Path>) -> Option<LockHolder> {
+        WriteLock::of(&real_path(path.as_ref())).holder()
+    }
+
+    /// Checks whether the system lets a process be woken when others write to a store. Where it does not, a store works all the same,
+    /// and looks once a second.
+    ///
+    /// # Errors
+    /// With the setting of the system that allows more.
+    pub fn check_watch(path: impl AsRef<Path>) -> Result<()> {
+        check_watch(path.as_ref())
     }
 
     /// Brings a file's schema up to date without opening it for work; answers what it was and what it is.
@@ -193,6 +192,25 @@ impl SqliteStore {
             _ => Err(Error::invalid("a store in memory has no file; open one in a file for that")),
         }
     }
+}
+
+pub(super) fn check_file(connection: &Connection, path: &Path) -> Result<CheckReport> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+    let integrity = integrity(connection)?;
+    let consistency = match consistency(connection) {
+        // What cannot be read has been found already.
+        Err(error) if error.is_corrupt() && !integrity.is_empty() => Vec::new(),
+        consistency => consistency?,
+    };
+    Ok(CheckReport {
+        integrity,
+        consistency,
+        page_checksums: has_page_checksums(connection)?,
+        schema: migrations::schema_of(connection)?,
+        database_bytes: file_bytes(path),
+        log_bytes: log_bytes(path),
+        free_bytes: number("PRAGMA freelist_count")? * number("PRAGMA page_size")?,
+    })
 }
 
 fn open_to_read(path: &Path, layer: &str) -> Result<Connection> {

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::{Connection, params};
+
 use crate::error::Result;
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::{SHARED, meta};
@@ -95,4 +97,35 @@ impl NewTags {
         self.count = 0;
         Ok(std::mem::take(&mut self.tasks))
     }
+}
+
+/// Reads while tables in the connection's memory, which have all tags, stand in front of those of the file.
+pub(super) fn with_all<T>(connection: &Connection, new: NewTags, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    connection.pragma_update(None, "query_only", false)?;
+    let outcome = connection
+        .execute_batch(include_str!("sql/tags_in_memory.sql"))
+        .map_err(Into::into)
+        .and_then(|()| add(connection, new))
+        .and_then(|()| read());
+    // What is left of them would hide the tables of the file from the next read.
+    let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.tag; DROP TABLE IF EXISTS temp.tagged");
+    connection.pragma_update(None, "query_only", true)?;
+    let read = outcome?;
+    dropped?;
+    Ok(read)
+}
+
+/// Adds the tags of new tasks to the tables in memory.
+fn add(connection: &Connection, new: NewTags) -> Result<()> {
+    for (task, tags) in new.tasks {
+        for (key, value) in tags.iter() {
+            let number: i64 = connection
+                .prepare_cached(include_str!("sql/count_tag_in_memory.sql"))?
+                .query_row([key, value], |row| row.get(0))?;
+            connection
+                .prepare_cached("INSERT INTO temp.tagged (tag, task) VALUES (?, ?)")?
+                .execute(params![number, task])?;
+        }
+    }
+    Ok(())
 }

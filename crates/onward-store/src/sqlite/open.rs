@@ -70,7 +70,11 @@ pub struct SqliteOptions {
     long_log: i32,
     memory_tasks: MemoryTasks,
     migrations: Migrations,
+    brief: bool,
 }
+
+/// The tasks that a brief process leaves for the next one to read before it moves them to the tables.
+const BRIEF_TASKS: MemoryTasks = MemoryTasks { alone: 256, beside_tables: 256 };
 
 impl Default for SqliteOptions {
     fn default() -> Self {
@@ -84,6 +88,7 @@ impl Default for SqliteOptions {
             long_log: housekeeping::LONG_LOG,
             memory_tasks: MemoryTasks::default(),
             migrations: MIGRATIONS,
+            brief: false,
         }
     }
 }
@@ -171,6 +176,18 @@ impl SqliteOptions {
         self
     }
 
+    /// Whether this process makes a few calls and ends, as a command line does. Default: no. Such a store costs less to open and to
+    /// close: it watches no file, has no thread that cleans up, and other processes take no notice of it. Its
+    /// [`changes`](crate::Store::changes) report what this process writes, and not what others write.
+    #[must_use]
+    pub fn brief(mut self, brief: bool) -> Self {
+        self.brief = brief;
+        if brief {
+            self.memory_tasks = BRIEF_TASKS;
+        }
+        self
+    }
+
     /// Opens a file, made or brought up to the present schema where needed. Sessions of processes that have ended lapse at once.
     ///
     /// # Errors
@@ -207,7 +224,6 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }
 
-    #[cfg(feature = "postgres")]
     pub(super) fn clock_of(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
     }
@@ -256,11 +272,25 @@ impl SqliteOptions {
         }
     }
 
-    fn open_file(self, path: &Path) -> Result<SqliteStore> {
+    pub(super) fn vfs_name(&self) -> Option<&str> {
+        self.vfs.as_deref()
+    }
+
+    pub(super) fn migrations(&self) -> Migrations {
+        self.migrations
+    }
+
+    pub(super) fn info_of(&self, path: &Path) -> StoreInfo {
+        self.info(path.display().to_string(), self.durability)
+    }
+
+    pub(super) fn open_file(self, path: &Path) -> Result<SqliteStore> {
         let path = real_path(path);
         let (mut core, bell) = self.enter_file(&path)?;
         let vfs = self.vfs.as_deref();
-        core.settle()?;
+        if !self.brief {
+            core.settle()?;
+        }
         core.connection.make_ready()?;
         let sizes = Arc::clone(&core.sizes);
         let page_checksums = has_page_checksums(&core.connection)?;
@@ -268,12 +298,16 @@ impl SqliteOptions {
         let names = core.file.as_ref().map(|file| Arc::clone(file.names()));
         let readers = Readers::new(path.clone(), vfs, names);
         let core = Arc::new(Mutex::new(core));
-        let housekeeper = connect(&path, vfs)?;
-        prepare(&housekeeper, self.durability)?;
-        let housekeeping = housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?;
+        let housekeeping = if self.brief {
+            None
+        } else {
+            let housekeeper = connect(&path, vfs)?;
+            prepare(&housekeeper, self.durability)?;
+            Some(housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?)
+        };
         let writer = Writer::start(core, self.durability == Durability::Full)?;
         let info = self.info(path.display().to_string(), self.durability);
-        let file = OpenFile { readers, bell, housekeeping: Some(housekeeping), callers };
+        let file = OpenFile { readers, bell, housekeeping, callers };
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
@@ -285,12 +319,14 @@ impl SqliteOptions {
         // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
         // making the store at this moment.
         let reading = connection.transaction()?;
-        check_schema(&reading, self.migrations)?;
+        let schema = check_schema(&reading, self.migrations)?;
         drop(reading);
         self.reserve_checksums(&connection)?;
         set_synchronous(&connection, self.durability)?;
         // Before there is a write-ahead log: so no file without an identity ever has one beside it.
-        migrate(&mut connection, self.migrations)?;
+        if schema < self.migrations.newest() {
+            migrate(&mut connection, self.migrations)?;
+        }
         prepare(&connection, self.durability)?;
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
@@ -302,7 +338,11 @@ impl SqliteOptions {
         set_leaves_log(&connection, true);
         let file = OwnFile::opened(&connection, path)?;
         let inode = file.names().inode();
-        let presence = Presence::enter(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?;
+        let presence = if self.brief {
+            Presence::enter_briefly(path, inode)?
+        } else {
+            Presence::enter(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?
+        };
         // Another process may have opened what was here before, and made its mark since the first look.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
@@ -360,7 +400,7 @@ fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl 
         }
         match woken {
             Woken::Peer => {}
-            Woken::Peers | Woken::FileRenamed => bell.ring(),
+            Woken::Peers | Woken::Announced | Woken::FileRenamed => bell.ring(),
             Woken::FileWritten => bell.ring_if_alone(),
         }
     }
@@ -369,7 +409,7 @@ fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl 
 /// Opens a connection without changing the file, through our layer on top of this VFS.
 pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let mut connection = open_through(path, CONNECT, &file_layer::over(vfs)?)?;
-    wait_for_locks(&mut connection)?;
+    wait_for_locks(&mut connection, path)?;
     Ok(connection)
 }
 
@@ -481,10 +521,20 @@ fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
 
 /// Refuses what would fail later or, worse, would not.
 pub(super) fn check_place(path: &Path, create: bool) -> Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+    check_there(path, create)?;
+    check_writable(path, directory_of(path))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Refuses a place where no store can be, or none is.
+pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
+    let directory = directory_of(path);
     if !directory.is_dir() {
         return Err(Error::not_found(format!("the directory {} does not exist; make it first", directory.display())));
     }
@@ -496,8 +546,7 @@ pub(super) fn check_place(path: &Path, create: bool) -> Result<()> {
             "there is no store; commands that add or set something make one, such as `onward submit`",
         ));
     }
-    check_writable(path, &directory)?;
-    if let Some(kind) = network_file_system(&directory) {
+    if let Some(kind) = network_file_system(directory) {
         return Err(Error::invalid(format!(
             "the directory is on {kind}, whose locks cannot be relied on; keep the store on a local disk"
         )));
@@ -538,7 +587,7 @@ fn network_file_system(_directory: &Path) -> Option<&'static str> {
     None
 }
 
-fn named(path: &Path, error: Error) -> Error {
+pub(super) fn named(path: &Path, error: Error) -> Error {
     error.about(&path.display().to_string())
 }
 
@@ -570,7 +619,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let (mut slow, _bell) = SqliteStore::options().enter_file(&path).unwrap();
-        slow.look().unwrap();
+        slow.look(true).unwrap();
         let other = SqliteStore::open(&path).await.unwrap();
         let open = OpenSession::new("worker", Duration::from_secs(10));
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));

@@ -98,7 +98,7 @@ impl Loss {
 pub(super) struct Names {
     path: PathBuf,
     directory: PathBuf,
-    files: [(PathBuf, FileId); 3],
+    files: Vec<(PathBuf, FileId)>,
     /// The directory when all names were right, if a later change would show.
     settled: Mutex<Option<DirectoryState>>,
     /// Stays once it is set.
@@ -107,13 +107,20 @@ pub(super) struct Names {
 
 impl Names {
     fn new(path: &Path) -> Result<Self> {
+        Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
+    }
+
+    /// Notes the database file alone, for a process that only reads: it acknowledges nothing that a lost log would lose.
+    pub(super) fn of_database(path: &Path) -> Result<Self> {
+        Self::of(path, vec![path.to_owned()])
+    }
+
+    fn of(path: &Path, files: Vec<PathBuf>) -> Result<Self> {
         let with_id = |path: PathBuf| match file_id(&path) {
             Ok(Some(id)) => Ok((path, id)),
             Ok(None) => Err(Loss::Moved.error(&path, Fate::NotWritten)),
             Err(failure) => Err(unreadable(&path, failure)),
         };
-        let files = [path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")];
-        let [database, log, index] = files;
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
@@ -121,7 +128,7 @@ impl Names {
         Ok(Self {
             path: path.to_owned(),
             directory,
-            files: [with_id(database)?, with_id(log)?, with_id(index)?],
+            files: files.into_iter().map(with_id).collect::<Result<_>>()?,
             settled: Mutex::new(None),
             lost: OnceLock::new(),
         })
@@ -129,7 +136,7 @@ impl Names {
 
     /// Returns the inode of the database file.
     pub(super) fn inode(&self) -> u64 {
-        self.files[0].1.inode
+        self.files.first().map_or(0, |(_, id)| id.inode)
     }
 
     /// Returns an error if the store has lost its file. Cost: one look at the directory, if no name in it has changed.

@@ -57,7 +57,7 @@ impl Readers {
     fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = open_through(&self.path, flags, &file_layer::over(self.vfs.as_deref())?)?;
-        wait_for_locks(&mut connection)?;
+        wait_for_locks(&mut connection, &self.path)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         rusqlite::vtab::array::load_module(&connection)?;
         // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.

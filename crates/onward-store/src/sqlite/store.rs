@@ -155,7 +155,7 @@ impl SqliteStore {
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut core = self.core();
-        if core.look_who_is_here()?
+        if core.look_who_is_here(false)?
             && let Some(file) = &self.file
         {
             file.bell.ring();
@@ -322,11 +322,15 @@ impl Drop for SqliteStore {
         if core.check_file().is_err() {
             return;
         }
-        if let Err(error) = core.close_sessions()
+        if core.has_sessions()
+            && let Err(error) = core.close_sessions()
             && !error.is_replaced()
         {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
-        housekeeping::checkpoint(&core.connection);
+        // The last process copies the log when it closes its connection; many brief ones would each wait for the disk.
+        if !core.is_brief() {
+            housekeeping::checkpoint(&core.connection);
+        }
     }
 }

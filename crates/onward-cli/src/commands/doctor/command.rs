@@ -6,7 +6,7 @@ use onward_store::{SqliteStore, Store, SystemClock};
 use serde_json::json;
 
 use super::finding::{Finding, exit_code};
-use super::{disk, state};
+use super::{disk, processes, state};
 use crate::exit_code::ExitCode;
 use crate::location::Location;
 use crate::options::GlobalOptions;
@@ -26,6 +26,8 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
 
 async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> {
     let mut findings = disk::file(path);
+    findings.extend(processes::lock(path).await);
+    findings.push(processes::watch(path));
     findings.extend(disk::schema(path, SqliteStore::schema()));
     show(options, &findings)?;
     if findings.iter().any(Finding::is_of_older_schema) {
@@ -34,7 +36,7 @@ async fn file(options: &GlobalOptions, path: &Path) -> anyhow::Result<ExitCode> 
         findings.extend(of_disk);
         return Ok(exit_code(&findings));
     }
-    let store = match store_file::open_existing_file(options, path).await {
+    let store = match store_file::open_file_to_read(options, path).await {
         Ok(store) => store,
         Err(error) => return cannot_open(options, &error),
     };

@@ -3,6 +3,7 @@
 mod command;
 mod disk;
 mod finding;
+mod processes;
 #[cfg(feature = "postgres")]
 mod server;
 mod state;

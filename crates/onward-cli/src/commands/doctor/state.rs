@@ -1,6 +1,6 @@
 //! What the store says of itself.
 
-use onward_store::{Durability, QueueRecord, SessionRecord, SqliteStore, Store};
+use onward_store::{Durability, QueueRecord, SessionRecord, SqliteReader, Store};
 
 use super::finding::Finding;
 use crate::commands::each::{self, RunRecord};
@@ -17,7 +17,7 @@ const FREE_BYTES: u64 = 64 * 1024 * 1024;
 const RUNS_SHOWN: usize = 20;
 
 /// Reads the whole file, and checks that it hangs together and holds what it should.
-pub(super) async fn file(store: &SqliteStore) -> anyhow::Result<Vec<Finding>> {
+pub(super) async fn file(store: &SqliteReader) -> anyhow::Result<Vec<Finding>> {
     let report = store.check().await?;
     let problems: Vec<String> = report.integrity.into_iter().chain(report.consistency).collect();
     Ok(vec![

@@ -75,7 +75,7 @@ fn run(
 
 /// Lists the runs.
 pub(super) async fn list(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let runs = runs(&*store).await?;
     if options.json {
         runs.iter().try_for_each(|run| print_json(&json_of(run)))?;

@@ -11,7 +11,7 @@ use crate::store_file;
 
 /// Lists the limits.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let limits = store.limits().await?;
     if options.json {
         for LimitRecord { scope, limit, running, tokens } in &limits {

@@ -1,10 +1,10 @@
 //! `onward orchestration cancel`
 
-use onward_store::{Outcome, Write};
+use onward_store::{Outcome, TaskRecord, Write};
 use serde_json::json;
 
 use super::named::Orchestrations;
-use crate::apply::{apply_one, for_each, unexpected};
+use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -13,18 +13,19 @@ use crate::store_file;
 /// Asks each of the orchestrations to stop.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
-    for_each(named.numbers(&*store).await?, options, async |task| {
-        let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
-            Outcome::Cancelled => ("cancelled", "is cancelled; it had not begun"),
-            Outcome::CancelRequested => ("cancel_requested", "is asked to stop; its next turn hears of it"),
-            other => return Err(unexpected(other)),
-        };
-        if options.json {
-            print_json(&json!({ "id": task, "outcome": outcome }))?;
-        } else {
-            print_line(format_args!("orchestration {task} {said}"))?;
-        }
-        Ok(())
-    })
-    .await
+    named
+        .for_each(options, &*store, async |TaskRecord { id: task, .. }| {
+            let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
+                Outcome::Cancelled => ("cancelled", "is cancelled; it had not begun"),
+                Outcome::CancelRequested => ("cancel_requested", "is asked to stop; its next turn hears of it"),
+                other => return Err(unexpected(other)),
+            };
+            if options.json {
+                print_json(&json!({ "id": task, "outcome": outcome }))?;
+            } else {
+                print_line(format_args!("orchestration {task} {said}"))?;
+            }
+            Ok(())
+        })
+        .await
 }

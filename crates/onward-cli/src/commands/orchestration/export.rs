@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 /// Writes the history of an orchestration to a file, for tests that try new code on it.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let Arguments { orchestration, output } = arguments;
     let id = orchestration.record(&*store).await?.id;
     let recorded = Engine::builder().store(Arc::clone(&store)).open().await?.record_history(id).await?;

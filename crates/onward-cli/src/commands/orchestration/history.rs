@@ -20,7 +20,7 @@ const SHOWN_COLUMNS: usize = 200;
 
 /// Prints the history of an orchestration.
 pub(crate) async fn run(options: &GlobalOptions, one: One) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let record = one.record(&*store).await?;
     let mut told = Telling::new(options.json);
     let mut from = 0;

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 
 /// Lists orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let (listed, more) = read(&*store, &arguments).await?;
     if options.json {
         for (task, instance) in listed {

@@ -3,6 +3,10 @@
 use clap::Args;
 use onward_store::{Name, Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, TaskState};
 
+use crate::apply::for_each;
+use crate::exit_code::ExitCode;
+use crate::options::GlobalOptions;
+
 /// Which orchestrations.
 #[derive(Debug, Args)]
 pub(crate) struct Orchestrations {
@@ -37,27 +41,23 @@ fn number(text: &str) -> Result<TaskId, String> {
 }
 
 impl Orchestrations {
-    /// What the store knows of them, in the order in which they were named.
+    /// Does something to each of them, in the order in which they were named, also to those behind one that is not there, or to
+    /// which it cannot be done (see [`apply::for_each`](crate::apply::for_each)).
     ///
     /// # Errors
-    /// If one is not there, or is no orchestration.
-    pub(super) async fn records(self, store: &dyn Store) -> anyhow::Result<Vec<TaskRecord>> {
-        if let Some(key) = self.key {
-            return Ok(vec![with_key(store, key, self.kind).await?]);
-        }
-        let mut records = Vec::new();
-        for number in self.numbers {
-            records.push(with_number(store, number).await?);
-        }
-        Ok(records)
-    }
-
-    /// Their numbers.
-    ///
-    /// # Errors
-    /// As [`records`](Self::records).
-    pub(super) async fn numbers(self, store: &dyn Store) -> anyhow::Result<Vec<TaskId>> {
-        Ok(self.records(store).await?.into_iter().map(|record| record.id).collect())
+    /// If one is named that is not there, or is no orchestration, and what `action` returns for it.
+    pub(super) async fn for_each(
+        self,
+        options: &GlobalOptions,
+        store: &dyn Store,
+        action: impl AsyncFn(TaskRecord) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ExitCode> {
+        let Self { numbers, key, kind } = self;
+        let named = match key {
+            Some(key) => vec![One::either(None, Some(key), kind)],
+            None => numbers.into_iter().map(|number| One::either(Some(number), None, None)).collect(),
+        };
+        for_each(named, options, async |one| action(one.record(store).await?).await).await
     }
 }
 
@@ -70,7 +70,7 @@ impl One {
     /// What the store knows of it.
     ///
     /// # Errors
-    /// As [`Orchestrations::records`].
+    /// If it is not there, or is no orchestration.
     pub(super) async fn record(self, store: &dyn Store) -> anyhow::Result<TaskRecord> {
         match (self.number, self.key) {
             (Some(number), _) => with_number(store, number).await,
@@ -82,7 +82,7 @@ impl One {
 /// Checks that a number is that of an orchestration.
 ///
 /// # Errors
-/// As [`Orchestrations::records`].
+/// If no task has it, or it is no orchestration.
 pub(super) async fn check_is_one(store: &dyn Store, number: TaskId) -> anyhow::Result<()> {
     with_number(store, number).await.map(drop)
 }

@@ -38,7 +38,7 @@ struct Answered {
 /// Has a program replay the history as it is now, and prints what its code answers.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (asked_of, name, question) = arguments.asked.read()?;
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let number = asked_of.record(&*store).await?.id;
     let recorded = Engine::builder().store(Arc::clone(&store)).open().await?.record_history(number).await?;
     let file = tempfile::NamedTempFile::new().context("cannot make a file for the history; set TMPDIR")?;

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { directory, filter, limit } = arguments;
     let filter = TaskFilter { orchestration: Some(true), ..filter.filter()? };
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
     let unwritten = || format!("the directory {} could not be written", directory.display());
     tokio::fs::create_dir_all(&directory).await.with_context(unwritten)?;

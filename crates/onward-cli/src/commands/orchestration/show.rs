@@ -8,7 +8,7 @@ use crate::store_file;
 
 /// Shows each of the orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
-    let records = named.records(&*store).await?;
-    task::show_all(options, &*store, records).await
+    let store = store_file::open_to_read(options).await?;
+    let shown = task::Shown::new(options, &*store);
+    named.for_each(options, &*store, async |record| shown.show(record).await).await
 }

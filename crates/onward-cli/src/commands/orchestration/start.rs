@@ -107,7 +107,7 @@ pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
 /// Starts one.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let write = arguments.write()?;
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_to_submit(options, arguments.wait).await?;
     let submitted = match apply_one(&*store, write).await? {
         Outcome::Submitted(submitted) => submitted,
         Outcome::All(outcomes) => match outcomes.first() {

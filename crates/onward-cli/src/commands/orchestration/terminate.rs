@@ -1,11 +1,11 @@
 //! `onward orchestration terminate`
 
 use clap::Args;
-use onward_store::{Outcome, Write};
+use onward_store::{Outcome, TaskRecord, Write};
 use serde_json::json;
 
 use super::named::Orchestrations;
-use crate::apply::{apply_one, for_each, unexpected};
+use crate::apply::{apply_one, unexpected};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
@@ -25,17 +25,18 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let Arguments { orchestrations, reason } = arguments;
-    for_each(orchestrations.numbers(&*store).await?, options, async |task| {
-        match apply_one(&*store, Write::Terminate { task, reason: reason.clone() }).await? {
-            Outcome::Cancelled => {}
-            other => return Err(unexpected(other)),
-        }
-        if options.json {
-            print_json(&json!({ "id": task, "outcome": "terminated" }))?;
-        } else {
-            print_line(format_args!("orchestration {task} is terminated"))?;
-        }
-        Ok(())
-    })
-    .await
+    orchestrations
+        .for_each(options, &*store, async |TaskRecord { id: task, .. }| {
+            match apply_one(&*store, Write::Terminate { task, reason: reason.clone() }).await? {
+                Outcome::Cancelled => {}
+                other => return Err(unexpected(other)),
+            }
+            if options.json {
+                print_json(&json!({ "id": task, "outcome": "terminated" }))?;
+            } else {
+                print_line(format_args!("orchestration {task} is terminated"))?;
+            }
+            Ok(())
+        })
+        .await
 }

@@ -8,9 +8,6 @@ use crate::store_file;
 
 /// Shows each of the orchestrations with what it started.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
-    for root in named.numbers(&*store).await? {
-        task::show_tree(options, &*store, root).await?;
-    }
-    Ok(ExitCode::Done)
+    let store = store_file::open_to_read(options).await?;
+    named.for_each(options, &*store, async |root| task::show_tree(options, &*store, root.id).await).await
 }

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 /// Asks for something and prints the answer.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (asked_of, name, payload) = arguments.asked.read()?;
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_stay(options).await?;
     let number = asked_of.record(&*store).await?.id;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
     let answer: Value = engine.update_within(number, &name, &payload, arguments.timeout).await?;

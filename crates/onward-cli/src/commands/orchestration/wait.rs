@@ -1,5 +1,6 @@
 //! `onward orchestration wait`
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::named::Orchestrations;
 use super::start::read_json;
+use crate::apply::for_each;
 use crate::commands::task;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -33,38 +35,46 @@ pub(crate) struct Arguments {
 
 /// Waits for each of the orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
-    let numbers = arguments.orchestrations.numbers(&*store).await?;
+    let store = store_file::open_to_stay(options).await?;
+    let numbers = RefCell::new(Vec::new());
+    let named = arguments.orchestrations.for_each(options, &*store, async |record| {
+        numbers.borrow_mut().push(record.id);
+        Ok(())
+    });
+    // One that is not there is reported, and the others are waited for.
+    let found = named.await?;
+    let numbers = numbers.into_inner();
     let Some(wanted) = arguments.status else {
-        return task::wait_for_all_within(options, &*store, &numbers, arguments.timeout).await;
+        let waited = task::wait_for_all_within(options, &*store, &numbers, arguments.timeout).await?;
+        return Ok(waited.or_failed(found == ExitCode::Failed));
     };
     let wanted: Value = serde_json::from_slice(&read_json("status", &wanted)?)?;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
-    let waiting = wait_for_status(options, &engine, &numbers, &wanted);
-    match arguments.timeout {
+    let waiting = wait_for_status(options, &engine, numbers, &wanted);
+    let said = match arguments.timeout {
         None => waiting.await?,
         Some(timeout) => tokio::time::timeout(timeout, waiting)
             .await
             .map_err(|_| anyhow::anyhow!("not all of them said so within {timeout:?}; they go on as they are"))??,
-    }
-    Ok(ExitCode::Done)
+    };
+    Ok(said.or_failed(found == ExitCode::Failed))
 }
 
 async fn wait_for_status(
     options: &GlobalOptions,
     engine: &Engine,
-    numbers: &[TaskId],
+    numbers: Vec<TaskId>,
     wanted: &Value,
-) -> anyhow::Result<()> {
-    for &number in numbers {
-        let is_said =
-            |shown: &OrchestrationStatus| shown.status::<Value>().is_ok_and(|said| said.as_ref() == Some(wanted));
+) -> anyhow::Result<ExitCode> {
+    let is_said = |shown: &OrchestrationStatus| shown.status::<Value>().is_ok_and(|said| said.as_ref() == Some(wanted));
+    for_each(numbers, options, async |number| {
         engine.wait_for_status(number, is_said).await?;
         if options.json {
             print_json(&json!({ "id": number, "status": wanted }))?;
         } else {
             print_line(format_args!("orchestration {number} says {wanted}"))?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
+    .await
 }

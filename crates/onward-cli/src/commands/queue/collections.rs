@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 /// Lists what is being collected.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let which = CollectionSelection { queue: arguments.queue.clone(), limit: usize::from(arguments.limit) };
     let collections = store.collections(which).await?;
     if let Some(queue) = arguments.queue.filter(|_| collections.is_empty()) {

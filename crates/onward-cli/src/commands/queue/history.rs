@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 /// Shows how tasks ended, by day.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let mut days = store.history(arguments.days).await?;
     days.retain(|day| arguments.queue.as_ref().is_none_or(|queue| day.queue == *queue));
     if let Some(queue) = arguments.queue.filter(|_| days.is_empty()) {

@@ -10,7 +10,7 @@ use crate::store_file;
 
 /// Lists the queues.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let queues = store.queues().await?;
     if options.json {
         print_as_json(&queues, store.clock().now(), &store.pauses().await?)?;

@@ -43,7 +43,7 @@ impl From<Mode> for QueueMode {
 pub(crate) async fn run(options: &GlobalOptions, Arguments { mode }: Arguments) -> anyhow::Result<ExitCode> {
     let store = match mode {
         Some(_) => store_file::open_or_create(options).await?,
-        None => store_file::open_existing(options).await?,
+        None => store_file::open_to_read(options).await?,
     };
     if let Some(mode) = mode {
         apply_one(&*store, Write::SetQueueMode(mode.into())).await?;

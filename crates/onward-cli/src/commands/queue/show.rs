@@ -12,7 +12,7 @@ use crate::store_file;
 
 /// Shows one queue and the pauses that hold it.
 pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let queue = find(&*store, &name).await?;
     let pauses = holding(&name, store.pauses().await?);
     if options.json {

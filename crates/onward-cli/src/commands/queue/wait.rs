@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 /// Waits until the queues have no task that is still to end.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_stay(options).await?;
     let waiting = until_empty(&*store, &arguments.queues);
     let empty = match arguments.timeout {
         None => waiting.await?,

@@ -81,6 +81,11 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
     }
 }
 
+/// An engine that reads the store that is there.
+pub(super) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Engine> {
+    on(store_file::open_to_read(options).await?).await
+}
+
 /// An engine on the store that is there.
 pub(super) async fn open(options: &GlobalOptions) -> anyhow::Result<Engine> {
     on(store_file::open_existing(options).await?).await

@@ -2,7 +2,7 @@
 
 use onward_store::{Recurrence, ScheduleRecord, Timestamp};
 
-use super::command::open;
+use super::command::open_to_read;
 use super::json::schedule_json;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -15,7 +15,7 @@ const ERROR_COLUMNS: usize = 60;
 
 /// Lists the schedules.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let schedules = open(options).await?.schedules().await?;
+    let schedules = open_to_read(options).await?.schedules().await?;
     if options.json {
         for schedule in &schedules {
             print_json(&schedule_json(schedule)?)?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::command::{Schedule, open};
+use super::command::{Schedule, open_to_read};
 use super::list::at;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 /// Shows when a schedule fires next.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let (engine, name) = (open(options).await?, arguments.schedule.schedule);
+    let (engine, name) = (open_to_read(options).await?, arguments.schedule.schedule);
     let record = engine.find_schedule(&name).await?;
     let firings = engine.upcoming(&name, usize::from(arguments.count)).await?;
     for firing in &firings {

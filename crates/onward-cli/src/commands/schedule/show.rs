@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{Priority, ScheduleRecord, Tags};
 
-use super::command::{Schedule, open};
+use super::command::{Schedule, open_to_read};
 use super::json::schedule_json;
 use super::list::{at, next, when};
 use crate::exit_code::ExitCode;
@@ -17,7 +17,7 @@ const PAYLOAD_COLUMNS: usize = 400;
 
 /// Shows one schedule.
 pub(crate) async fn run(options: &GlobalOptions, Schedule { schedule }: Schedule) -> anyhow::Result<ExitCode> {
-    let record = open(options).await?.find_schedule(&schedule).await?;
+    let record = open_to_read(options).await?.find_schedule(&schedule).await?;
     if options.json {
         print_json(&schedule_json(&record)?)?;
     } else {

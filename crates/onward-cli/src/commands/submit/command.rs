@@ -19,7 +19,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         return lines::run(options, arguments).await;
     }
     let task = arguments.task_with_payload()?;
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_to_submit(options, arguments.wait).await?;
     let submitted = match apply_one(&*store, Write::Submit(Box::new(task))).await? {
         Outcome::Submitted(submitted) => submitted,
         other => return Err(unexpected(other)),

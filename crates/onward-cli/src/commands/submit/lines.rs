@@ -19,7 +19,7 @@ pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         return Err(wrong_usage("--lines takes its lines from stdin or from --payload-file; leave the payload out"));
     }
     let lines = Lines::new(input::open(PAYLOAD_FILE, arguments.task.payload_file.as_deref())?, Delimiter::LineFeed);
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_to_submit(options, arguments.wait).await?;
     let tasks = submit_all(options, &*store, &arguments, lines).await?;
     if !arguments.wait {
         return Ok(ExitCode::Done);

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 /// Lists keys.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let page = TagPage { after: arguments.after, limit: arguments.limit as usize };
     let page = store.tag_keys(arguments.prefix, page).await?;
     for key in &page.keys {

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 /// Lists values.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let filter = arguments.filter.filter()?;
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let page = TagPage { after: arguments.after, limit: arguments.limit as usize };
     let page = store.tag_values(arguments.tag_key, filter, page).await?;
     if options.json {

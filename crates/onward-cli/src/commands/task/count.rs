@@ -11,7 +11,7 @@ use crate::store_file;
 /// Counts tasks.
 pub(crate) async fn run(options: &GlobalOptions, arguments: FilterArguments) -> anyhow::Result<ExitCode> {
     let filter = arguments.filter()?;
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let tasks = store.count(filter).await?;
     if options.json {
         print_json(&json!({ "tasks": tasks }))?;

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 /// Lists tasks.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let page = read(&*store, arguments).await?;
     if options.json {
         for task in page.tasks {

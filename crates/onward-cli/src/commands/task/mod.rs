@@ -24,6 +24,6 @@ pub(crate) use bulk::run as run_bulk;
 pub(crate) use chosen::Chosen;
 pub(crate) use command::{Command, run};
 pub(crate) use filter::FilterArguments;
-pub(crate) use show::show_all;
+pub(crate) use show::Shown;
 pub(crate) use tree::show_tree;
 pub(crate) use wait::wait_for_all_within;

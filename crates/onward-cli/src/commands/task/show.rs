@@ -1,10 +1,13 @@
 //! `onward task show`
 
+use std::cell::Cell;
+
 use onward::Forecast;
 use onward::orchestration::{HistoryEvent, decode_history};
 use onward_store::{InstanceRecord, Refusal, Store, TaskId, TaskRecord, TaskState};
 
 use super::named::Tasks;
+use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -13,27 +16,32 @@ use crate::store_file;
 
 /// Shows each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
-    let mut records = Vec::new();
-    for task in tasks.numbers(&*store).await? {
-        records.push(store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?);
-    }
-    show_all(options, &*store, records).await
+    let store = store_file::open_to_read(options).await?;
+    let (named, shown) = (tasks.numbers(&*store).await?, Shown::new(options, &*store));
+    for_each(named, options, async |task| shown.show(store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?).await)
+        .await
 }
 
-/// Shows all that is known of each of the tasks.
-pub(crate) async fn show_all(
-    options: &GlobalOptions,
-    store: &dyn Store,
-    records: Vec<TaskRecord>,
-) -> anyhow::Result<ExitCode> {
-    for (index, record) in records.into_iter().enumerate() {
-        if index > 0 && !options.json {
+/// Shows tasks one after the other.
+pub(crate) struct Shown<'a> {
+    options: &'a GlobalOptions,
+    store: &'a dyn Store,
+    is_first: Cell<bool>,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(options: &'a GlobalOptions, store: &'a dyn Store) -> Self {
+        Self { options, store, is_first: Cell::new(true) }
+    }
+
+    /// Shows all that is known of a task.
+    pub(crate) async fn show(&self, record: TaskRecord) -> anyhow::Result<()> {
+        let Self { options, store, .. } = *self;
+        if !self.is_first.replace(false) && !options.json {
             print_line("")?;
         }
         if record.orchestration {
-            show_orchestration(options, store, record).await?;
-            continue;
+            return show_orchestration(options, store, record).await;
         }
         let forecast = forecast(store, &record).await?;
         if options.json {
@@ -41,8 +49,8 @@ pub(crate) async fn show_all(
         } else {
             print_line(show_task(&record, forecast))?;
         }
+        Ok(())
     }
-    Ok(ExitCode::Done)
 }
 
 /// The number of messages that an ended orchestration did not read: those that its code was never offered, and the signals that it

@@ -16,7 +16,7 @@ const SHOWN: usize = 10_000;
 
 /// Shows each of the tasks with its children, their children and so on.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let roots = tasks.numbers(&*store).await?;
     for_each(roots, options, async |root| show_tree(options, &*store, root).await).await
 }

@@ -1,12 +1,13 @@
 //! `onward task wait`
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use clap::Args;
 use onward_store::{Store, TaskId, TaskRecord, TaskState};
 
 use super::named::Tasks;
-use crate::apply::wait_for_end;
+use crate::apply::{for_each, wait_for_end};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line, task_json};
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
 
 /// Waits for each of the tasks.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_stay(options).await?;
     let Arguments { tasks, timeout } = arguments;
     let tasks = tasks.numbers(&*store).await?;
     wait_for_all_within(options, &*store, &tasks, timeout).await
@@ -47,15 +48,13 @@ pub(crate) async fn wait_for_all_within(
 }
 
 async fn wait_for_all(options: &GlobalOptions, store: &dyn Store, tasks: &[TaskId]) -> anyhow::Result<ExitCode> {
-    let mut code = ExitCode::Done;
-    for task in tasks {
-        let record = wait_for_end(store, *task).await?;
-        if record.state != TaskState::Completed {
-            code = ExitCode::Failed;
-        }
-        show(options, record)?;
-    }
-    Ok(code)
+    let completed = Cell::new(true);
+    let code = for_each(tasks.to_vec(), options, async |task| {
+        let record = wait_for_end(store, task).await?;
+        completed.set(completed.get() && record.state == TaskState::Completed);
+        show(options, record)
+    });
+    Ok(code.await?.or_failed(!completed.get()))
 }
 
 fn show(options: &GlobalOptions, record: TaskRecord) -> anyhow::Result<()> {

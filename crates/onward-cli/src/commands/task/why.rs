@@ -13,7 +13,7 @@ use crate::store_file;
 
 /// Says of each of the tasks why it does not run.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
-    let store = store_file::open_existing(options).await?;
+    let store = store_file::open_to_read(options).await?;
     let tasks = tasks.numbers(&*store).await?;
     for_each(tasks, options, async |task| explain(options, &*store, task).await).await
 }

@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
     }
     // A store that cannot be opened is reported on the terminal as it was; a missing one is waited for.
-    let opened = if is_missing(options) { None } else { Some(store_file::open_existing(options).await?) };
+    let opened = if is_missing(options) { None } else { Some(store_file::open_to_stay(options).await?) };
     let mut interrupts = Interrupts::listen()?;
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
     let restored = Restored;
@@ -90,7 +90,7 @@ async fn awaited(
         }
     }
     // Its maker holds the lock until the store is complete, so this waits for that.
-    store_file::open_existing(options).await.map(Some)
+    store_file::open_to_stay(options).await.map(Some)
 }
 
 /// Gives the terminal back as it was, however the view ends.

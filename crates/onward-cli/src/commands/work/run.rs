@@ -37,7 +37,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if let Some(address) = arguments.metrics {
         serve_metrics(address)?;
     }
-    let store = store_file::open_or_create(options).await?;
+    let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
     let mailboxes = tempfile::tempdir().context("cannot make a directory for the commands' reports; set TMPDIR")?;
     let capture = store.info().payload_limit;
