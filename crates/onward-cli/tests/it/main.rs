@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+mod commands;
 mod damaged;
 mod doctor;
 mod doctor_state;
@@ -37,6 +38,8 @@ mod task;
 mod terminal;
 #[cfg(feature = "top")]
 mod top;
+#[cfg(target_os = "linux")]
+mod trees;
 mod unwritable;
 mod work;
 #[cfg(feature = "postgres")]
