@@ -27,6 +27,9 @@ use crate::exit_code::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = process::serve_if_asked() {
+        return code;
+    }
     let arguments = Arguments::try_parse().unwrap_or_else(|error| arguments::explained(error).exit());
     let json = arguments.options.json;
     logging::start(arguments.options.verbose);

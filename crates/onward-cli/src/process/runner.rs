@@ -2,24 +2,19 @@
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::process::Signal;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin};
+use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Capture, Captured, Part};
-use super::group::{Group, Groups};
 use super::invocation::Invocation;
 use super::orphans;
 use super::readiness::{Readiness, Run, Turn};
-use super::spawner::Spawner;
+use super::supervisor::{Child, Spawner};
 
 /// How long after its end a program's output is waited for, where something that it started still holds the pipe.
 const PIPE_DRAIN: Duration = Duration::from_secs(1);
@@ -48,15 +43,6 @@ pub(crate) enum End {
     Stopped,
 }
 
-impl End {
-    fn of(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Self::Exited(code),
-            (None, signal) => Self::Killed(signal.unwrap_or(0)),
-        }
-    }
-}
-
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finished {
@@ -83,7 +69,6 @@ pub(crate) enum NotRun {
 #[derive(Debug)]
 pub(crate) struct Runner {
     spawner: Spawner,
-    groups: Arc<Groups>,
     readiness: Readiness,
 }
 
@@ -91,14 +76,13 @@ impl Runner {
     /// A runner on the present runtime. Programs that still run when it is dropped are killed. `notice` is told of faults of this
     /// process that keep it from starting programs.
     pub(crate) fn start(notice: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
-        let groups = Arc::default();
-        orphans::reap_from_now_on(&groups)?;
-        Ok(Self { spawner: Spawner::start(&groups)?, groups, readiness: Readiness::new(notice) })
+        orphans::reap_from_now_on()?;
+        Ok(Self { spawner: Spawner::start()?, readiness: Readiness::new(notice) })
     }
 
-    /// Kills every program that runs, with all that it started.
+    /// Kills every program that runs, with all that it started, and waits until they are gone. No program can be started afterwards.
     pub(crate) fn kill_all(&self) {
-        self.groups.kill_all();
+        self.spawner.kill_all();
     }
 
     /// Waits until nothing has run and no program could be started for some seconds, and returns the reason.
@@ -152,10 +136,10 @@ impl Runner {
     pub(crate) async fn begin(&self, invocation: Invocation, stop: &CancellationToken) -> Result<Program<'_>, NotRun> {
         loop {
             let turn = self.turn(stop).await.ok_or(NotRun::Stopped)?;
-            match self.spawner.spawn(invocation.clone()).await {
-                Ok((child, group)) => {
+            match self.spawner.spawn(&invocation).await {
+                Ok(child) => {
                     let (input, _run) = (invocation.stdin, turn.started());
-                    return Ok(Program { child, group, input, _run });
+                    return Ok(Program { child, input, _run });
                 }
                 Err(error) if is_of_arguments(&error) => return Err(NotRun::Refused(error)),
                 Err(error) => turn.failed(cannot_start(&invocation.program, &error)),
@@ -175,7 +159,6 @@ impl Runner {
 /// A program that was started. Dropping it kills the program.
 pub(crate) struct Program<'r> {
     child: Child,
-    group: Group,
     input: Option<Bytes>,
     _run: Run<'r>,
 }
@@ -186,13 +169,13 @@ impl Program<'_> {
     /// # Errors
     /// If its end cannot be told.
     pub(crate) async fn finish(self, limits: Limits, stop: &CancellationToken) -> Result<Finished, NotRun> {
-        let Self { mut child, mut group, input, _run } = self;
+        let Self { mut child, input, _run } = self;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut out = Capture::new(Part::Beginning, limits.capture);
         let mut err = Capture::new(Part::End, limits.capture);
         let end = {
             let exchange = async { tokio::join!(write(stdin, input), out.read(stdout), err.read(stderr)) };
-            let ended = end_of(&mut child, &mut group, limits, stop);
+            let ended = end_of(&mut child, limits, stop);
             both(ended, exchange).await.map_err(NotRun::Lost)?
         };
         Ok(Finished { end, stdout: out.finish(), stderr: err.finish() })
@@ -223,20 +206,20 @@ async fn both<T>(ended: impl Future<Output = io::Result<End>>, exchange: impl Fu
 }
 
 /// A program need not read what it is given.
-async fn write(stdin: Option<ChildStdin>, input: Option<Bytes>) {
+async fn write(stdin: Option<pipe::Sender>, input: Option<Bytes>) {
     if let (Some(mut stdin), Some(input)) = (stdin, input) {
         let _ = stdin.write_all(&input).await;
     }
 }
 
-async fn end_of(child: &mut Child, group: &mut Group, limits: Limits, stop: &CancellationToken) -> io::Result<End> {
-    let end = tokio::select! {
-        status = child.wait() => End::of(status?),
-        () = elapsed(limits.timeout) => terminate(child, group, limits.grace, End::TimedOut).await?,
-        () = stop.cancelled() => terminate(child, group, limits.grace, End::Stopped).await?,
+async fn end_of(child: &mut Child, limits: Limits, stop: &CancellationToken) -> io::Result<End> {
+    let why = tokio::select! {
+        end = child.wait() => return end,
+        () = elapsed(limits.timeout) => End::TimedOut,
+        () = stop.cancelled() => End::Stopped,
     };
-    group.ended();
-    Ok(end)
+    terminate(child, limits.grace).await?;
+    Ok(why)
 }
 
 async fn elapsed(timeout: Option<Duration>) {
@@ -246,73 +229,12 @@ async fn elapsed(timeout: Option<Duration>) {
     }
 }
 
-/// Asks the group to end, and kills what is left of it after the grace.
-async fn terminate(child: &mut Child, group: &Group, grace: Duration, why: End) -> io::Result<End> {
-    group.signal(Signal::TERM);
-    let _ = tokio::time::timeout(grace, child.wait()).await;
-    group.signal(Signal::KILL);
-    child.wait().await?;
-    Ok(why)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: Limits = Limits { capture: 1024, timeout: None, grace: Duration::from_secs(10) };
-
-    fn shell(line: &str, stdin: Option<&'static str>) -> Invocation {
-        Invocation {
-            program: "sh".into(),
-            arguments: vec!["-c".into(), line.into()],
-            environment: vec![],
-            stdin: stdin.map(Into::into),
-        }
+/// Asks a program and all that it started to end, and kills what is left of them after the grace.
+async fn terminate(child: &mut Child, grace: Duration) -> io::Result<()> {
+    child.terminate();
+    if let Ok(end) = tokio::time::timeout(grace, child.wait()).await {
+        return end.map(drop);
     }
-
-    async fn run(line: &str, stdin: Option<&'static str>, limits: Limits) -> Finished {
-        let runner = Runner::start(|_| {}).unwrap();
-        runner.run(shell(line, stdin), limits, &CancellationToken::new()).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn output_status_and_input_pass_through() {
-        let finished = run("cat; echo wrong >&2; exit 3", Some("hello"), LIMITS).await;
-        assert_eq!(finished.end, End::Exited(3));
-        assert_eq!(
-            (finished.stdout.bytes.as_slice(), finished.stderr.bytes.as_slice()),
-            (&b"hello"[..], &b"wrong\n"[..])
-        );
-    }
-
-    #[tokio::test]
-    async fn input_that_nobody_reads_is_no_failure() {
-        assert_eq!(run("exit 0", Some("unread"), LIMITS).await.end, End::Exited(0));
-    }
-
-    #[tokio::test]
-    async fn a_signal_from_elsewhere_is_told() {
-        assert_eq!(run("kill -9 $$", None, LIMITS).await.end, End::Killed(9));
-    }
-
-    #[tokio::test]
-    async fn a_program_that_takes_too_long_is_stopped() {
-        let limits = Limits { timeout: Some(Duration::from_millis(20)), ..LIMITS };
-        assert_eq!(run("exec sleep 600", None, limits).await.end, End::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn a_program_that_ignores_the_request_is_killed_after_the_grace() {
-        let limits = Limits { timeout: Some(Duration::from_millis(50)), grace: Duration::from_millis(50), ..LIMITS };
-        let finished = run("trap '' TERM; echo started; while :; do sleep 600; done", None, limits).await;
-        assert_eq!(finished.end, End::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn a_request_to_stop_ends_a_program() {
-        let (runner, stop) = (Runner::start(|_| {}).unwrap(), CancellationToken::new());
-        stop.cancel();
-        let finished = runner.run(shell("exec sleep 600", None), LIMITS, &stop).await.unwrap();
-        assert_eq!(finished.end, End::Stopped);
-    }
+    child.kill();
+    child.wait().await.map(drop)
 }

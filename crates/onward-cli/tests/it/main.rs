@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod bulk;
+mod commands;
 #[cfg(target_os = "linux")]
 mod crowd;
 mod damaged;
@@ -40,6 +41,8 @@ mod task;
 mod terminal;
 #[cfg(feature = "top")]
 mod top;
+#[cfg(target_os = "linux")]
+mod trees;
 mod unwritable;
 mod work;
 #[cfg(feature = "postgres")]

@@ -16,11 +16,14 @@ on_every_store! {
 
 const TASKS: u32 = 2000;
 
+/// Sets `worker` to the process of the worker: it has started the one that starts the commands.
+const FIND_WORKER: &str = "read _ _ _ worker _ < /proc/$PPID/stat";
+
 /// Shows: T21, B4
 fn three_workers_on_one_store_run_each_of_two_thousand_tasks_once(place: Place) {
     place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(TASKS));
-    let script = "read number; echo $number >> ran; echo $PPID >> workers; echo done $number";
-    let work = ["work", "--kind", "k", "--jobs", "4", "--until-idle", "--", "sh", "-c", script];
+    let script = format!("{FIND_WORKER}; read number; echo $number >> ran; echo $worker >> workers; echo done $number");
+    let work = ["work", "--kind", "k", "--jobs", "4", "--until-idle", "--", "sh", "-c", &script];
     let workers = [(); 3].map(|()| place.start(&work, ""));
     for worker in workers {
         assert_eq!(worker.wait().code, Some(0));
@@ -44,11 +47,13 @@ pub(crate) fn taken_over_after(place: &Place, options: &[&str]) -> Duration {
     }
     place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(2));
     // Each has a task, so both are at work when one is killed.
-    let script = "read number
+    let script = format!(
+        "{FIND_WORKER}; read number
         if test $number = 2; then echo > other; cat go-on
-        elif mkdir taken; then echo $PPID > begun; exec cat hold
-        else echo $PPID > again; fi";
-    let work = [&["work", "--kind", "k", "--jobs", "1"], options, &["--", "sh", "-c", script]].concat();
+        elif mkdir taken; then echo $worker > begun; exec cat hold
+        else echo $worker > again; fi"
+    );
+    let work = [&["work", "--kind", "k", "--jobs", "1"], options, &["--", "sh", "-c", &script]].concat();
     let workers = [(); 2].map(|()| place.start(&work, ""));
     let pid = place.await_writer("begun");
     place.await_writer("other");

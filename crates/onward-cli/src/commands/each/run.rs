@@ -37,9 +37,9 @@ const UNFINISHED_LINES: usize = 2048;
 /// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
 const HELD_LINES: usize = 4_000_000;
 
-/// Open files of this process for each command: pipes for its three streams, a descriptor of the
-/// process, and one to spare.
-const FILES_EACH: u64 = 5;
+/// Open files of this process for each command: pipes for its three streams, with both ends of each
+/// until the command has started.
+const FILES_EACH: u64 = 6;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);

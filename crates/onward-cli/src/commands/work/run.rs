@@ -22,9 +22,9 @@ use crate::output::print_json;
 use crate::process::{Interrupts, Limits, Runner, find_program, room_for};
 use crate::store_file;
 
-/// Open files of this process for each command: pipes for its three streams, a descriptor of the
-/// process, both ends of the pipe for reports, and one to spare.
-const FILES_EACH: u64 = 7;
+/// Open files of this process for each command: pipes for its three streams, with both ends of each
+/// until the command has started, and both ends of the pipe for reports.
+const FILES_EACH: u64 = 8;
 
 /// What the engine gives a handler beyond the grace that the handler gives its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);

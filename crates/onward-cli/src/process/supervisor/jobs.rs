@@ -1,0 +1,178 @@
+//! The commands that a supervisor runs, and what they have started.
+
+use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::collections::BTreeSet;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::MARK;
+#[cfg(target_os = "linux")]
+use super::tree;
+use super::wire::JobId;
+
+/// Commands by the process id of each. Take the end of a child from the system only while you hold these: the process id of a command
+/// in here then belongs to no other process.
+#[derive(Debug, Default)]
+pub(super) struct Jobs(BTreeMap<i32, Job>);
+
+/// A command that runs. It leads a process group.
+#[derive(Debug)]
+struct Job {
+    id: JobId,
+    /// It was asked to end, and so is all that it started.
+    is_stopping: bool,
+    /// The system has no process of this id any more.
+    is_over: bool,
+    /// What it had started when it was asked to end.
+    #[cfg(target_os = "linux")]
+    known: BTreeSet<i32>,
+}
+
+/// The mark of a job in the environment of its command.
+pub(super) fn mark(job: JobId) -> String {
+    format!("{}.{job}", std::process::id())
+}
+
+impl Jobs {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn started(&mut self, leader: i32, id: JobId) {
+        let job = Job {
+            id,
+            is_stopping: false,
+            is_over: false,
+            #[cfg(target_os = "linux")]
+            known: BTreeSet::new(),
+        };
+        self.0.insert(leader, job);
+    }
+
+    /// Asks a command and all that it started to end.
+    pub(super) fn terminate(&mut self, id: JobId) {
+        let Some(leader) = self.leader(id) else { return };
+        signal_group(leader, Signal::TERM);
+        #[cfg(target_os = "linux")]
+        {
+            let strays = self.strays(leader);
+            tree::signal(&strays.iter().copied().filter(|stray| !is_in_group(*stray, leader)).collect(), Signal::TERM);
+        }
+        self.note_stopping(leader);
+    }
+
+    /// Kills a command and all that it started.
+    pub(super) fn kill(&mut self, id: JobId) {
+        let Some(leader) = self.leader(id) else { return };
+        self.note_stopping(leader);
+        self.end_tree(leader);
+        signal_group(leader, Signal::KILL);
+    }
+
+    /// Takes a command out whose end was taken from the system, and ends what is left of one that was asked to end.
+    pub(super) fn ended(&mut self, leader: i32) -> Option<JobId> {
+        let job = self.0.get_mut(&leader)?;
+        job.is_over = true;
+        if job.is_stopping {
+            self.end_tree(leader);
+        }
+        self.0.remove(&leader).map(|job| job.id)
+    }
+
+    fn leader(&self, id: JobId) -> Option<i32> {
+        self.0.iter().find(|(_, job)| job.id == id).map(|(leader, _)| *leader)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Jobs {
+    fn note_stopping(&mut self, leader: i32) {
+        let known = self.strays(leader);
+        if let Some(job) = self.0.get_mut(&leader) {
+            job.is_stopping = true;
+            job.known.extend(known);
+        }
+    }
+
+    fn end_tree(&mut self, leader: i32) {
+        tree::end(|| {
+            let strays = self.strays(leader);
+            if let Some(job) = self.0.get_mut(&leader) {
+                job.known.extend(&strays);
+            }
+            strays
+        });
+    }
+
+    /// Returns the process of a command and all that it started, without those that have ended.
+    fn strays(&self, leader: i32) -> BTreeSet<i32> {
+        let Some(job) = self.0.get(&leader) else { return BTreeSet::new() };
+        let mark = mark(job.id);
+        let is_of_job = |orphan: i32| {
+            let knows = |id: i32| id == leader || job.known.contains(&id);
+            knows(orphan)
+                || tree::Process::of(orphan).is_some_and(|process| knows(process.group) || knows(process.session))
+                || tree::variable(orphan, MARK).is_some_and(|found| found == mark)
+        };
+        let orphans = self.orphans().into_iter().filter(|orphan| is_of_job(*orphan));
+        let command = Some(leader).filter(|_| !job.is_over);
+        tree::with_descendants(command.into_iter().chain(orphans).collect())
+    }
+
+    /// Returns the children of this process that are no commands: their parents have ended.
+    fn orphans(&self) -> Vec<i32> {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        tree::children(own).into_iter().filter(|child| !self.0.contains_key(child)).collect()
+    }
+
+    /// Kills every command and all that has no known origin. What commands left behind that have ended is left alone.
+    pub(super) fn end_all(&mut self) {
+        if self.is_empty() {
+            return;
+        }
+        tree::end(|| {
+            let running: BTreeSet<JobId> = self.0.values().map(|job| job.id).collect();
+            let is_left_behind =
+                |orphan: &i32| is_left_behind(*orphan, std::process::id(), &|job| running.contains(&job));
+            let orphans = self.orphans().into_iter().filter(|orphan| !is_left_behind(orphan));
+            tree::with_descendants(self.0.keys().copied().chain(orphans).collect())
+        });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Jobs {
+    fn note_stopping(&mut self, leader: i32) {
+        self.0.entry(leader).and_modify(|job| job.is_stopping = true);
+    }
+
+    fn end_tree(&mut self, leader: i32) {
+        signal_group(leader, Signal::KILL);
+    }
+
+    /// Kills the group of every command.
+    pub(super) fn end_all(&mut self) {
+        self.0.keys().for_each(|leader| signal_group(*leader, Signal::KILL));
+    }
+}
+
+/// Returns true if a command of this supervisor has left a process behind and has ended since.
+#[cfg(target_os = "linux")]
+pub(in crate::process) fn is_left_behind(orphan: i32, supervisor: u32, is_running: &dyn Fn(JobId) -> bool) -> bool {
+    let mark = tree::variable(orphan, MARK).unwrap_or_default();
+    let Some((of, job)) = mark.split_once('.') else { return false };
+    of == supervisor.to_string() && job.parse().is_ok_and(|job| !is_running(job))
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_group(process: i32, leader: i32) -> bool {
+    tree::Process::of(process).is_none_or(|process| process.group == leader)
+}
+
+/// A group that is gone already needs no signal, so an error is no matter.
+fn signal_group(leader: i32, what: Signal) {
+    if let Some(leader) = Pid::from_raw(leader) {
+        let _ = kill_process_group(leader, what);
+    }
+}

@@ -1,0 +1,332 @@
+//! The worker's side: starting the supervisor, and asking it for commands.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::io::{self, IoSlice, PipeWriter, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown};
+use rustix::process::Rlimit;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+
+use super::wire::{self, JobId, REPLY, Reply};
+use super::{ARGUMENT, NAME};
+use crate::process::runner::End;
+use crate::process::{Invocation, open_files, orphans};
+
+/// Input of at most this size is written before the command starts: the system takes that much into any pipe at once.
+const AT_ONCE: usize = 4096;
+
+/// The most octets of replies that are read at once.
+const CHUNK: usize = 64 * REPLY;
+
+/// Starts commands through a supervisor, and starts another one when something has ended the first.
+#[derive(Debug)]
+pub(in crate::process) struct Spawner {
+    current: Mutex<Arc<Supervisor>>,
+}
+
+impl Spawner {
+    /// Starts a supervisor. Must be called within a runtime.
+    pub(in crate::process) fn start() -> io::Result<Self> {
+        Ok(Self { current: Mutex::new(Supervisor::start()?) })
+    }
+
+    /// Starts a program as the leader of a process group, with pipes for what it reads and writes. If the future is dropped, the
+    /// program is killed.
+    pub(in crate::process) async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
+        self.supervisor()?.spawn(invocation).await
+    }
+
+    /// Kills every command with all that it started, and waits until they are gone. No command can be started afterwards.
+    pub(in crate::process) fn kill_all(&self) {
+        self.lock().close();
+    }
+
+    fn supervisor(&self) -> io::Result<Arc<Supervisor>> {
+        let mut current = self.lock();
+        if current.is_gone() {
+            *current = Supervisor::start()?;
+        }
+        Ok(Arc::clone(&current))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Supervisor>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A supervisor that runs. It ends when this is dropped.
+#[derive(Debug)]
+struct Supervisor {
+    requests: mpsc::UnboundedSender<Frame>,
+    socket: Arc<UnixStream>,
+    jobs: Arc<Mutex<Jobs>>,
+    process: Mutex<std::process::Child>,
+    next: AtomicU64,
+}
+
+/// A request as it is written, with the descriptors that go beside it.
+#[derive(Debug)]
+struct Frame {
+    bytes: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+}
+
+/// Commands that have not ended, by number.
+#[derive(Debug, Default)]
+struct Jobs {
+    waiting: HashMap<JobId, Waiting>,
+    /// This process ends the supervisor.
+    is_closing: bool,
+    is_gone: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    started: Option<oneshot::Sender<io::Result<()>>>,
+    ended: oneshot::Sender<End>,
+}
+
+impl Supervisor {
+    fn start() -> io::Result<Arc<Self>> {
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let process = command(theirs.into()).spawn()?;
+        let (requests, waiting) = mpsc::unbounded_channel();
+        let (socket, jobs) = (Arc::new(UnixStream::from_std(ours)?), Arc::default());
+        tokio::spawn(write(Arc::clone(&socket), waiting));
+        tokio::spawn(serve(Arc::clone(&socket), Arc::clone(&jobs), process.id()));
+        Ok(Arc::new(Self { requests, socket, jobs, process: Mutex::new(process), next: AtomicU64::new(1) }))
+    }
+
+    async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
+        let (stdin, their_stdin) = input(invocation.stdin.as_ref())?;
+        let (stdout, their_stdout) = io::pipe()?;
+        let (stderr, their_stderr) = io::pipe()?;
+        let stdout = pipe::Receiver::from_owned_fd(stdout.into())?;
+        let stderr = pipe::Receiver::from_owned_fd(stderr.into())?;
+        let descriptors: Vec<OwnedFd> =
+            their_stdin.into_iter().chain([their_stdout.into(), their_stderr.into()]).collect();
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let bytes = wire::start(id, invocation, u8::try_from(descriptors.len()).unwrap_or_default())?;
+        let (started, is_started) = oneshot::channel();
+        let (ended, end) = oneshot::channel();
+        lock(&self.jobs).add(id, Waiting { started: Some(started), ended })?;
+        self.requests.send(Frame { bytes, descriptors }).map_err(|_| gone())?;
+        let job = Job { id, requests: self.requests.clone(), is_over: false };
+        let child = Child { job, end, stdin, stdout: Some(stdout), stderr: Some(stderr) };
+        is_started.await.map_err(|_| gone())??;
+        Ok(child)
+    }
+
+    fn is_gone(&self) -> bool {
+        lock(&self.jobs).is_gone
+    }
+
+    /// Ends it, which ends every command, and waits for that.
+    fn close(&self) {
+        lock(&self.jobs).is_closing = true;
+        let _ = shutdown(&*self.socket, Shutdown::Write);
+        let _ = self.process.lock().unwrap_or_else(PoisonError::into_inner).wait();
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        lock(&self.jobs).is_closing = true;
+    }
+}
+
+impl Jobs {
+    fn add(&mut self, id: JobId, waiting: Waiting) -> io::Result<()> {
+        if self.is_gone {
+            return Err(gone());
+        }
+        self.waiting.insert(id, waiting);
+        Ok(())
+    }
+
+    fn take(&mut self, reply: Reply) {
+        let (id, end) = match reply {
+            Reply::Started(id) => {
+                let started = self.waiting.get_mut(&id).and_then(|waiting| waiting.started.take());
+                return tell(started, Ok(()));
+            }
+            Reply::NotStarted(id, error) => {
+                let started = self.waiting.remove(&id).and_then(|waiting| waiting.started);
+                return tell(started, Err(io::Error::from_raw_os_error(error)));
+            }
+            Reply::Exited(id, status) => (id, End::Exited(status)),
+            Reply::Killed(id, signal) => (id, End::Killed(signal)),
+        };
+        // A command whose future was dropped has nothing to be told.
+        self.waiting.remove(&id).map(|waiting| waiting.ended.send(end));
+    }
+}
+
+fn tell(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) {
+    started.map(|started| started.send(what));
+}
+
+/// A command that was started. Unless it is known to have ended, dropping this kills it with all that it started.
+#[derive(Debug)]
+pub(in crate::process) struct Child {
+    job: Job,
+    end: oneshot::Receiver<End>,
+    /// Where the rest of its input goes; `None` if it has all.
+    pub(in crate::process) stdin: Option<pipe::Sender>,
+    pub(in crate::process) stdout: Option<pipe::Receiver>,
+    pub(in crate::process) stderr: Option<pipe::Receiver>,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: JobId,
+    requests: mpsc::UnboundedSender<Frame>,
+    is_over: bool,
+}
+
+impl Child {
+    /// Waits for the end. Cancel-safe.
+    pub(in crate::process) async fn wait(&mut self) -> io::Result<End> {
+        let end = (&mut self.end).await;
+        self.job.is_over = true;
+        end.map_err(|_| gone())
+    }
+
+    /// Asks the command and all that it started to end. What is left when the command has ended is killed.
+    pub(in crate::process) fn terminate(&self) {
+        self.job.end(false);
+    }
+
+    /// Kills the command and all that it started.
+    pub(in crate::process) fn kill(&self) {
+        self.job.end(true);
+    }
+}
+
+impl Job {
+    /// A supervisor that is gone has ended everything.
+    fn end(&self, kill: bool) {
+        if let Ok(bytes) = wire::end(self.id, kill) {
+            let _ = self.requests.send(Frame { bytes, descriptors: Vec::new() });
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.end(true);
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the process that starts commands is gone")
+}
+
+/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it to, or nothing.
+fn input(input: Option<&Bytes>) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
+    let Some(input) = input.filter(|input| !input.is_empty()) else { return Ok((None, None)) };
+    let (theirs, mut ours): (_, PipeWriter) = io::pipe()?;
+    if input.len() <= AT_ONCE {
+        ours.write_all(input)?;
+        return Ok((None, Some(theirs.into())));
+    }
+    Ok((Some(pipe::Sender::from_owned_fd(ours.into())?), Some(theirs.into())))
+}
+
+fn command(socket: OwnedFd) -> Command {
+    let mut command = Command::new(own_program());
+    let Rlimit { current, maximum } = open_files::limits_at_start();
+    let limit = |limit: Option<u64>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+    command
+        .arg0(NAME)
+        .args([OsString::from(ARGUMENT), limit(current).into(), limit(maximum).into()])
+        .stdin(Stdio::from(socket))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // A signal from the terminal is for the worker.
+        .process_group(0);
+    command
+}
+
+/// The file of this program: on Linux also where another version has replaced it.
+fn own_program() -> PathBuf {
+    let linked = PathBuf::from("/proc/self/exe");
+    if linked.exists() { linked } else { std::env::current_exe().unwrap_or(linked) }
+}
+
+/// Writes requests until there are none any more.
+async fn write(socket: Arc<UnixStream>, mut requests: mpsc::UnboundedReceiver<Frame>) {
+    while let Some(Frame { bytes, descriptors }) = requests.recv().await {
+        let (mut rest, mut beside) = (&bytes[..], &descriptors[..]);
+        while !rest.is_empty() {
+            match socket.async_io(Interest::WRITABLE, || send(&socket, rest, beside)).await {
+                // The descriptors go with the first octet.
+                Ok(count) => (rest, beside) = (&rest[count..], &[]),
+                // The reader finds out, too.
+                Err(_) => return,
+            }
+        }
+    }
+    let _ = shutdown(&*socket, Shutdown::Write);
+}
+
+fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
+    let descriptors: Vec<BorrowedFd<'_>> = descriptors.iter().map(OwnedFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, SendFlags::empty())?)
+}
+
+/// Passes replies on until the supervisor is gone. If something else ended it, ends what it left.
+async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, supervisor: u32) {
+    read(&socket, &jobs).await;
+    let running: Option<HashSet<JobId>> = {
+        let jobs = lock(&jobs);
+        (!jobs.is_closing).then(|| jobs.waiting.keys().copied().collect())
+    };
+    if let Some(running) = running {
+        let _ = tokio::task::spawn_blocking(move || orphans::end_all(supervisor, &|job| running.contains(&job))).await;
+    }
+    let mut jobs = lock(&jobs);
+    jobs.is_gone = true;
+    jobs.waiting.clear();
+}
+
+async fn read(socket: &UnixStream, jobs: &Mutex<Jobs>) {
+    let (mut chunk, mut filled) = ([0; CHUNK], 0);
+    while socket.readable().await.is_ok() {
+        match socket.try_read(&mut chunk[filled..]) {
+            Ok(count @ 1..) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Ok(0) | Err(_) => return,
+        }
+        let whole = filled - filled % REPLY;
+        let mut jobs = lock(jobs);
+        chunk[..whole].as_chunks::<REPLY>().0.iter().for_each(|reply| jobs.take(Reply::of_bytes(*reply)));
+        chunk.copy_within(whole..filled, 0);
+        filled -= whole;
+    }
+}
+
+fn lock(jobs: &Mutex<Jobs>) -> MutexGuard<'_, Jobs> {
+    jobs.lock().unwrap_or_else(PoisonError::into_inner)
+}
