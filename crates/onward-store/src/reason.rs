@@ -112,12 +112,15 @@ pub enum WaitReason {
         queue: Name,
         /// The version of the code that began it; `None` if it has not begun.
         version: Option<u32>,
-        /// The versions of the code of its kind that workers of its queue have; at most [`limits::NAMED_WORKERS`].
+        /// The versions of the code of its kind that workers of its queue have; at most
+        /// [`limits::NAMED_WORKERS`].
         versions: Vec<ServedCode>,
-        /// The names of workers that have code that goes on with it, in other queues; at most [`limits::NAMED_WORKERS`].
+        /// The names of workers that have code that goes on with it, in other queues; at most
+        /// [`limits::NAMED_WORKERS`].
         code_served_by: Vec<String>,
     },
-    /// It expires unless an attempt has started by then. It is named beside the reasons for which none starts.
+    /// It expires unless an attempt has started by then. This stands behind the reasons for which
+    /// none starts.
     Expires {
         /// When.
         at: Timestamp,
@@ -212,16 +215,7 @@ impl fmt::Display for WaitReason {
                 f,
                 "it is reserved until {until} for session {session}, which ran its series last; when that session ends it goes to any at once"
             ),
-            Self::Behind { tasks } if *tasks >= limits::AHEAD => {
-                write!(
-                    f,
-                    "{} or more of its queue, kind and group go first; a higher priority would put it before them",
-                    limits::AHEAD
-                )
-            }
-            Self::Behind { tasks } => {
-                write!(f, "{tasks} of its queue, kind and group go first; a higher priority would put it before them")
-            }
+            Self::Behind { tasks } => behind(f, *tasks),
             Self::Turn { groups } => {
                 let more = if *groups >= limits::AHEAD { " or more" } else { "" };
                 write!(
@@ -245,18 +239,8 @@ impl fmt::Display for WaitReason {
             Self::NoCode { kind, queue, version, versions, code_served_by } => {
                 no_code(f, (kind, queue), *version, versions, code_served_by)
             }
-            Self::Expires { at, deadline: true } => {
-                write!(f, "its deadline is {at}: it expires then unless an attempt has started")
-            }
-            Self::Expires { at, deadline: false } => {
-                write!(f, "its time to live ends at {at}: it expires then unless an attempt has started")
-            }
-            Self::Expired { at, deadline: true } => {
-                write!(f, "it expired at {at}, its deadline, and will not run; submit it again with a later one")
-            }
-            Self::Expired { at, deadline: false } => {
-                write!(f, "it expired at {at}, when its time to live was over, and will not run unless it is retried")
-            }
+            Self::Expires { at, deadline } => expires(f, *at, *deadline),
+            Self::Expired { at, deadline } => expired(f, *at, *deadline),
             Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
@@ -317,7 +301,28 @@ fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
     )
 }
 
-/// That no worker has the code of an orchestration, and who has other versions of it.
+/// Writes how many tasks go first.
+fn behind(f: &mut fmt::Formatter<'_>, tasks: u64) -> fmt::Result {
+    let more = if tasks >= limits::AHEAD { " or more" } else { "" };
+    write!(f, "{tasks}{more} of its queue, kind and group go first; a higher priority would put it before them")
+}
+
+/// Writes when a task expires.
+fn expires(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Result {
+    let what = if deadline { "deadline is" } else { "time to live ends at" };
+    write!(f, "its {what} {at}: it expires then unless an attempt has started")
+}
+
+/// Writes when a task expired, and what has it run all the same.
+fn expired(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Result {
+    if deadline {
+        write!(f, "it expired at {at}, its deadline, and will not run; submit it again with a later one")
+    } else {
+        write!(f, "it expired at {at}, when its time to live was over, and will not run unless it is retried")
+    }
+}
+
+/// Writes that no worker has the code of an orchestration, and which other versions there are.
 fn no_code(
     f: &mut fmt::Formatter<'_>,
     (kind, queue): (&Name, &Name),
@@ -346,7 +351,7 @@ fn no_code(
     }
 }
 
-/// The version of some code, and from which one on it goes on with orchestrations.
+/// Returns the version of some code, and from which one on it goes on with orchestrations.
 fn version_text(code: &ServedCode) -> String {
     if code.since == code.version {
         format!("version {}", code.version)

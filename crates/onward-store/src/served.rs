@@ -19,7 +19,8 @@ pub struct Served {
     pub queues: Option<Vec<Name>>,
     /// Of these kinds.
     pub kinds: KindSelection,
-    /// The code of orchestrations that it has. `None`, the default, for every version of those of `kinds`.
+    /// The code of orchestrations that it has. `None`, the default, for every version of those of
+    /// `kinds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Vec<ServedCode>>,
 }
@@ -36,8 +37,8 @@ pub struct ServedCode {
 }
 
 impl ServedCode {
-    /// Returns whether the code goes on with an orchestration of a kind that a version began; `None` for one that has not
-    /// begun, which any version begins.
+    /// Returns whether the code goes on with an orchestration of a kind that a version began;
+    /// `None` for one that has not begun, which any version begins.
     #[must_use]
     pub fn goes_on_with(&self, kind: &Name, version: Option<u32>) -> bool {
         self.kind == *kind && version.is_none_or(|version| (self.since..=self.version).contains(&version))
@@ -52,7 +53,8 @@ impl Served {
             QueueSelection::All => None,
             QueueSelection::Only(queues) => Some(queues.iter().map(|(name, _)| name.clone()).collect()),
         };
-        Self { queues, kinds: claim.kinds.clone(), code: None }
+        let code = if claim.orchestrations { None } else { Some(Vec::new()) };
+        Self { queues, kinds: claim.kinds.clone(), code }
     }
 
     /// Whether it is everything.
@@ -73,8 +75,8 @@ impl Served {
         self.kinds.selects(kind)
     }
 
-    /// Returns whether it has the code of an orchestration of a kind that a version began, in whatever queue; `None` for one
-    /// that has not begun.
+    /// Returns whether it has the code of an orchestration of a kind that a version began, in
+    /// whatever queue; `None` for one that has not begun.
     #[must_use]
     pub fn has_code(&self, kind: &Name, version: Option<u32>) -> bool {
         match &self.code {

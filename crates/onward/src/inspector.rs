@@ -65,8 +65,9 @@ impl Engine {
         Ok(self.inner.store.history(days).await?)
     }
 
-    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or runs; of an orchestration, those with
-    /// code that goes on with it. None for one that has ended.
+    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or
+    /// runs; of an orchestration, those with code that goes on with it. None for one that has
+    /// ended.
     ///
     /// # Errors
     /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be read.
@@ -78,9 +79,12 @@ impl Engine {
         let (queue, kind, is_orchestration) = (&record.queue, &record.kind, record.orchestration);
         let instance = if is_orchestration { self.inner.store.instance(task).await? } else { None };
         let version = instance.and_then(|instance| instance.version);
-        let serves = |session: &SessionRecord| match is_orchestration {
-            true => session.serves_orchestration(queue, kind, version),
-            false => session.serves(queue, kind),
+        let serves = |session: &SessionRecord| {
+            if is_orchestration {
+                session.serves_orchestration(queue, kind, version)
+            } else {
+                session.serves(queue, kind)
+            }
         };
         Ok(self.inner.store.sessions().await?.into_iter().filter(serves).collect())
     }

@@ -159,7 +159,8 @@ pub const TURNS_AHEAD: usize = 256;
 /// The most orchestrations that one engine keeps in memory between their turns.
 pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
 
-/// How many orchestrations that are in memory an engine looks up at once, to free those that another process has ended.
+/// How many orchestrations that are in memory an engine looks up at once, to free those that
+/// another process has ended.
 pub const EVICTION_PIECE: usize = 256;
 
 /// The shortest time between two such looks.

@@ -32,8 +32,8 @@ pub struct Turn {
     /// Tags that it gives itself; `None` removes one. Of several for a key the last counts; at most
     /// [`limits::TURN_TAGS`](crate::limits::TURN_TAGS).
     pub tags: Vec<(String, Option<String>)>,
-    /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can say whether a worker has it;
-    /// `None` leaves it as it was.
+    /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can
+    /// say whether a worker has it; `None` leaves it as it was.
     pub version: Option<u32>,
     /// The names of the events that it waits for from now on, for whoever asks why it stands; at most
     /// [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).

@@ -53,9 +53,10 @@ pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> 
     !holds_tasks && lease_until.saturating_add(limits::SESSION_KEPT) <= now
 }
 
-/// Returns whether a session may still take a task, though its lease has been over for `silent`. One that holds tasks has lost
-/// them. One that is idle gives no sign of life, but claims within moments what it can: if the task was there for it for
-/// `claimable`, as long as the lease and longer, its process is gone.
+/// Returns whether a session may still take a task, though its lease has been over for `silent`.
+/// One that holds tasks has lost them. One that is idle gives no sign of life, but claims within
+/// moments what it can: if the task was there for it for `claimable`, as long as the lease and
+/// longer, its process is gone.
 #[must_use]
 pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
     silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= limits::SESSION_KEPT)

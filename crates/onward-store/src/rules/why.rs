@@ -97,8 +97,8 @@ pub struct LimitUse {
     pub bucket: Bucket,
 }
 
-/// Returns every reason that holds now, the one to remove first before the others; none for a task that runs, or has ended
-/// otherwise than by expiring.
+/// Returns every reason that holds now, the one to remove first before the others; none for a task
+/// that runs, or has ended otherwise than by expiring.
 #[must_use]
 pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if facts.state == TaskState::Expired {
@@ -122,7 +122,7 @@ fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
     WaitReason::Expired { at, deadline: facts.deadline == Some(at) }
 }
 
-/// The reasons of a task that waits, without when it expires.
+/// Returns the reasons for which a task waits, without when it expires.
 fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
     if let Some(at) = facts.expires_at.filter(|at| *at <= now) {
         return with_who_is_to_notice(expired(facts, at), facts, now);
@@ -168,8 +168,9 @@ fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
     if since < now { now - since } else { Duration::ZERO }
 }
 
-/// What it waits for itself, and pauses: of an orchestration these first, for while one holds nothing else counts, and then that
-/// its code is missing, which holds it back whatever it waits for.
+/// Returns what a task waits for itself, and pauses. Of an orchestration pauses come first, for
+/// nothing else counts while one holds. Then comes that its code is missing, which holds it back
+/// whatever it waits for.
 fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
     let pauses = pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until });
@@ -182,7 +183,7 @@ fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
     paused.into_iter().chain(pauses).chain(no_code).chain(waits_for(facts, orchestration, now)).collect()
 }
 
-/// What a task waits for itself.
+/// Returns what a task waits for itself.
 fn standing(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     match facts.state {
         TaskState::Blocked => Some(WaitReason::Blocked { by: facts.blocked_by.clone() }),
@@ -195,7 +196,7 @@ fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
     (facts.run_at > now).then_some(WaitReason::NotDue { run_at: facts.run_at })
 }
 
-/// What an orchestration waits for itself.
+/// Returns what an orchestration waits for itself.
 fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timestamp) -> Option<WaitReason> {
     let OrchestrationFacts { has_begun, hold, has_messages, awaits, tasks, .. } = orchestration;
     let is_aside = *hold == Hold::Aside;
@@ -225,7 +226,8 @@ struct Workers<'a> {
 }
 
 impl<'a> Workers<'a> {
-    /// Those that are there, of a task that a worker could have taken for `claimable`, if one could.
+    /// Returns the workers that are there, of a task that one could have taken for `claimable`, if
+    /// one could.
     fn of(facts: &'a WaitFacts, claimable: Option<Duration>) -> Self {
         let claimable = claimable.unwrap_or_default();
         let is_present = |worker: &&Worker| {
@@ -236,18 +238,18 @@ impl<'a> Workers<'a> {
         Self { facts, present: facts.sessions.iter().filter(is_present).map(|worker| &worker.record).collect() }
     }
 
-    /// Those that serve the task.
+    /// Returns those that serve the task.
     fn serving(&self) -> impl Iterator<Item = &'a SessionRecord> {
         self.present.iter().copied().filter(|record| serves(record, self.facts))
     }
 
-    /// The names of the first of those of which something is true.
+    /// Returns the names of the first of which something is true.
     fn named(&self, is_named: impl Fn(&Served) -> bool) -> Vec<String> {
         let named = self.present.iter().filter(|record| is_named(&record.serves));
         named.take(NAMED_WORKERS).map(|record| record.name.clone()).collect()
     }
 
-    /// That there is none.
+    /// Returns that there is no worker for the task, if there is none.
     fn missing(&self) -> Option<WaitReason> {
         let WaitFacts { kind, queue, orchestration, .. } = self.facts;
         if self.present.is_empty() {
@@ -267,7 +269,7 @@ impl<'a> Workers<'a> {
         })
     }
 
-    /// That there are some, and none has the code of an orchestration.
+    /// Returns that there are workers, none of which has the code of an orchestration.
     fn no_code(&self, orchestration: &OrchestrationFacts) -> Option<WaitReason> {
         if self.present.is_empty() || self.serving().next().is_some() {
             return None;
@@ -283,7 +285,7 @@ impl<'a> Workers<'a> {
         Some(WaitReason::NoCode { kind: kind.clone(), queue: queue.clone(), version, versions, code_served_by })
     }
 
-    /// That every worker which serves the task has others in hand.
+    /// Returns that every worker which serves the task has others in hand.
     fn busy(&self) -> Option<WaitReason> {
         let is_busy = self.serving().all(|worker| worker.running > 0);
         let busy = WaitReason::Slot {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, KindSelection, Lease, OpenSession, Outcome, Refusal, Served, SessionId, SessionRecord,
-    TaskState, WaitReason, Write, limits,
+    AfterFailure, Change, KindSelection, Lease, NewTask, OpenSession, Outcome, Refusal, Served, SessionId,
+    SessionRecord, TaskState, Ttl, TtlFrom, WaitReason, Write, limits,
 };
 
 use crate::bench::{Bench, after, all_of, name, task};
@@ -101,6 +101,35 @@ pub async fn a_task_whose_workers_all_have_tasks_in_hand_says_so(bench: Bench) {
         bench.complete(task.lease).await;
     }
     assert_eq!(reasons(next).await, []);
+}
+
+/// Shows: B6
+pub async fn a_worker_that_is_gone_is_not_waited_for(bench: Bench) {
+    bench.session().await;
+    let waiting = bench.submit("k").await;
+    let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons().await, []);
+    // A worker that is there would have claimed it long ago.
+    bench.advance(LEASE * 2);
+    assert_eq!(reasons().await, [WaitReason::NoWorker]);
+    bench.session().await;
+    assert_eq!(reasons().await, []);
+}
+
+/// Shows: B6, T6
+pub async fn a_task_that_waits_says_when_it_expires(bench: Bench) {
+    let at = bench.now().plus(SECOND * 9);
+    let with_deadline = bench.submit_new(NewTask { deadline: Some(at), ..task("k") }).await;
+    let ttl = Some(Ttl { duration: SECOND * 9, from: TtlFrom::Submission });
+    let with_ttl = bench.submit_new(NewTask { ttl, ..task("k") }).await;
+    let reasons = async |task| bench.store().why(task).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons(with_deadline).await, [WaitReason::NoWorker, WaitReason::Expires { at, deadline: true }]);
+    assert_eq!(reasons(with_ttl).await.last(), Some(&WaitReason::Expires { at, deadline: false }));
+    bench.advance(SECOND * 9);
+    assert_eq!(reasons(with_deadline).await, [WaitReason::Expired { at, deadline: true }, WaitReason::NoWorker]);
+    bench.sweep().await;
+    assert_eq!(reasons(with_deadline).await, [WaitReason::Expired { at, deadline: true }]);
+    assert_eq!(reasons(with_ttl).await, [WaitReason::Expired { at, deadline: false }]);
 }
 
 pub async fn a_worker_that_serves_something_else_is_not_waited_for(bench: Bench) {

@@ -173,7 +173,8 @@ impl CodeTable {
         self.0.is_empty()
     }
 
-    /// Returns which versions of which kinds it has, in order, for who asks why an orchestration waits.
+    /// Returns which versions of which kinds it has, in order, for who asks why an orchestration
+    /// waits.
     pub(crate) fn served(&self) -> Vec<ServedCode> {
         let versions = |(kind, versions): (&Name, &Versions)| {
             let served = |(version, code): (&u32, &Versioned)| ServedCode {

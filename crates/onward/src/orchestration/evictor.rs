@@ -13,12 +13,13 @@ use crate::run::Run;
 
 /// Evicts orchestrations from the [`Stage`](super::Stage) of a run.
 ///
-/// An end that this process wrote is told with the number of the task. After a write of another process the orchestrations that are
-/// parked are looked up: in pieces, so that this takes a twentieth of the time at most.
+/// An end that this process wrote is told with the number of the task. After a write of another
+/// process the orchestrations that are parked are looked up: in pieces, so that this takes a
+/// twentieth of the time at most.
 pub(crate) struct Evictor {
     run: Arc<Run>,
     news: NewsReceiver,
-    /// Those that are still to be looked up.
+    /// Orchestrations that are still to be looked up.
     unchecked: BTreeSet<TaskId>,
     /// True if all of them are to be looked up again after that.
     missed: bool,

@@ -157,7 +157,8 @@ impl Stage {
         self.kept().parked.iter().map(|(task, _)| *task).collect()
     }
 
-    /// Forgets orchestrations that have ended. One whose turn is being written is not kept afterwards.
+    /// Forgets orchestrations that have ended. One whose turn is being written is not kept
+    /// afterwards.
     pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
         let evicted: Vec<Box<Live>> = {
             let mut kept = self.kept();
@@ -172,7 +173,8 @@ impl Stage {
             self.measure(&kept);
             evicted
         };
-        // Only now that the lock is free again, one by one: what code drops is the user's, and may panic.
+        // Only now that the lock is free again, one by one: what code drops is the user's, and may
+        // panic.
         for live in evicted {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(live)));
         }

@@ -82,6 +82,8 @@ mod orchestration_ends;
 #[cfg(test)]
 mod orchestration_evictions;
 #[cfg(test)]
+mod orchestration_explained;
+#[cfg(test)]
 mod orchestration_faults;
 #[cfg(test)]
 mod orchestration_forks;

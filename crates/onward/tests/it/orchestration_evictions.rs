@@ -42,11 +42,12 @@ struct Parked {
 
 impl Parked {
     async fn new(store: &TestStore, orchestrations: usize) -> Self {
-        let freed = Arc::new(Semaphore::new(0));
-        let held = Arc::clone(&freed);
+        let (freed, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (held, began) = (Arc::clone(&freed), Arc::clone(&begun));
         let engine = engine(store, move |_, context: OrchestrationContext| {
-            let memory = Memory(Arc::clone(&held));
+            let (memory, began) = (Memory(Arc::clone(&held)), Arc::clone(&began));
             async move {
+                began.add_permits(1);
                 let _memory = memory;
                 context.event::<String>("go")?.await
             }
@@ -57,6 +58,7 @@ impl Parked {
             tasks.push(start(&engine).await);
         }
         let run = start_run(&engine);
+        begun.acquire_many(u32::try_from(orchestrations).unwrap()).await.unwrap().forget();
         store.settled().await;
         Self { engine, run, tasks, freed }
     }

@@ -23,7 +23,8 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Reads it; `None` for what is no orchestration, has not begun, has ended, is at work, or is paused with a turn to come.
+    /// Reads it; `None` for what is no orchestration, has not begun, has ended, is at work, or is
+    /// paused with a turn to come.
     pub(crate) async fn read(store: &dyn Store, task: &TaskRecord) -> anyhow::Result<Option<Self>> {
         if !task.orchestration || !matches!(task.state, TaskState::Blocked | TaskState::Scheduled) {
             return Ok(None);

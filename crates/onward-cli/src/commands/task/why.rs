@@ -26,9 +26,12 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
     let is_held = sessions.iter().any(|session| Some(session.id) == record.session);
     let instance = if record.orchestration { store.instance(task).await? } else { None };
     let version = instance.and_then(|instance| instance.version);
-    let serves = |session: &SessionRecord| match record.orchestration {
-        true => session.serves_orchestration(&record.queue, &record.kind, version),
-        false => session.serves(&record.queue, &record.kind),
+    let serves = |session: &SessionRecord| {
+        if record.orchestration {
+            session.serves_orchestration(&record.queue, &record.kind, version)
+        } else {
+            session.serves(&record.queue, &record.kind)
+        }
     };
     let workers: Vec<String> = sessions.into_iter().filter(serves).map(|session| session.name).collect();
     let waiting = Waiting::read(store, &record).await?;

@@ -24,7 +24,8 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
     Ok(workers(connection, ended, Duration::ZERO)?.into_iter().map(|worker| worker.record).collect())
 }
 
-/// The same, and for how long their leases have been over at a moment of steady time.
+/// Returns the same sessions, and for how long their leases have been over at a moment of steady
+/// time.
 pub(super) fn workers(connection: &Connection, ended: &BTreeSet<String>, now: Duration) -> Result<Vec<Worker>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/sessions.sql"))?;
     let mut rows = statement.query([])?;
